@@ -1,0 +1,1 @@
+"""What things are: plain values, standard library only."""

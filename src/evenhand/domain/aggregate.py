@@ -1,0 +1,59 @@
+"""From the evaluations of a case to the case's score (SPEC-O5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.rubric import exact
+from evenhand.domain.verdict import Thresholds, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """An evaluation, how much it counts, and whether its failing fails the whole."""
+
+    evaluation: Evaluation
+    weight: float = 1.0
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseScore:
+    """What all evaluators together say of a case."""
+
+    status: Status
+    score: float | None
+    verdict: Verdict | None
+    evaluations: tuple[Evaluation, ...]
+
+
+def weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
+    """Give the mean of (value, weight) pairs, exactly; the weights must not all be 0."""
+    total = sum((exact(weight) for _, weight in pairs), Fraction(0))
+    earned = sum((exact(value) * exact(weight) for value, weight in pairs), Fraction(0))
+    return float(earned / total)
+
+
+def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | None = None) -> CaseScore:
+    """Weigh a case's evaluations.
+
+    Weight 0 shows but does not count; a required evaluator that fails, fails the case. A judge that failed leaves the
+    case without a score when it counts or is required: half a score would look like a whole one.
+    """
+    evaluations = tuple(one.evaluation for one in weighed)
+    counting = [one for one in weighed if one.weight > 0 or one.required]
+    if any(one.evaluation.status is Status.ERROR for one in counting):
+        return CaseScore(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL, evaluations=evaluations)
+    pairs = [
+        (one.evaluation.score, one.weight) for one in counting if one.evaluation.score is not None and one.weight > 0
+    ]
+    if not pairs:
+        return CaseScore(status=Status.NOT_EVALUATED, score=None, verdict=None, evaluations=evaluations)
+    score = weighted_mean(pairs)
+    verdict = (thresholds or Thresholds()).verdict(score)
+    if any(one.required and one.evaluation.verdict is Verdict.FAIL for one in counting):
+        verdict = Verdict.FAIL
+    return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=evaluations)

@@ -1,0 +1,121 @@
+"""What an evaluator may want to know: to ask a judge, run a program, or call a user's function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.reply import Exited, Raised, Reply, Returned, Unanswered
+
+if TYPE_CHECKING:
+    from evenhand.domain.contract import Contract
+    from evenhand.domain.seams import ModelClient
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation; ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Give the message as providers and plain functions take it."""
+        return {"role": self.role, "content": self.content}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A question to a judge.
+
+    ``contract`` is what the reply must satisfy, None where any text will do; ``sample`` tells repeated equal
+    questions apart; ``top_logprobs`` asks for that many alternatives per token; ``room`` multiplies the model's token
+    limit and is doubled after a reply was cut off.
+    """
+
+    messages: tuple[Message, ...]
+    judge: ModelClient
+    contract: Contract | None = None
+    sample: int = 0
+    top_logprobs: int = 0
+    room: int = 1
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exec:
+    """A program to run: an argument list, text for its standard input, and its limits."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+    timeout: float = 60.0
+    memory_bytes: int | None = None
+    cwd: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A user's function to call, sync or async."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+Want: TypeAlias = Ask | Exec | Call
+Answer: TypeAlias = Reply | Unanswered | Exited | Returned | Raised
+
+Outcome = TypeVar("Outcome")
+# A step generator yields what it wants to know, several things at once if it likes, is sent the answers in the same
+# order, and returns its outcome.
+Steps: TypeAlias = Generator[tuple[Want, ...], tuple[Answer, ...], Outcome]
+
+_ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
+
+
+def messages_from(given: object) -> tuple[Message, ...]:
+    """Take messages in any usual form: text, mappings, pairs, or objects with ``type``/``role`` and ``content``.
+
+    >>> messages_from([("system", "Be brief."), {"role": "user", "content": "Hi"}])
+    (Message(role='system', content='Be brief.'), Message(role='user', content='Hi'))
+    """
+    if isinstance(given, str):
+        return (Message("user", given),)
+    if hasattr(given, "to_messages"):  # a LangChain prompt value
+        return messages_from(given.to_messages())
+    if isinstance(given, Mapping) and "messages" in given:
+        return messages_from(given["messages"])
+    if isinstance(given, Iterable) and not isinstance(given, Mapping):
+        return tuple(_message(one) for one in given)
+    return (_message(given),)
+
+
+def _message(one: object) -> Message:
+    if isinstance(one, Message):
+        return one
+    if isinstance(one, Mapping):
+        role, content = one.get("role") or one.get("type"), one.get("content")
+    elif isinstance(one, tuple) and len(one) == 2:
+        role, content = one
+    else:
+        role, content = getattr(one, "role", None) or getattr(one, "type", None), getattr(one, "content", None)
+    if not isinstance(role, str) or content is None:
+        raise ConfigError(
+            f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {one!r:.120}"
+        )
+    return Message(_ROLES.get(role, role), _content(content))
+
+
+def _content(content: object) -> str:
+    """Flatten content given in parts, as chat APIs allow, to its text."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, (str, Mapping)) for part in content):
+        texts = [part if isinstance(part, str) else part.get("text") for part in content]
+        if all(isinstance(text, str) for text in texts):
+            return "".join(str(text) for text in texts)
+    return json.dumps(content, ensure_ascii=False, default=str)

@@ -1,0 +1,76 @@
+"""One thing to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.domain.ask import Message, messages_from
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.rubric import Rubric, rubric_items
+
+_TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question, the answer to judge, and what the judge may hold it against.
+
+    >>> Case(question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris").question
+    'Capital of France?'
+
+    ``candidate_answer=None`` means that there is no answer; an empty string is an answer. ``latency`` (seconds) and
+    ``cost`` (dollars) are what making the answer took, where known.
+    """
+
+    id: str | None = None
+    question: str | None = None
+    input_messages: tuple[Message, ...] = ()
+    candidate_answer: str | None = None
+    output_messages: tuple[Message, ...] = ()
+    reference_answer: str | None = None
+    expected_messages: tuple[Message, ...] = ()
+    expected_outcome: str | None = None
+    evaluation_schema: str | Mapping[str, Any] | bool | None = None
+    rubrics: tuple[Rubric, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str | None = None
+    latency: float | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in _TEXTS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise ConfigError(
+                    f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}"
+                )
+        for name in ("input_messages", "output_messages", "expected_messages"):
+            if given := getattr(self, name):
+                object.__setattr__(self, name, messages_from(given))
+        if self.rubrics:
+            object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
+
+    def _where(self) -> str:
+        return f"case {self.id!r}: " if isinstance(self.id, str) else "case: "
+
+    @property
+    def question_text(self) -> str | None:
+        """The question as text: as given, or the input messages one after the other."""
+        if self.question is not None or not self.input_messages:
+            return self.question
+        return transcript(self.input_messages)
+
+
+def transcript(messages: Iterable[Message]) -> str:
+    """Write messages down as text, one paragraph each; a lone user message is just its content."""
+    told = tuple(messages)
+    if len(told) == 1 and told[0].role == "user":
+        return told[0].content
+    return "\n\n".join(f"{message.role}: {message.content}" for message in told)
+
+
+def is_blank(text: str | None) -> bool:
+    """Tell whether a text is absent or only white space (SPEC-M1)."""
+    return text is None or not text.strip()

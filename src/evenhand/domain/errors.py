@@ -1,0 +1,76 @@
+"""Every error that Evenhand raises on purpose.
+
+* EvenhandError
+  + ConfigError (also a ValueError)   a definition that cannot be right; nothing was sent
+    - TemplateError                   a template names what nobody gave
+    - UnknownNameError                no provider, evaluator or prompt has that name
+    - MissingKeyError                 a model needs an API key and none is set
+  + JudgeError                        the judge was asked as often as allowed; no reply could be used
+  + ScriptExhaustedError              a Scripted judge was asked more often than it has replies
+  + ContractError                     a reply breaks its contract (evaluators turn it into a failed attempt)
+
+Trouble with one case is a value, an ``Evaluation`` with status ``error``; trouble with the request itself is raised
+before anything is sent.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenhand.domain.evaluation import Attempt
+
+
+class EvenhandError(Exception):
+    """The base of all errors raised here on purpose."""
+
+
+class ConfigError(EvenhandError, ValueError):
+    """A definition that cannot be right: says what, where, and what would be right."""
+
+
+class TemplateError(ConfigError):
+    """A template uses a name that nobody gave, or lacks one that it must use."""
+
+
+class UnknownNameError(ConfigError):
+    """A provider, evaluator type or ready prompt of that name does not exist."""
+
+
+class MissingKeyError(ConfigError):
+    """A model needs an API key, and the variable that should hold it is not set."""
+
+
+class JudgeError(EvenhandError):
+    """The judge was asked as often as allowed, and no reply could be used; ``attempts`` has all of them."""
+
+    def __init__(self, message: str, *, attempts: tuple[Attempt, ...] = ()) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+
+class ScriptExhaustedError(EvenhandError):
+    """A ``Scripted`` judge was asked more often than it has replies."""
+
+
+class ContractError(EvenhandError):
+    """A reply that breaks its contract: ``kind`` is the class of the failure, the message says what was wrong."""
+
+    def __init__(self, message: str, *, kind: str = "contract") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End an error message with the nearest right name, or with all of them.
+
+    >>> did_you_mean("llm-jugde", ["llm_judge", "schema"])
+    "; did you mean 'llm_judge'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""

@@ -1,0 +1,198 @@
+"""The result of one evaluation, and the record of how it came about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Literal
+
+from evenhand.domain.verdict import Verdict
+
+
+class Status(StrEnum):
+    """Whether there is a score, nothing to score, or a judge that failed."""
+
+    SCORED = "scored"
+    NOT_EVALUATED = "not_evaluated"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens that requests took, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request to a judge and what became of it (SPEC-E6).
+
+    ``kind`` is ``reply`` when the judge said something (``raw``, word for word) and ``transport`` when the request
+    brought no reply. ``error`` is None, or the class of the failure and a sentence: ``"truncated: …"``.
+    """
+
+    kind: Literal["reply", "transport"]
+    raw: str | None = None
+    error: str | None = None
+    latency: float = 0.0
+    usage: Usage | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the attempt as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "raw": self.raw,
+            "error": self.error,
+            "latency": self.latency,
+            "usage": usage_dict(self.usage),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What the judge found for one rubric item.
+
+    ``score`` is the integer 0–10 of an item with score bands, ``probability`` the P(yes) of a check that was read
+    from log-probabilities, ``evidence`` the verified quote from the candidate answer.
+    """
+
+    id: str
+    satisfied: bool
+    reasoning: str = ""
+    score: int | None = None
+    probability: float | None = None
+    evidence: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the check as plain JSON values, without what does not apply."""
+        known: dict[str, Any] = {"id": self.id, "satisfied": self.satisfied, "reasoning": self.reasoning}
+        for name in ("score", "probability", "evidence"):
+            if (value := getattr(self, name)) is not None:
+                known[name] = value
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What one evaluator found about one case (SPEC-E1).
+
+    Made by ``scored``, ``not_evaluated`` or ``failed``, so that a broken judge never looks like a plain zero and a
+    skipped case never has a score.
+    """
+
+    evaluator: str
+    type: str
+    status: Status
+    score: float | None
+    score_raw: object = None
+    verdict: Verdict | None
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    checks: tuple[Check, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    retry_count: int = 0
+    evaluator_provider_request: Mapping[str, str] | None = None
+    usage: Usage | None = None
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        match self.status:
+            case Status.SCORED:
+                if not _is_unit(self.score):
+                    raise ValueError(f"a scored evaluation has a finite score from 0 to 1, not {self.score!r}")
+                if self.verdict is None or self.error is not None:
+                    raise ValueError("a scored evaluation has a verdict and no error")
+            case Status.NOT_EVALUATED:
+                if self.score is not None or self.verdict is not None or not self.reasoning:
+                    raise ValueError("an evaluation that did not happen has a reason, no score and no verdict")
+            case Status.ERROR:
+                if self.score != 0 or self.verdict is not Verdict.FAIL or self.hits or self.misses or not self.error:
+                    raise ValueError("a failed evaluation has score 0, verdict fail, no hits or misses, and an error")
+
+    @classmethod
+    def scored(cls, *, evaluator: str, type: str, score: float, verdict: Verdict, **rest: Any) -> Evaluation:  # noqa: A002
+        """Make an evaluation with a score."""
+        return cls(evaluator=evaluator, type=type, status=Status.SCORED, score=score, verdict=verdict, **rest)
+
+    @classmethod
+    def not_evaluated(cls, *, evaluator: str, type: str, reasoning: str, **rest: Any) -> Evaluation:  # noqa: A002
+        """Make an evaluation that did not happen; ``reasoning`` says what was missing (SPEC-E2)."""
+        return cls(
+            evaluator=evaluator, type=type, status=Status.NOT_EVALUATED,
+            score=None, verdict=None, reasoning=reasoning, **rest,
+        )  # fmt: skip
+
+    @classmethod
+    def failed(cls, *, evaluator: str, type: str, error: str, **rest: Any) -> Evaluation:  # noqa: A002
+        """Make the evaluation of a judge that failed: zero and ``fail`` by contract, and kept out of means."""
+        return cls(
+            evaluator=evaluator, type=type, status=Status.ERROR,
+            score=0.0, verdict=Verdict.FAIL, error=error, **rest,
+        )  # fmt: skip
+
+    def renamed(self, name: str) -> Evaluation:
+        """Give the same evaluation under another evaluator's name."""
+        return replace(self, evaluator=name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the evaluation as plain JSON values, with the names of SPEC-E1."""
+        return {
+            "evaluator": self.evaluator,
+            "type": self.type,
+            "status": str(self.status),
+            "score": self.score,
+            "score_raw": self.score_raw,
+            "verdict": None if self.verdict is None else str(self.verdict),
+            "hits": list(self.hits),
+            "misses": list(self.misses),
+            "reasoning": self.reasoning,
+            "checks": [check.as_dict() for check in self.checks],
+            "details": dict(self.details),
+            "error": self.error,
+            "attempts": [attempt.as_dict() for attempt in self.attempts],
+            "retry_count": self.retry_count,
+            "evaluator_provider_request": (
+                None if self.evaluator_provider_request is None else dict(self.evaluator_provider_request)
+            ),
+            "usage": usage_dict(self.usage),
+            "flags": list(self.flags),
+        }
+
+
+def usage_dict(usage: Usage | None) -> dict[str, int] | None:
+    """Give token counts as plain JSON values."""
+    if usage is None:
+        return None
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+    }
+
+
+def total_usage(attempts: Iterable[Attempt]) -> Usage | None:
+    """Add up what all requests took; None when no provider counted."""
+    total: Usage | None = None
+    for attempt in attempts:
+        if attempt.usage is not None:
+            total = attempt.usage if total is None else total + attempt.usage
+    return total
+
+
+def _is_unit(score: float | None) -> bool:
+    return isinstance(score, float) and math.isfinite(score) and 0.0 <= score <= 1.0

@@ -1,0 +1,231 @@
+"""Rubric items: what a judge checks one by one, and how the checks make a score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.evaluation import Check
+from evenhand.domain.verdict import Thresholds, Verdict, reaches
+
+TOP_BAND = 10
+_KEYS = ("id", "description", "expected_outcome", "weight", "required", "score_ranges", "required_min_score")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """A stretch of the integers 0–10 and what an answer there looks like."""
+
+    min: int
+    max: int
+    outcome: str
+
+    @property
+    def span(self) -> str:
+        """The band in words: ``3 to 6``, or ``10``."""
+        return _span(self.min, self.max)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """One thing to check (SPEC-P3), yes or no, or in score bands from 0 to 10 (SPEC-P4).
+
+    >>> Rubric(description="Names the city", weight=2).required
+    True
+    """
+
+    description: str
+    id: str = ""
+    weight: float = 1.0
+    required: bool = True
+    score_ranges: tuple[Band, ...] = ()
+    required_min_score: int | None = None
+
+    def __post_init__(self) -> None:
+        where = f"rubric {self.id!r}" if self.id else "rubric"
+        if not isinstance(self.description, str) or not self.description.strip():
+            raise ConfigError(f"{where}: description is empty; say in a sentence what the answer must do")
+        if not isinstance(self.id, str):
+            raise ConfigError(f"{where}: id must be text, not {self.id!r}")
+        if not isinstance(self.required, bool):
+            raise ConfigError(f"{where}: required is {self.required!r}; it must be true or false")
+        if not is_weight(self.weight):
+            raise ConfigError(f"{where}: weight is {self.weight!r}; it must be a finite number, 0 or more")
+        if self.score_ranges:
+            object.__setattr__(self, "score_ranges", bands(self.score_ranges, where=where))
+        if self.required_min_score is not None:
+            if not self.score_ranges:
+                raise ConfigError(f"{where}: required_min_score needs score_ranges; a yes-or-no item uses required")
+            if not _is_band_score(self.required_min_score):
+                given = self.required_min_score
+                raise ConfigError(
+                    f"{where}: required_min_score is {given!r}; it must be an integer from 0 to {TOP_BAND}"
+                )
+
+    @property
+    def banded(self) -> bool:
+        """Whether the judge scores this item in bands instead of answering yes or no."""
+        return bool(self.score_ranges)
+
+
+def rubric_items(given: Iterable[Rubric | str | Mapping[str, Any]], *, where: str = "rubrics") -> tuple[Rubric, ...]:
+    """Take items in any form a user may write, give each an id, and check them together.
+
+    >>> [item.id for item in rubric_items(["Names the city", {"id": "kind", "description": "Is kind"}])]
+    ['rubric-1', 'kind']
+    """
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise ConfigError(f"{where} must be a list of items, not {type(given).__name__}")
+    items = tuple(_item(one, f"{where}[{number}]", number) for number, one in enumerate(given, start=1))
+    seen: dict[str, int] = {}
+    for number, item in enumerate(items, start=1):
+        if item.id in seen:
+            raise ConfigError(
+                f"{where}: items {seen[item.id]} and {number} both have the id {item.id!r}; ids must differ"
+            )
+        seen[item.id] = number
+    if items and sum(item.weight for item in items) <= 0:
+        raise ConfigError(f"{where}: all weights are 0; at least one must be above 0")
+    return items
+
+
+def _item(one: Rubric | str | Mapping[str, Any], where: str, number: int) -> Rubric:
+    if isinstance(one, Rubric):
+        return one if one.id else replace(one, id=f"rubric-{number}")
+    if isinstance(one, str):
+        one = {"description": one}
+    if not isinstance(one, Mapping):
+        raise ConfigError(f"{where} must be text or a mapping with a description, not {type(one).__name__}")
+    for key in one:
+        if key not in _KEYS:
+            raise ConfigError(f"{where}: no key {key!r}{did_you_mean(str(key), _KEYS)}")
+    if "description" in one and "expected_outcome" in one:
+        raise ConfigError(f"{where}: description and expected_outcome are two names for the same thing; give one")
+    options = dict(one)
+    description = options.pop("expected_outcome", options.pop("description", None))
+    try:
+        return Rubric(description=description or "", **{"id": f"rubric-{number}"} | _present(options))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _present(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None and value != ""}
+
+
+def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, where: str) -> tuple[Band, ...]:
+    """Take score bands as a list or in the shorthand, and make sure that they cover 0 to 10 once.
+
+    >>> [(band.min, band.max) for band in bands({0: "bad", 3: "ok", 7: "good", 10: "perfect"}, where="x")]
+    [(0, 2), (3, 6), (7, 9), (10, 10)]
+    """
+    if isinstance(given, Mapping):
+        found = _shorthand(given, where)
+    else:
+        found = tuple(_band(one, f"{where}: score_ranges[{number}]") for number, one in enumerate(given, start=1))
+    found = tuple(sorted(found, key=lambda band: band.min))
+    following = 0
+    for band in found:
+        if band.min > following:
+            raise ConfigError(
+                f"{where}: score_ranges leave out {_span(following, band.min - 1)}; they must cover 0 to {TOP_BAND}"
+            )
+        if band.min < following:
+            raise ConfigError(f"{where}: score_ranges overlap at {band.min}; each score belongs to one band")
+        following = band.max + 1
+    if following <= TOP_BAND:
+        raise ConfigError(
+            f"{where}: score_ranges leave out {_span(following, TOP_BAND)}; they must cover 0 to {TOP_BAND}"
+        )
+    return found
+
+
+def _shorthand(given: Mapping[Any, str], where: str) -> tuple[Band, ...]:
+    starts: dict[int, str] = {}
+    for key, outcome in given.items():
+        start = int(key) if isinstance(key, str) and key.isdecimal() else key
+        if not _is_band_score(start) or not isinstance(outcome, str) or not outcome.strip():
+            raise ConfigError(
+                f"{where}: score_ranges has {key!r}: {outcome!r}; write an integer from 0 to {TOP_BAND}: an outcome"
+            )
+        starts[start] = outcome
+    if 0 not in starts:
+        raise ConfigError(f"{where}: score_ranges must begin at 0; the first key is {min(starts, default=None)}")
+    ordered = sorted(starts)
+    ends = [start - 1 for start in ordered[1:]] + [TOP_BAND]
+    return tuple(Band(min=start, max=end, outcome=starts[start]) for start, end in zip(ordered, ends, strict=True))
+
+
+def _band(one: Band | Mapping[str, Any], where: str) -> Band:
+    if not isinstance(one, Band):
+        if not isinstance(one, Mapping) or set(one) != {"min", "max", "outcome"}:
+            raise ConfigError(f"{where} must have min, max and outcome; got {one!r:.80}")
+        one = Band(min=one["min"], max=one["max"], outcome=one["outcome"])
+    if not _is_band_score(one.min) or not _is_band_score(one.max) or one.min > one.max:
+        raise ConfigError(
+            f"{where}: min {one.min!r} and max {one.max!r} must be integers with 0 <= min <= max <= {TOP_BAND}"
+        )
+    if not isinstance(one.outcome, str) or not one.outcome.strip():
+        raise ConfigError(f"{where}: outcome is empty; say what an answer in this band looks like")
+    return one
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _is_band_score(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= TOP_BAND
+
+
+def is_weight(value: object) -> bool:
+    """Tell whether a value can weigh something: a finite number, 0 or more."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def exact(number: float) -> Fraction:
+    """Give a decimal number as the fraction that its writer meant: 0.1 is one tenth."""
+    return Fraction(repr(number))
+
+
+def rubric_score(items: Sequence[Rubric], checks: Sequence[Check]) -> float:
+    """Weigh the checks exactly: satisfied weight over total weight, a band's tenth for banded items."""
+    total = sum((exact(item.weight) for item in items), Fraction(0))
+    earned = sum(
+        (exact(item.weight) * _share(item, check) for item, check in zip(items, checks, strict=True)), Fraction(0)
+    )
+    return float(earned / total)
+
+
+def _share(item: Rubric, check: Check) -> Fraction:
+    if item.banded:
+        return Fraction(check.score or 0, TOP_BAND)
+    return Fraction(int(check.satisfied))
+
+
+def rubric_verdict(items: Sequence[Rubric], checks: Sequence[Check], score: float, thresholds: Thresholds) -> Verdict:
+    """Give the verdict: fail when a required item is not met, whatever the score; else by the score."""
+    if any(_misses_requirement(item, check) for item, check in zip(items, checks, strict=True)):
+        return Verdict.FAIL
+    return thresholds.verdict(score)
+
+
+def _misses_requirement(item: Rubric, check: Check) -> bool:
+    if item.banded:
+        return item.required_min_score is not None and (check.score or 0) < item.required_min_score
+    return item.required and not check.satisfied
+
+
+def band_satisfied(score: int, thresholds: Thresholds) -> bool:
+    """Tell whether a band score makes its item a hit: it reaches the borderline threshold (SPEC-P4)."""
+    return reaches(score / TOP_BAND, thresholds.borderline_at)
+
+
+def as_line(item: Rubric, check: Check) -> str:
+    """Write a checked item as it stands in hits and misses."""
+    line = f"[{item.id}] {item.description}"
+    return f"{line}: {check.reasoning}" if check.reasoning else line

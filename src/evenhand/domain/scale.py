@@ -1,0 +1,171 @@
+"""Scales: what a judge may give as a score, and how it becomes a number from 0 to 1."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from evenhand.domain.errors import ConfigError, ContractError
+
+_QUOTED_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_RANGE_WORDS = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
+
+COERCED = "coerced"
+CLAMPED = "clamped"
+
+Raw: TypeAlias = float | int | bool
+
+
+def read_number(value: object, *, name: str = "score") -> tuple[float | int, tuple[str, ...]]:
+    """Read a finite number; one in quotes is taken and flagged, anything else breaks the contract (SPEC-E4)."""
+    flags: tuple[str, ...] = ()
+    if isinstance(value, str) and _QUOTED_NUMBER.fullmatch(value.strip()):
+        value, flags = float(value), (COERCED,)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ContractError(f"{name} must be a number, not {_kind(value)}")
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise ContractError(f"{name} must be a finite number")
+    return value, flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Numbers from ``low`` to ``high``; one outside is clamped and flagged, or rejected so that it is asked again."""
+
+    low: float = 0.0
+    high: float = 1.0
+    outside: Literal["clamp", "reject"] = "reject"
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ConfigError(f"scale: {self.low} to {self.high} is no range; the first number must be the smaller one")
+
+    @property
+    def words(self) -> str:
+        """Describe the scale to a judge."""
+        return f"{'an integer' if self.whole else 'a number'} from {self.low:g} to {self.high:g}"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the scale to a structured-output decoder."""
+        return {"type": "integer" if self.whole else "number", "minimum": self.low, "maximum": self.high}
+
+    def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
+        """Read what the judge gave, with flags for what was done to it."""
+        number, flags = read_number(value, name=name)
+        if self.whole:
+            if number != int(number):
+                raise ContractError(f"{name} must be {self.words}, not {number:g}")
+            number = int(number)
+        if self.outside == "clamp":
+            inside = min(max(number, self.low), self.high)
+            return inside, (flags if inside == number else (*flags, CLAMPED))
+        if not self.low <= number <= self.high:
+            raise ContractError(f"{name} must be {self.words}, not {number:g}")
+        return number, flags
+
+    def unit(self, raw: Raw) -> float:
+        """Turn a raw score into a number from 0 to 1."""
+        return min(max((float(raw) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary:
+    """True or false, as JSON booleans and nothing else."""
+
+    words = "true or false"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the scale to a structured-output decoder."""
+        return {"type": "boolean"}
+
+    def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
+        """Read what the judge gave."""
+        if not isinstance(value, bool):
+            raise ContractError(f"{name} must be true or false, not {_kind(value)}")
+        return value, ()
+
+    def unit(self, raw: Raw) -> float:
+        """Turn a raw score into 0 or 1."""
+        return 1.0 if raw else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """A few listed numbers, one of which the judge must give exactly (SPEC-E5)."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, str) or not isinstance(self.values, Sequence) or not self.values:
+            raise ConfigError(f"choices must be a list of numbers such as [0.0, 0.5, 1.0], not {self.values!r}")
+        for value in self.values:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+                raise ConfigError(f"choices: {value!r} is not a finite number")
+        if len(set(self.values)) != len(self.values):
+            raise ConfigError(f"choices: {list(self.values)} lists a number twice")
+        object.__setattr__(self, "values", tuple(self.values))
+
+    @property
+    def words(self) -> str:
+        """Describe the scale to a judge."""
+        return f"exactly one of {', '.join(repr(value) for value in self.values)}"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the scale to a structured-output decoder."""
+        return {"type": "number", "enum": list(self.values)}
+
+    def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
+        """Read what the judge gave; the result is the listed number itself."""
+        number, flags = read_number(value, name=name)
+        for listed in self.values:
+            if listed == number:
+                return listed, flags
+        raise ContractError(f"{name} must be {self.words}, not {number:g}")
+
+    def unit(self, raw: Raw) -> float:
+        """Turn a choice into a number from 0 to 1: itself where all are, else its place between lowest and highest."""
+        low, high = min(self.values), max(self.values)
+        if low >= 0 and high <= 1:
+            return float(raw)
+        return 1.0 if low == high else (float(raw) - low) / (high - low)
+
+
+Scale: TypeAlias = Range | Binary | Choices
+
+UNIT = Range(low=0.0, high=1.0, outside="clamp")
+
+
+def scale_of(given: Scale | str | Sequence[float] | None) -> Scale:
+    """Take a scale as a user may write it: ``"0-10"``, ``"1-5"``, ``"boolean"``, a list of choices, or nothing.
+
+    >>> scale_of("1-5").unit(4)
+    0.75
+    """
+    match given:
+        case None:
+            return UNIT
+        case Range() | Binary() | Choices():
+            return given
+        case "boolean" | "binary":
+            return Binary()
+        case str() if matched := _RANGE_WORDS.fullmatch(given):
+            low, high = (float(bound) for bound in matched.groups())
+            return UNIT if (low, high) == (0, 1) else Range(low=low, high=high)
+        case list() | tuple():
+            return Choices(values=tuple(given))
+        case _:
+            raise ConfigError(f"scale is {given!r}; write '0-1', '0-10', '1-5', 'boolean' or a list of choices")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    return {bool: "a boolean", str: "text", list: "a list", dict: "an object"}.get(type(value), type(value).__name__)
