@@ -1,0 +1,1 @@
+"""Acting on what evaluators want to know."""
