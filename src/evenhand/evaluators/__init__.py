@@ -1,0 +1,1 @@
+"""Deciding: evaluators as step generators, the reading of replies, the prompts."""

@@ -1,0 +1,312 @@
+"""Reading a judge's reply: the verdict, whatever stands around it, and nobody else's.
+
+The rule (SPEC-R2): the whole reply, if it satisfies the contract; else the first object, from left to right, that is
+strict JSON, satisfies the contract, and does not merely repeat an object that stood in the prompt. Nothing is closed,
+cleaned or guessed, and no score is taken from prose.
+
+The work is linear in the length of the reply (SPEC-R3), although every opening brace is tried. A scan that dies has
+settled all objects nested in it, so only braces inside its strings are tried again; and of any three scans that would
+cover one place, the third would begin where one of the others stands between strings, and be settled by that one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from evenhand.domain.contract import Accepted, Contract
+from evenhand.domain.errors import ContractError
+
+MAX_REPLY: Final = 1 << 20
+MAX_DEPTH: Final = 100
+# How deep to look for objects in strings of objects in strings of the prompt.
+MAX_QUOTING: Final = 3
+
+EMBEDDED = "embedded"
+ECHO_SKIPPED = "echo_skipped"
+AMBIGUOUS = "ambiguous"
+
+_SPACE = " \t\n\r"
+_SPACES = re.compile(r"[ \t\n\r]*+")
+_STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
+# An object begins where a brace is followed by a key or by its end; `{curly}` words cost nothing.
+_OBJECT_START = re.compile(r'\{(?=[ \t\n\r]*+["}])')
+_VALUE_START = re.compile(r'\{(?=[ \t\n\r]*+["}])|\[')
+
+
+class Scanner:
+    """Finds the JSON objects of a text by their brackets, in one pass; ``work`` counts the characters looked at."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.work = 0
+        self.stopped_at = 0
+        self._ends: dict[int, int | None] = {}
+
+    def spans(self, start: re.Pattern[str] = _OBJECT_START) -> Iterator[tuple[int, int]]:
+        """Give where objects begin and end, left to right; never one inside another that is whole."""
+        position = 0
+        while found := start.search(self.text, position):
+            begin = found.start()
+            end = self.end_of(begin)
+            if end is None:
+                position = begin + 1
+            else:
+                yield begin, end
+                position = end
+
+    def end_of(self, begin: int) -> int | None:
+        """Tell where the object or array that begins here ends; None if it is not strict JSON or too deep."""
+        if begin not in self._ends:
+            self._scan(begin)
+        return self._ends[begin]
+
+    def _scan(self, begin: int) -> None:
+        """Follow the grammar from an opening bracket; settles it and every bracket nested in it."""
+        opened = [begin]
+        position: int | None = begin + 1
+        while opened and position is not None:
+            self.stopped_at = position
+            position = self._step(opened, position)
+        for unfinished in opened:
+            self._ends[unfinished] = None
+        self.work += (position or self.stopped_at) - begin
+
+    def _step(self, opened: list[int], position: int) -> int | None:
+        """Step over a closing bracket, or over one member and what stands before it; None where the grammar ends."""
+        text, start = self.text, opened[-1]
+        is_first = position == start + 1
+        position = self._after_space(position)
+        if text.startswith("}" if text[start] == "{" else "]", position):
+            self._ends[opened.pop()] = position + 1
+            return position + 1
+        if not is_first:
+            if not text.startswith(",", position):
+                return None
+            position = self._after_space(position + 1)
+        if text[start] == "{":
+            after_key = self._after_key(position)
+            if after_key is None:
+                return None
+            position = after_key
+        if text.startswith(("{", "["), position):
+            if len(opened) == MAX_DEPTH:
+                return None
+            opened.append(position)
+            return position + 1
+        if text.startswith('"', position):
+            return self._after_string(position)
+        scalar = _SCALAR.match(text, position)
+        return scalar.end() if scalar else None
+
+    def _after_key(self, position: int) -> int | None:
+        """Step over a key, its colon and the space behind it."""
+        end = self._after_string(position)
+        if end is None:
+            return None
+        end = self._after_space(end)
+        return self._after_space(end + 1) if self.text.startswith(":", end) else None
+
+    def _after_string(self, position: int) -> int | None:
+        if not self.text.startswith('"', position):
+            return None
+        end = self._reached(_STRING_BODY, position + 1)
+        return end + 1 if self.text.startswith('"', end) else None
+
+    def _after_space(self, position: int) -> int:
+        return self._reached(_SPACES, position)
+
+    def _reached(self, pattern: re.Pattern[str], position: int) -> int:
+        """Go as far as a pattern does that also matches nothing."""
+        found = pattern.match(self.text, position)
+        self.stopped_at = found.end() if found else position
+        return self.stopped_at
+
+
+def parse_strict(text: str) -> object:
+    """Read a text that is JSON and nothing else: no duplicate keys, no NaN, no infinities, nothing too deep.
+
+    >>> parse_strict('{"score": 0.5}')
+    {'score': 0.5}
+    """
+    trimmed = text.strip(_SPACE)
+    if not trimmed:
+        raise ContractError("there is no text", kind="empty")
+    if trimmed[0] in "{[" and not _is_shallow(trimmed):
+        scanner = Scanner(trimmed)
+        if scanner.end_of(0) is None:
+            raise ContractError(
+                f"not JSON, or nested too deep, {_place(trimmed, scanner.stopped_at)}", kind="unparsable"
+            )
+    return _decode(trimmed)
+
+
+def first_value(text: str) -> object:
+    """Read the first JSON object or array in a text, whatever stands around it.
+
+    >>> first_value('Here you are: [1, 2]. Good luck!')
+    [1, 2]
+    """
+    for begin, end in Scanner(text).spans(_VALUE_START):
+        try:
+            return _decode(text[begin:end])
+        except ContractError:
+            continue
+    raise ContractError("there is no JSON object or array in the text", kind="unparsable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read: the accepted values, flags for how, and where in the reply they stood."""
+
+    accepted: Accepted
+    flags: tuple[str, ...]
+    span: tuple[int, int]
+
+
+def read_reply(text: str, contract: Contract, *, material: Iterable[str] = (), strict: bool = False) -> Reading:
+    """Find the verdict in a reply, or raise ``ContractError`` with the class of what was wrong.
+
+    ``material`` is all text that was put into the prompt. ``strict`` makes two different verdicts in one reply a
+    failure; otherwise the first one counts and is flagged ``ambiguous``.
+    """
+    if len(text) > MAX_REPLY:
+        raise ContractError(f"the reply has {len(text)} characters; at most {MAX_REPLY} are read", kind="too_long")
+    if not text.strip():
+        raise ContractError("the reply is empty", kind="empty")
+    try:
+        accepted = contract.accept(parse_strict(text))
+    except ContractError as error:
+        return _read_embedded(text, contract, material, strict=strict, whole=error)
+    return Reading(accepted=accepted, flags=accepted.flags, span=(0, len(text)))
+
+
+def _read_embedded(
+    text: str, contract: Contract, material: Iterable[str], *, strict: bool, whole: ContractError
+) -> Reading:
+    echoes: frozenset[str] | None = None
+    found: list[Reading] = []
+    skipped = False
+    complaint: ContractError | None = None
+    for begin, end in Scanner(text).spans():
+        try:
+            value = _decode(text[begin:end])
+            accepted = contract.accept(value)
+        except ContractError as error:
+            complaint = complaint or error
+            continue
+        if echoes is None:
+            echoes = frozenset(_canonical_objects(material))
+        if _canonical(value) in echoes:
+            skipped = True
+            continue
+        found.append(Reading(accepted=accepted, flags=accepted.flags, span=(begin, end)))
+    if not found:
+        raise _why_nothing(text, whole, complaint, skipped=skipped)
+    first = found[0]
+    flags = [EMBEDDED, *first.flags]
+    if skipped:
+        flags.append(ECHO_SKIPPED)
+    if any(contract.decision(other.accepted) != contract.decision(first.accepted) for other in found[1:]):
+        if strict:
+            raise ContractError(f"the reply has {len(found)} verdicts that differ; give one", kind="ambiguous")
+        flags.append(AMBIGUOUS)
+    return Reading(accepted=first.accepted, flags=tuple(flags), span=first.span)
+
+
+def _why_nothing(text: str, whole: ContractError, complaint: ContractError | None, *, skipped: bool) -> ContractError:
+    """Choose the failure that tells most: of an object that nearly was the verdict, else of the reply as a whole."""
+    if skipped:
+        return ContractError("the reply only repeats a JSON object that stands in the prompt", kind="echo")
+    if complaint is not None:
+        return complaint
+    if whole.kind == "contract" or text.lstrip().startswith("{"):
+        return whole
+    return ContractError("the reply has no complete JSON object", kind="unparsable")
+
+
+def _is_shallow(text: str) -> bool:
+    return text.count("{") + text.count("[") <= MAX_DEPTH
+
+
+def _decode(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ContractError(f"not JSON {_place(text, error.pos)}: {error.msg}", kind="unparsable") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise ContractError(f"not JSON: {error}", kind="unparsable") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [key for key, _ in pairs]
+        doubled = next(key for key in keys if keys.count(key) > 1)
+        raise ContractError(f"the key {doubled!r:.60} stands twice in one object", kind="unparsable")
+    return made
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in {float("inf"), float("-inf")}:
+        raise ContractError(f"{digits:.40} is too large a number", kind="unparsable")
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ContractError(f"{name} is not JSON", kind="unparsable")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_float=_finite, parse_constant=_no_constant, strict=True
+)
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    return f"at line {line} column {position - text.rfind(chr(10), 0, position)}"
+
+
+def _canonical_objects(material: Iterable[str], quoting: int = 0) -> Iterator[str]:
+    """Give every object in the texts, also nested ones and those quoted inside strings, in canonical form."""
+    for text in material:
+        for begin, end in Scanner(text).spans(_VALUE_START):
+            try:
+                value = _decode(text[begin:end])
+            except ContractError:
+                continue
+            for one in _inside(value):
+                if isinstance(one, dict):
+                    yield _canonical(one)
+                elif quoting < MAX_QUOTING and isinstance(one, str) and "{" in one:
+                    yield from _canonical_objects([one], quoting + 1)
+
+
+def _inside(value: object) -> Iterator[object]:
+    yield value
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _inside(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _inside(one)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(_plain(value), sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    """Spell equal numbers equally: a judge that repeats 1.0 as 1 still repeats it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
