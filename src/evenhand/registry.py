@@ -7,7 +7,8 @@ Two groups are for everybody: ``evenhand.evaluators`` (type -> class) and ``even
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
@@ -40,10 +41,20 @@ def evaluator(definition: Mapping[str, Any]) -> Evaluator:
     if not isinstance(kind, str):
         raise ConfigError(f"an evaluator needs a type, such as 'llm_judge'; got {definition!r:.120}")
     factory = find(EVALUATORS, kind, what="evaluator type")
-    try:
-        return cast("Evaluator", factory(**options))
-    except TypeError as error:
-        raise ConfigError(f"evaluator {options.get('name', kind)!r} ({kind}): {error}") from None
+    return cast("Evaluator", make(factory, options, where=f"evaluator {options.get('name', kind)!r} ({kind})"))
+
+
+def make(factory: Callable[..., Any], options: Mapping[str, Any], *, where: str) -> Any:
+    """Call a factory with options from a file: one that it does not have, or lacks, is named."""
+    accepted = inspect.signature(factory).parameters
+    if not any(one.kind is one.VAR_KEYWORD for one in accepted.values()):
+        for name in options:
+            if name not in accepted:
+                raise ConfigError(f"{where}: no option {name!r}{did_you_mean(str(name), accepted)}")
+    for name, one in accepted.items():
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in options:
+            raise ConfigError(f"{where}: {name} is missing")
+    return factory(**options)
 
 
 def judge(given: object, *, model: str | None = None) -> ModelClient:

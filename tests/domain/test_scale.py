@@ -10,7 +10,7 @@ from evenhand import ConfigError
 from evenhand.domain.errors import ContractError
 from evenhand.domain.scale import UNIT, Binary, Choices, Range, scale_of
 
-NOT_NUMBERS = [
+NOT_NUMBERS: list[Any] = [
     None,
     True,
     False,

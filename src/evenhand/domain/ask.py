@@ -27,6 +27,10 @@ class Message:
         return {"role": self.role, "content": self.content}
 
 
+# What users may write for a message.
+MessageLike: TypeAlias = Message | Mapping[str, Any] | tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A question to a judge.

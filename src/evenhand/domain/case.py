@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from evenhand.domain.ask import Message, messages_from
+from evenhand.domain.ask import MessageLike, messages_from
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.rubric import Rubric, rubric_items
+from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 
 _TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
 
@@ -26,14 +26,14 @@ class Case:
 
     id: str | None = None
     question: str | None = None
-    input_messages: tuple[Message, ...] = ()
+    input_messages: Sequence[MessageLike] = ()
     candidate_answer: str | None = None
-    output_messages: tuple[Message, ...] = ()
+    output_messages: Sequence[MessageLike] = ()
     reference_answer: str | None = None
-    expected_messages: tuple[Message, ...] = ()
+    expected_messages: Sequence[MessageLike] = ()
     expected_outcome: str | None = None
     evaluation_schema: str | Mapping[str, Any] | bool | None = None
-    rubrics: tuple[Rubric, ...] = ()
+    rubrics: Sequence[RubricLike] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     cluster: str | None = None
     latency: float | None = None
@@ -56,6 +56,11 @@ class Case:
         return f"case {self.id!r}: " if isinstance(self.id, str) else "case: "
 
     @property
+    def items(self) -> tuple[Rubric, ...]:
+        """The rubric items, settled."""
+        return cast("tuple[Rubric, ...]", self.rubrics)
+
+    @property
     def question_text(self) -> str | None:
         """The question as text: as given, or the input messages one after the other."""
         if self.question is not None or not self.input_messages:
@@ -63,9 +68,9 @@ class Case:
         return transcript(self.input_messages)
 
 
-def transcript(messages: Iterable[Message]) -> str:
+def transcript(messages: Sequence[MessageLike]) -> str:
     """Write messages down as text, one paragraph each; a lone user message is just its content."""
-    told = tuple(messages)
+    told = messages_from(messages)
     if len(told) == 1 and told[0].role == "user":
         return told[0].content
     return "\n\n".join(f"{message.role}: {message.content}" for message in told)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Check
@@ -72,7 +72,11 @@ class Rubric:
         return bool(self.score_ranges)
 
 
-def rubric_items(given: Iterable[Rubric | str | Mapping[str, Any]], *, where: str = "rubrics") -> tuple[Rubric, ...]:
+# What users may write for an item.
+RubricLike: TypeAlias = Rubric | str | Mapping[str, Any]
+
+
+def rubric_items(given: Iterable[RubricLike], *, where: str = "rubrics") -> tuple[Rubric, ...]:
     """Take items in any form a user may write, give each an id, and check them together.
 
     >>> [item.id for item in rubric_items(["Names the city", {"id": "kind", "description": "Is kind"}])]
@@ -93,7 +97,7 @@ def rubric_items(given: Iterable[Rubric | str | Mapping[str, Any]], *, where: st
     return items
 
 
-def _item(one: Rubric | str | Mapping[str, Any], where: str, number: int) -> Rubric:
+def _item(one: RubricLike, where: str, number: int) -> Rubric:
     if isinstance(one, Rubric):
         return one if one.id else replace(one, id=f"rubric-{number}")
     if isinstance(one, str):

@@ -1,0 +1,123 @@
+"""Evenhand judges the outputs of language models.
+
+Every judgment accounted for, every number with an error bar, every judge put to the test. The public names load when
+they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from evenhand.version import __version__ as __version__
+
+if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
+    from evenhand.api import (
+        create_async_llm_as_judge as create_async_llm_as_judge,
+        create_llm_as_judge as create_llm_as_judge,
+    )
+    from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
+    from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
+    from evenhand.domain.case import Case as Case
+    from evenhand.domain.contract import Contract as Contract
+    from evenhand.domain.errors import (
+        ConfigError as ConfigError,
+        EvenhandError as EvenhandError,
+        JudgeError as JudgeError,
+        MissingKeyError as MissingKeyError,
+        ScriptExhaustedError as ScriptExhaustedError,
+        TemplateError as TemplateError,
+        UnknownNameError as UnknownNameError,
+    )
+    from evenhand.domain.evaluation import (
+        Attempt as Attempt,
+        Check as Check,
+        Evaluation as Evaluation,
+        Status as Status,
+        Usage as Usage,
+    )
+    from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
+    from evenhand.domain.rubric import Rubric as Rubric
+    from evenhand.domain.seams import Evaluator as Evaluator, ModelClient as ModelClient
+    from evenhand.domain.secret import Secret as Secret
+    from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
+    from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
+    from evenhand.evaluators.checks import (
+        Contains as Contains,
+        Cost as Cost,
+        Equals as Equals,
+        IContains as IContains,
+        IsJson as IsJson,
+        Latency as Latency,
+        Levenshtein as Levenshtein,
+        Numeric as Numeric,
+        Regex as Regex,
+        StartsWith as StartsWith,
+    )
+    from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
+    from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
+    from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
+    from evenhand.evaluators.json_match import JsonMatch as JsonMatch
+    from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
+    from evenhand.evaluators.schema import SchemaEvaluator as SchemaEvaluator
+    from evenhand.models.resolve import resolve as resolve
+    from evenhand.models.scripted import Scripted as Scripted
+
+_HOMES = {
+    "api": ("create_async_llm_as_judge", "create_llm_as_judge"),
+    "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
+    "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
+    "domain.case": ("Case",),
+    "domain.contract": ("Contract",),
+    "domain.errors": (
+        "ConfigError",
+        "EvenhandError",
+        "JudgeError",
+        "MissingKeyError",
+        "ScriptExhaustedError",
+        "TemplateError",
+        "UnknownNameError",
+    ),
+    "domain.evaluation": ("Attempt", "Check", "Evaluation", "Status", "Usage"),
+    "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
+    "domain.rubric": ("Rubric",),
+    "domain.seams": ("Evaluator", "ModelClient"),
+    "domain.secret": ("Secret",),
+    "domain.verdict": ("Thresholds", "Verdict"),
+    "evaluators.base": ("BaseEvaluator",),
+    "evaluators.checks": (
+        "Contains",
+        "Cost",
+        "Equals",
+        "IContains",
+        "IsJson",
+        "Latency",
+        "Levenshtein",
+        "Numeric",
+        "Regex",
+        "StartsWith",
+    ),
+    "evaluators.code": ("CodeJudgeEvaluator",),
+    "evaluators.composite": ("CompositeEvaluator", "jury"),
+    "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
+    "evaluators.json_match": ("JsonMatch",),
+    "evaluators.prompt": ("PromptEvaluator",),
+    "evaluators.schema": ("SchemaEvaluator",),
+    "models.resolve": ("resolve",),
+    "models.scripted": ("Scripted",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(["__version__", *_HOME_OF])  # noqa: PLE0605 - a list, whatever it is made of
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"evenhand.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

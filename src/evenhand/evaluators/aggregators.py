@@ -1,0 +1,216 @@
+"""How the findings of several evaluators become one (SPEC-O3)."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from evenhand import registry
+from evenhand.domain.aggregate import weighted_mean
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.verdict import Verdict, reaches
+from evenhand.evaluators.code import CodeJudgeEvaluator
+from evenhand.evaluators.freeform import freeform_steps
+from evenhand.evaluators.prompt import MATERIAL, PromptEvaluator
+from evenhand.evaluators.prompts import texts
+
+# Of verdicts with equal weight behind them, the harsher one counts.
+_HARSHEST_FIRST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What one member found, with its name and weight in the team."""
+
+    name: str
+    evaluation: Evaluation
+    weight: float
+    required: bool
+
+    @property
+    def score(self) -> float:
+        """The member's score; only scored members are combined."""
+        return self.evaluation.score or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """The score that members make together; ``verdict`` where it does not follow from the score.
+
+    ``own`` is the evaluation by a meta-judge, model or program, which may have failed.
+    """
+
+    score: float = 0.0
+    verdict: Verdict | None = None
+    reasoning: str = ""
+    own: Evaluation | None = None
+
+
+class Aggregator(Protocol):
+    """A way to combine members, all of which have a score."""
+
+    def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:
+        """Combine what the members found."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic:
+    """Combines the members' scores by a formula."""
+
+    combine: Callable[[Sequence[Member]], Combined]
+
+    def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:  # noqa: ARG002 - the formula needs no case
+        """Combine what the members found."""
+        yield from ()
+        return self.combine(members)
+
+
+def weighted_average(members: Sequence[Member]) -> Combined:
+    """Give the mean of the scores by weight."""
+    score = weighted_mean([(member.score, member.weight) for member in members])
+    return Combined(score=score, reasoning=f"Weighted average of {len(members)} members.")
+
+
+def median(members: Sequence[Member]) -> Combined:
+    """Give the median of the scores of members that have a weight."""
+    scores = [member.score for member in members if member.weight > 0]
+    return Combined(score=statistics.median(scores), reasoning=f"Median of {len(scores)} members.")
+
+
+def lowest(members: Sequence[Member]) -> Combined:
+    """Give the lowest score of members that have a weight."""
+    worst = min((member for member in members if member.weight > 0), key=lambda member: member.score)
+    return Combined(score=worst.score, reasoning=f"Lowest of {len(members)} members: {worst.name}.")
+
+
+def majority(members: Sequence[Member]) -> Combined:
+    """Give the verdict that has most weight behind it, with the mean score of the members who gave it."""
+    behind = {verdict: sum(m.weight for m in members if m.evaluation.verdict is verdict) for verdict in _HARSHEST_FIRST}
+    verdict = max(_HARSHEST_FIRST, key=lambda one: behind[one])
+    won = [member for member in members if member.evaluation.verdict is verdict]
+    score = weighted_mean([(member.score, member.weight) for member in won])
+    share = behind[verdict] / sum(behind.values())
+    return Combined(score=score, verdict=verdict, reasoning=f"{share:.0%} of the weight is behind {verdict}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Passes when enough of the members pass; the score is the share, by weight, of those that do."""
+
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.threshold, bool)
+            or not isinstance(self.threshold, (int, float))
+            or not 0 < self.threshold <= 1
+        ):
+            raise ConfigError(
+                f"aggregator threshold: threshold is {self.threshold!r}; it must be above 0 and at most 1"
+            )
+
+    def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:  # noqa: ARG002 - shares need no case
+        """Combine what the members found."""
+        yield from ()
+        passing = [(float(member.evaluation.verdict is Verdict.PASS), member.weight) for member in members]
+        share = weighted_mean(passing)
+        verdict = Verdict.PASS if reaches(share, self.threshold) else Verdict.FAIL
+        return Combined(
+            score=share,
+            verdict=verdict,
+            reasoning=f"{share:.0%} of the weight passes; {self.threshold:.0%} is needed.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaJudge(PromptEvaluator):
+    """A judge that reads what the members found before it gives its own judgment; options as ``PromptEvaluator``."""
+
+    places: ClassVar[tuple[str, ...]] = (*MATERIAL[:-1], "member_results", MATERIAL[-1])
+    freeform_task: ClassVar[str] = texts.META_JUDGE
+
+    member_results: str = ""
+
+    def material(self, case: Case) -> dict[str, str]:
+        """Give what the case and the members bring into the prompt."""
+        given = PromptEvaluator.material(self, case) | {"member_results": self.member_results}
+        return {name: given[name] for name in self.places}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByModel:
+    """Lets a model that reads the members' findings decide."""
+
+    judge: MetaJudge
+
+    def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:
+        """Ask the meta-judge."""
+        informed = replace(self.judge, member_results=json.dumps(_findings(members), ensure_ascii=False, indent=1))
+        return _by_meta_judge((yield from freeform_steps(informed, case)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByProgram:
+    """Lets a program that reads the members' findings, under ``config.members``, decide."""
+
+    judge: CodeJudgeEvaluator
+
+    def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:
+        """Run the program."""
+        informed = replace(self.judge, config={**(self.judge.config or {}), "members": _findings(members)})
+        return _by_meta_judge((yield from informed.steps(case)))
+
+
+def _by_meta_judge(own: Evaluation) -> Combined:
+    return Combined(score=own.score or 0.0, verdict=own.verdict, reasoning=own.reasoning, own=own)
+
+
+def _findings(members: Sequence[Member]) -> list[dict[str, Any]]:
+    return [
+        {
+            "evaluator": member.name,
+            "weight": member.weight,
+            "score": member.score,
+            "verdict": str(member.evaluation.verdict),
+            "hits": list(member.evaluation.hits),
+            "misses": list(member.evaluation.misses),
+            "reasoning": member.evaluation.reasoning,
+        }
+        for member in members
+    ]
+
+
+def _meta_judge(kind: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    return registry.make(kind, {"name": "meta_judge"} | dict(options), where="the meta-judge")
+
+
+_AGGREGATORS: Mapping[str, Callable[..., Aggregator]] = {
+    "weighted_average": lambda: Arithmetic(combine=weighted_average),
+    "majority": lambda: Arithmetic(combine=majority),
+    "median": lambda: Arithmetic(combine=median),
+    "min": lambda: Arithmetic(combine=lowest),
+    "threshold": Threshold,
+    "llm_judge": lambda **options: ByModel(judge=_meta_judge(MetaJudge, options)),
+    "code_judge": lambda **options: ByProgram(judge=_meta_judge(CodeJudgeEvaluator, options)),
+}
+
+
+def aggregator_of(given: str | Mapping[str, Any] | Aggregator, *, where: str) -> Aggregator:
+    """Take an aggregator as a user may write it: a name, a mapping with ``type`` and options, or an object."""
+    if not isinstance(given, (str, Mapping)):
+        if hasattr(given, "steps"):
+            return given
+        raise ConfigError(f"{where}: aggregator is {given!r}; write a name such as 'median', or a mapping with a type")
+    options = {"type": given} if isinstance(given, str) else dict(given)
+    kind = options.pop("type", None)
+    if not isinstance(kind, str) or kind not in _AGGREGATORS:
+        raise ConfigError(f"{where}: no aggregator {kind!r}{did_you_mean(str(kind), _AGGREGATORS)}")
+    made: Aggregator = registry.make(_AGGREGATORS[kind], options, where=f"{where}: aggregator {kind!r}")
+    return made

@@ -1,0 +1,80 @@
+"""What all evaluators have: a name, a weight, thresholds, and the two ways to be asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.rubric import is_weight
+from evenhand.domain.verdict import Thresholds
+from evenhand.drive import background
+from evenhand.drive.driver import drive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseEvaluator(ABC):
+    """An evaluator: subclasses say in ``steps`` how a case is judged, and get ``evaluate`` and ``aevaluate``."""
+
+    type: ClassVar[str]
+
+    name: str = ""
+    weight: float = 1.0
+    required: bool = False
+    thresholds: Thresholds | Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        self._set("name", self.name or self.type)
+        if not isinstance(self.name, str):
+            raise ConfigError(f"{self.type}: name must be text, not {self.name!r}")
+        if not is_weight(self.weight):
+            raise ConfigError(f"{self.where}: weight is {self.weight!r}; it must be a finite number, 0 or more")
+        if not isinstance(self.required, bool):
+            raise ConfigError(f"{self.where}: required is {self.required!r}; it must be true or false")
+        self._set("thresholds", Thresholds.of(self.thresholds))
+
+    def _set(self, field: str, value: object) -> None:
+        """Put the settled form of an option in place of what the user wrote."""
+        object.__setattr__(self, field, value)
+
+    @property
+    def where(self) -> str:
+        """Name the evaluator in messages."""
+        return self.type if self.name == self.type else f"{self.type} {self.name!r}"
+
+    @property
+    def marks(self) -> Thresholds:
+        """The thresholds, settled."""
+        return Thresholds.of(self.thresholds)
+
+    @abstractmethod
+    def steps(self, case: Case) -> Steps[Evaluation]:
+        """Work out the evaluation of a case, step by step."""
+
+    async def aevaluate(self, case: Case, *, timeout: float | None = None) -> Evaluation:
+        """Evaluate a case; ``timeout`` bounds all of it, in seconds."""
+        return await drive(self.steps(case), timeout=timeout)
+
+    def evaluate(self, case: Case, *, timeout: float | None = None) -> Evaluation:
+        """Evaluate a case and wait for it: also in notebooks, from threads, and after a fork."""
+        return background.run(self.aevaluate(case, timeout=timeout))
+
+    def scored(self, score: float, **rest: Any) -> Evaluation:
+        """Give this evaluator's evaluation of an answer; the verdict is by the thresholds unless given."""
+        verdict = rest.pop("verdict", None) or self.marks.verdict(score)
+        return Evaluation.scored(evaluator=self.name, type=self.type, score=float(score), verdict=verdict, **rest)
+
+    def not_evaluated(self, reasoning: str, **rest: Any) -> Evaluation:
+        """Give this evaluator's evaluation of a case that has nothing to judge; the reasoning says what was missing."""
+        return Evaluation.not_evaluated(evaluator=self.name, type=self.type, reasoning=reasoning, **rest)
+
+    def failed(self, error: str, **rest: Any) -> Evaluation:
+        """Give this evaluator's evaluation when the judge failed."""
+        return Evaluation.failed(evaluator=self.name, type=self.type, error=error, **rest)
+
+    _scored, _not_evaluated, _failed = scored, not_evaluated, failed

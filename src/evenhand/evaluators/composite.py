@@ -1,0 +1,179 @@
+"""Several evaluators as one: a team, a jury of models, a panel with a meta-judge (SPEC-O3)."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from evenhand import registry
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, ScriptExhaustedError
+from evenhand.domain.evaluation import Evaluation, Status, total_usage
+from evenhand.domain.seams import Evaluator
+from evenhand.domain.verdict import Verdict
+from evenhand.drive.together import together
+from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of
+from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.prompt import PromptEvaluator
+
+MEMBERS_LEFT_OUT = "members_left_out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositeEvaluator(BaseEvaluator):
+    """Evaluates a case with several members side by side and combines what they find.
+
+    >>> from evenhand import Case, CompositeEvaluator, Contains, Equals
+    >>> team = CompositeEvaluator(members=[Contains(value="Paris"), Equals(value="Paris!", weight=3)])
+    >>> team.evaluate(Case(candidate_answer="Paris")).score
+    0.25
+
+    ``members`` are evaluators or their definitions; each brings its weight and whether it is required. ``aggregator``
+    is ``weighted_average``, ``majority``, ``median``, ``min``, ``{"type": "threshold", "threshold": 0.5}``,
+    ``{"type": "llm_judge", "judge": …}`` or ``{"type": "code_judge", "command": […]}``. Members that failed or had
+    nothing to judge are left out, and said; when none is left, the composite has failed.
+    """
+
+    type: ClassVar[str] = "composite"
+
+    members: Sequence[Evaluator | Mapping[str, Any]]
+    aggregator: str | Mapping[str, Any] | Aggregator = "weighted_average"
+
+    def __post_init__(self) -> None:
+        BaseEvaluator.__post_init__(self)
+        if isinstance(self.members, (str, Mapping)) or not isinstance(self.members, Sequence) or not self.members:
+            raise ConfigError(f"{self.where}: members must be a list with at least one evaluator")
+        made = [registry.evaluator(one) if isinstance(one, Mapping) else one for one in self.members]
+        for number, one in enumerate(made, start=1):
+            if not hasattr(one, "steps"):
+                raise ConfigError(f"{self.where}: member {number} is {one!r:.80}, not an evaluator or its definition")
+        if sum(one.weight for one in made) <= 0:
+            raise ConfigError(f"{self.where}: the members' weights are all 0; at least one must be above 0")
+        self._set("members", tuple(made))
+        self._set("aggregator", aggregator_of(self.aggregator, where=self.where))
+
+    def steps(self, case: Case) -> Steps[Evaluation]:
+        """Let all members judge, then combine those that could."""
+        evaluators = cast("tuple[Evaluator, ...]", self.members)
+        found = yield from together([_guarded(one, case) for one in evaluators])
+        members = [
+            Member(name=name, evaluation=evaluation, weight=one.weight, required=one.required)
+            for name, evaluation, one in zip(_distinct_names(evaluators), found, evaluators, strict=True)
+        ]
+        counted = [member for member in members if member.evaluation.status is Status.SCORED]
+        details = _details(members, counted)
+        if not any(member.weight > 0 for member in counted):
+            if case.candidate_answer is None:
+                return self.not_evaluated("There is no candidate answer.", details=details, **_trail(found))
+            left_out = "; ".join(f"{name}: {why}" for name, why in details["left_out"].items())
+            return self.failed(f"members: none could be counted ({left_out})", details=details, **_trail(found))
+        combined = yield from cast("Aggregator", self.aggregator).steps(case, counted)
+        trail = _trail(found)
+        if combined.own is not None:
+            details["meta_judge"] = _summary(combined.own)
+            trail = _trail([*found, combined.own]) | {
+                "evaluator_provider_request": combined.own.evaluator_provider_request
+            }
+            if combined.own.status is not Status.SCORED:
+                why = combined.own.error or combined.own.reasoning
+                return self.failed(f"meta_judge: {why}", details=details, **trail)
+        verdict = combined.verdict or self.marks.verdict(combined.score)
+        if any(member.required and member.evaluation.verdict is Verdict.FAIL for member in counted):
+            verdict = Verdict.FAIL
+        return self.scored(
+            combined.score,
+            score_raw=combined.score,
+            verdict=verdict,
+            hits=_points(counted, "hits"),
+            misses=_points(counted, "misses"),
+            reasoning=combined.reasoning,
+            details=details,
+            flags=() if len(counted) == len(members) else (MEMBERS_LEFT_OUT,),
+            **trail,
+        )
+
+
+def jury(
+    judges: Sequence[Any], *, aggregator: str | Mapping[str, Any] = "median", **options: Any
+) -> CompositeEvaluator:
+    """Make a jury: the same question to several judges, whose agreement is reported with the result.
+
+    Judges of different families err differently; several of one family mostly repeat each other. ``name``, ``weight``
+    and ``required`` are the jury's, all other options each juror's, as for ``PromptEvaluator``.
+    """
+    if isinstance(judges, str) or not isinstance(judges, Sequence) or len(judges) < 2:
+        raise ConfigError("a jury needs a list of at least two judges")
+    own = {key: options.pop(key) for key in ("name", "weight", "required") if key in options}
+    clients = [registry.judge(judge) for judge in judges]
+    jurors = [PromptEvaluator(judge=client, name=client.name, **options) for client in clients]
+    return CompositeEvaluator(members=jurors, aggregator=aggregator, thresholds=options.get("thresholds"), **own)
+
+
+def _guarded(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
+    """Turn a member's crash into its failed evaluation, so that it does not take the others with it."""
+    try:
+        return (yield from evaluator.steps(case))
+    except ScriptExhaustedError:
+        raise
+    except Exception as error:  # members are anybody's code
+        crash = f"crashed: {type(error).__name__}: {error}"
+        return Evaluation.failed(evaluator=evaluator.name, type=evaluator.type, error=crash)
+
+
+def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
+    """Give each member a name of its own, by numbering those that share one."""
+    names = [evaluator.name for evaluator in evaluators]
+    return [
+        name if names.count(name) == 1 else f"{name}-{names[: number + 1].count(name)}"
+        for number, name in enumerate(names)
+    ]
+
+
+def _details(members: Sequence[Member], counted: Sequence[Member]) -> dict[str, Any]:
+    left_out = {
+        member.name: member.evaluation.error or member.evaluation.reasoning
+        for member in members
+        if member.evaluation.status is not Status.SCORED
+    }
+    details: dict[str, Any] = {
+        "members": [_summary(member.evaluation) | {"evaluator": member.name} for member in members],
+        "left_out": left_out,
+    }
+    if len(counted) > 1:
+        details["agreement"] = _agreement(counted)
+    return details
+
+
+def _agreement(counted: Sequence[Member]) -> dict[str, Any]:
+    """Tell how far the members agree: the share of pairs with the same verdict, and the spread of the scores."""
+    verdicts = [member.evaluation.verdict for member in counted]
+    pairs = list(itertools.combinations(verdicts, 2))
+    return {
+        "same_verdict": sum(one is other for one, other in pairs) / len(pairs),
+        "score_spread": statistics.stdev([member.score for member in counted]),
+        "n": len(counted),
+    }
+
+
+def _summary(evaluation: Evaluation) -> dict[str, Any]:
+    """Give an evaluation for the details; its attempts stand, in order, in the composite's own list."""
+    known = evaluation.as_dict()
+    known["attempts"] = len(evaluation.attempts)
+    return known
+
+
+def _trail(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+    attempts = tuple(attempt for evaluation in evaluations for attempt in evaluation.attempts)
+    return {
+        "attempts": attempts,
+        "retry_count": sum(evaluation.retry_count for evaluation in evaluations),
+        "usage": total_usage(attempts),
+    }
+
+
+def _points(counted: Sequence[Member], name: str) -> tuple[str, ...]:
+    return tuple(f"[{member.name}] {point}" for member in counted for point in getattr(member.evaluation, name))

@@ -1,0 +1,197 @@
+"""The judge factory: a prompt becomes an evaluator function (SPEC-F)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypedDict, cast
+
+from evenhand import registry
+from evenhand.domain.ask import Call, Message, Steps, messages_from
+from evenhand.domain.contract import Contract, FieldContract, Score, Text
+from evenhand.domain.errors import ConfigError, JudgeError, did_you_mean
+from evenhand.domain.evaluation import usage_dict
+from evenhand.domain.reply import Raised, Returned
+from evenhand.domain.scale import Binary, Choices, Range, Scale
+from evenhand.domain.seams import ModelClient
+from evenhand.domain.template import Template
+from evenhand.evaluators.asking import Answered, GaveUp, Inquiry, appended, inquire
+from evenhand.evaluators.output_schema import VALUE, output_contract
+from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
+
+Prompt: TypeAlias = str | Callable[..., Any] | object
+
+_EXAMPLE_KEYS = ("inputs", "outputs", "reasoning", "score")
+
+
+class EvaluatorResult(TypedDict):
+    """What a factory-made evaluator returns: a plain dict."""
+
+    key: str
+    score: float | bool
+    comment: str | None
+    metadata: dict[str, Any]
+
+
+class FewShotExample(TypedDict, total=False):
+    """An example judgment for the prompt."""
+
+    inputs: Any
+    outputs: Any
+    reasoning: str
+    score: float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptedJudge:
+    """What ``create_llm_as_judge`` makes: asks a judge with the user's own prompt. Options as in SPEC-F1."""
+
+    prompt: Prompt
+    feedback_key: str = "score"
+    judge: Any = field(default=None, repr=False)
+    model: str | None = None
+    system: str | None = None
+    continuous: bool = False
+    choices: Sequence[float] | None = None
+    use_reasoning: bool = True
+    few_shot_examples: Sequence[FewShotExample] | None = None
+    output_schema: Any = None
+    contract: Contract = field(init=False, repr=False)
+    source: Template | ReadyPrompt | Callable[..., Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settled = {
+            "source": _source(self.prompt),
+            "contract": self._contract(),
+            "few_shot_examples": tuple(_checked(example) for example in self.few_shot_examples or ()),
+            "judge": registry.judge(self.judge, model=self.model),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        if self.system is not None and not isinstance(self.system, str):
+            raise ConfigError(f"system must be text, not {type(self.system).__name__}")
+
+    def _contract(self) -> Contract:
+        if self.output_schema is not None:
+            return output_contract(self.output_schema)
+        score = Score(scale=self._scale(), about="your judgment")
+        if not self.use_reasoning:
+            return FieldContract(name="judgment", fields=(score,))
+        reasoning = Text(name="reasoning", required=True, about="your reasons, step by step, before the score")
+        return FieldContract(name="judgment", fields=(reasoning, score))
+
+    def _scale(self) -> Scale:
+        if self.choices is not None:
+            return Choices(values=cast("tuple[float, ...]", self.choices))
+        return Range(low=0.0, high=1.0) if self.continuous else Binary()
+
+    def steps(self, values: Mapping[str, Any]) -> Steps[Any]:
+        """Judge with the given values: an ``EvaluatorResult``, or the object that ``output_schema`` describes."""
+        given = {name: value for name, value in values.items() if value is not None}
+        messages = self._framed((yield from self._messages(given)))
+        client: ModelClient = self.judge
+        material = tuple(as_text(value, name) for name, value in given.items())
+        asked = yield from inquire(Inquiry(messages=messages, judge=client, contract=self.contract, material=material))
+        if isinstance(asked, GaveUp):
+            raise JudgeError(f"{client.name} gave no usable reply: {asked.error}", attempts=asked.record.attempts)
+        return self._result(asked)
+
+    def _messages(self, given: Mapping[str, Any]) -> Steps[tuple[Message, ...]]:
+        source = self.source
+        if isinstance(source, Template):
+            texts = {name: as_text(value, name) for name, value in given.items()}
+            return (Message("user", source.render(texts, where="the prompt")),)
+        if isinstance(source, ReadyPrompt):
+            return (Message("user", source.render({name: as_text(value, name) for name, value in given.items()})),)
+        if source is self.prompt:
+            call = Call(function=source, kwargs=given)
+        else:  # a Runnable takes one mapping
+            call = Call(function=source, args=({name: as_text(value, name) for name, value in given.items()},))
+        (answer,) = yield (call,)
+        match answer:
+            case Returned(value=value):
+                return messages_from(value)
+            case Raised(exception=exception):
+                raise exception
+            case _:
+                raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
+
+    def _framed(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Put the system text and the format block into one system message at the top, and examples at the end."""
+        own = [message.content for message in messages if message.role == "system"]
+        rest = tuple(message for message in messages if message.role != "system")
+        system = "\n\n".join(part for part in (self.system, *own, self.contract.instructions()) if part)
+        examples = "".join(_block(example) for example in self.few_shot_examples or ())
+        return (Message("system", system), *appended(rest, examples))
+
+    def _result(self, asked: Answered) -> Any:
+        values = asked.accepted.values
+        if self.output_schema is not None:
+            return values[VALUE]
+        record = asked.record
+        return EvaluatorResult(
+            key=self.feedback_key,
+            score=float(values["score"]) if self.continuous and self.choices is None else values["score"],
+            comment=values.get("reasoning"),
+            metadata={
+                "attempts": [attempt.as_dict() for attempt in record.attempts],
+                "retry_count": record.retry_count,
+                "evaluator_provider_request": record.request,
+                "usage": usage_dict(record.fields()["usage"]),
+                "flags": list(asked.flags),
+                "judge": self.judge.name,
+            },
+        )
+
+
+def as_text(value: object, name: str = "value") -> str:
+    """Give a value as it goes into a prompt: text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_jsonable)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be written as JSON: {error}; give text or plain values") from None
+
+
+def _jsonable(value: object) -> object:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
+    """Tell what kind of prompt was given (SPEC-F3)."""
+    if isinstance(prompt, str):
+        if not prompt.strip():
+            raise ConfigError("prompt is empty; write a template such as 'Rate: {outputs}', or name a ready prompt")
+        return ready_prompt(prompt) or Template.with_single_braces(prompt)
+    for way in ("ainvoke", "invoke"):
+        if callable(taken := getattr(prompt, way, None)):
+            return cast("Callable[..., Any]", taken)
+    if callable(prompt):
+        return prompt
+    raise ConfigError(f"prompt must be text, a function or a Runnable, not {type(prompt).__name__}")
+
+
+def _checked(example: FewShotExample) -> FewShotExample:
+    if not isinstance(example, Mapping) or not {"inputs", "outputs"} <= set(example):
+        raise ConfigError(f"few_shot_examples: an example needs inputs and outputs; got {example!r:.120}")
+    for key in example:
+        if key not in _EXAMPLE_KEYS:
+            raise ConfigError(f"few_shot_examples: no key {key!r}{did_you_mean(key, _EXAMPLE_KEYS)}")
+    return example
+
+
+def _block(example: FewShotExample) -> str:
+    """Write an example as SPEC-F5 has it."""
+    tags = (("input", "inputs"), ("output", "outputs"), ("reasoning", "reasoning"), ("score", "score"))
+    given = cast("Mapping[str, Any]", example)
+    lines = [f"<{tag}>{as_text(given[key], key)}</{tag}>" for tag, key in tags if given.get(key) is not None]
+    return "\n\n<example>\n" + "\n".join(lines) + "\n</example>"

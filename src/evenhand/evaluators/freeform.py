@@ -1,0 +1,126 @@
+"""Freeform mode: the judge grades the answer as a whole (SPEC-P2)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from evenhand.domain.ask import Message, Steps
+from evenhand.domain.case import Case
+from evenhand.domain.contract import FieldContract, Score, Text, Texts
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.scale import UNIT, Choices, Range, Scale
+from evenhand.drive.together import together
+from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token, inquire
+from evenhand.evaluators.probability import expected_number
+from evenhand.evaluators.prompts import texts
+
+if TYPE_CHECKING:
+    from evenhand.evaluators.prompt import PromptEvaluator
+
+MOST_POINTS: Final = 4
+SAMPLES_LOST: Final = "samples_lost"
+# One token must be one whole number, and tokenizers agree on single digits only.
+DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
+
+
+def freeform_contract(scale: Scale = UNIT) -> FieldContract:
+    """Make the contract of a freeform reply; the judge reasons before it scores."""
+    return FieldContract(
+        name="freeform",
+        fields=(
+            Text(name="reasoning", about="why the answer earns its score, in two or three sentences"),
+            Texts(name="hits", most=MOST_POINTS, about="what the candidate answer gets right"),
+            Texts(name="misses", most=MOST_POINTS, about="what it gets wrong or leaves out"),
+            Score(scale=scale, about="how well the candidate answer does, higher being better"),
+        ),
+    )
+
+
+def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
+    """Grade an answer freely; of several samples, the mean counts."""
+    if evaluator.by_probability(binary=False):
+        return (yield from _by_probability(evaluator, case))
+    scale = evaluator.settled_scale
+    contract = freeform_contract(scale)
+    inquiries = [
+        evaluator.inquiry(case, contract, evaluator.freeform_task, sample=sample) for sample in evaluator.sample_numbers
+    ]
+    asked = yield from together([inquire(inquiry) for inquiry in inquiries])
+    record = Record.merged(one.record for one in asked)
+    answered = [one for one in asked if isinstance(one, Answered)]
+    if not answered:
+        return evaluator.failed(last_error(asked), **record.fields())
+    raws = [one.accepted.values["score"] for one in answered]
+    scores = [scale.unit(raw) for raw in raws]
+    score = statistics.fmean(scores)
+    details: dict[str, Any] = {}
+    if len(asked) > 1:
+        details = spread(scores, lost=len(asked) - len(answered))
+    # The words are those of the reply that comes nearest to the mean.
+    nearest = min(range(len(scores)), key=lambda number: abs(scores[number] - score))
+    values = answered[nearest].accepted.values
+    return evaluator.scored(
+        score,
+        score_raw=raws if len(asked) > 1 else raws[0],
+        hits=values["hits"],
+        misses=values["misses"],
+        reasoning=values["reasoning"],
+        details=details,
+        flags=all_flags(answered, lost=len(asked) - len(answered)),
+        **record.fields(),
+    )
+
+
+def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
+    scale = token_scale(evaluator)
+    numbers = range(int(scale.low), int(scale.high) + 1)
+    task = f"{texts.ONE_NUMBER}{scale.words}."
+    messages = (Message("system", evaluator.system_prompt(task)), Message("user", evaluator.user_prompt(case)))
+    asked = yield from ask_first_token(messages, judge=evaluator.client)
+    if isinstance(asked, GaveUp):
+        return evaluator.failed(asked.error, **asked.record.fields())
+    fields = asked.record.fields()
+    try:
+        expected = expected_number(asked.choices, numbers)
+    except ContractError as error:
+        return evaluator.failed(f"{error.kind}: {error}", **fields)
+    details = {"probability_mass": expected.mass}
+    score = scale.unit(expected.value)
+    return evaluator.scored(score, score_raw=expected.value, details=details, flags=("logprobs",), **fields)
+
+
+def token_scale(evaluator: PromptEvaluator) -> Range:
+    """Give the scale for a score that is read from one token, or refuse the evaluator's."""
+    scale = evaluator.settled_scale
+    match scale:
+        case Range() if scale == UNIT:
+            return DEFAULT_TOKEN_SCALE
+        case Range() if (
+            scale.low == int(scale.low) and scale.high == int(scale.high) and 0 <= scale.low < scale.high <= 9
+        ):
+            return Range(low=scale.low, high=scale.high, whole=True)
+        case _:
+            given = list(scale.values) if isinstance(scale, Choices) else scale.words
+            raise ConfigError(
+                f"{evaluator.where}: score_from 'logprobs' reads one digit; the scale {given} does not fit, '1-5' would"
+            )
+
+
+def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
+    """Tell how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
+    deviation = statistics.stdev(scores) if len(scores) > 1 else None
+    return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
+
+
+def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:
+    """Give every flag of several replies once, and one for samples that could not be had."""
+    flags = [flag for one in answered for flag in one.flags]
+    return tuple(dict.fromkeys([*flags, SAMPLES_LOST] if lost else flags))
+
+
+def last_error(asked: Sequence[Answered | GaveUp]) -> str:
+    """Give the error of the last question that was given up."""
+    return [one.error for one in asked if isinstance(one, GaveUp)][-1]

@@ -1,0 +1,46 @@
+"""Scores from the probabilities of a judge's first token (SPEC-P8)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evenhand.domain.errors import ContractError
+from evenhand.domain.reply import TokenChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """An expected value, and how much of the probability stood behind the tokens that count."""
+
+    value: float
+    mass: float
+
+
+def yes_probability(choices: Iterable[TokenChoice]) -> Expectation:
+    """Give P(yes) among yes and no, however the tokens are spelt.
+
+    >>> yes, no = TokenChoice(token=" Yes", logprob=math.log(0.6)), TokenChoice(token="no", logprob=math.log(0.2))
+    >>> yes_probability([yes, no])
+    Expectation(value=0.75, mass=0.8)
+    """
+    return _expectation(choices, {"yes": 1.0, "no": 0.0}, "yes or no")
+
+
+def expected_number(choices: Iterable[TokenChoice], numbers: Sequence[int]) -> Expectation:
+    """Give the expected value over the numbers that a judge may answer with."""
+    return _expectation(choices, {str(number): float(number) for number in numbers}, "a number of the scale")
+
+
+def _expectation(choices: Iterable[TokenChoice], values: dict[str, float], wanted: str) -> Expectation:
+    weighed = [
+        (values[word], math.exp(choice.logprob))
+        for choice in choices
+        if (word := choice.token.strip().lower()) in values and not math.isnan(choice.logprob)
+    ]
+    mass = math.fsum(probability for _, probability in weighed)
+    if mass <= 0:
+        raise ContractError(f"none of the first token's alternatives is {wanted}", kind="contract")
+    value = math.fsum(value * probability for value, probability in weighed) / mass
+    return Expectation(value=round(value, 12), mass=round(min(mass, 1.0), 12))

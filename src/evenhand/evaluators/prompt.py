@@ -1,0 +1,184 @@
+"""The unified prompt evaluator: a judge model scores an answer, freely or item by item (SPEC-P)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any, ClassVar, Final, Literal, cast
+
+from evenhand import registry
+from evenhand.domain.ask import Message, Steps
+from evenhand.domain.case import Case, is_blank
+from evenhand.domain.contract import Contract
+from evenhand.domain.errors import ConfigError, TemplateError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
+from evenhand.domain.scale import Scale, scale_of
+from evenhand.domain.seams import ModelClient
+from evenhand.domain.template import Template
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Inquiry, check_attempts
+from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.freeform import freeform_steps, token_scale
+from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.rubric import rubric_steps
+from evenhand.evaluators.sections import sections
+
+# The order of the sections: what changes least comes first, the candidate last, so that providers' caches hit.
+MATERIAL: Final = ("expected_outcome", "question", "reference_answer", "candidate_answer")
+DEFAULT_SAMPLES: Final = 5
+
+ScoreFrom = Literal["auto", "text", "samples", "logprobs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptEvaluator(BaseEvaluator):
+    """Asks a judge model about an answer; with ``rubrics`` it checks item by item, without it grades freely.
+
+    >>> from evenhand import Case, PromptEvaluator, Scripted
+    >>> judge = Scripted(['{"score": 0.9, "hits": ["names the city"], "misses": [], "reasoning": "Right."}'])
+    >>> case = Case(question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris")
+    >>> evaluation = PromptEvaluator(judge=judge).evaluate(case)
+    >>> evaluation.score, str(evaluation.verdict), evaluation.hits
+    (0.9, 'pass', ('names the city',))
+
+    ``judge`` is a model's name (``openai/gpt-5-mini``), a client, another library's model, or a function.
+    ``template`` replaces the user prompt; its places are ``{{ candidate_answer }}``, ``{{ question }}``,
+    ``{{ reference_answer }}`` and ``{{ expected_outcome }}``. ``score_from`` is ``text``, ``samples`` (the mean of
+    several replies, with their spread) or ``logprobs`` (the probabilities of the first token). ``rubric_mode`` asks
+    for all items in one request (``joint``) or for each in its own (``separate``); ``shuffle`` is the seed of a
+    recorded item order; ``evidence`` demands quotes, which are looked up in the answer; ``strict`` asks again when a
+    reply holds two different verdicts.
+    """
+
+    type: ClassVar[str] = "llm_judge"
+    places: ClassVar[tuple[str, ...]] = MATERIAL
+    freeform_task: ClassVar[str] = texts.FREEFORM
+
+    judge: Any = field(default=None, repr=False)  # whatever the registry can turn into a ModelClient; one afterwards
+    template: str | None = None
+    rubrics: Sequence[RubricLike] = ()
+    max_attempts: int = DEFAULT_ATTEMPTS
+    max_retries: InitVar[int | None] = None
+    scale: Scale | str | Sequence[float] | None = None
+    score_from: ScoreFrom = "auto"
+    samples: int = DEFAULT_SAMPLES
+    rubric_mode: Literal["joint", "separate"] = "joint"
+    shuffle: int | None = None
+    evidence: bool = False
+    strict: bool = False
+
+    def __post_init__(self, max_retries: int | None) -> None:
+        # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
+        BaseEvaluator.__post_init__(self)
+        self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
+        self._set("rubrics", rubric_items(self.rubrics or (), where=f"{self.where}: rubrics"))
+        self._set("scale", scale_of(self.scale))
+        self._check_template()
+        self._check_options()
+        self._set("judge", registry.judge(self.judge))
+
+    def _check_template(self) -> None:
+        if self.template is None:
+            return
+        if not isinstance(self.template, str):
+            raise ConfigError(f"{self.where}: template must be text, not {type(self.template).__name__}")
+        parsed = Template.with_double_braces(self.template)
+        parsed.require_known(self.places, where=f"{self.where}: the template")
+        if "candidate_answer" not in parsed.names:
+            raise TemplateError(f"{self.where}: the template must use {{{{ candidate_answer }}}}: it is what is judged")
+
+    def _check_options(self) -> None:
+        for name, allowed in (
+            ("score_from", ("auto", "text", "samples", "logprobs")),
+            ("rubric_mode", ("joint", "separate")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}")
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 2:
+            raise ConfigError(f"{self.where}: samples is {self.samples!r}; it must be an integer, 2 or more")
+        if self.shuffle is not None and (isinstance(self.shuffle, bool) or not isinstance(self.shuffle, int)):
+            raise ConfigError(f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed")
+        if self.score_from == "logprobs":
+            if any(item.banded for item in self.items):
+                raise ConfigError(
+                    f"{self.where}: score_from 'logprobs' checks yes-or-no items; drop score_ranges or use text"
+                )
+            token_scale(self)
+
+    @property
+    def client(self) -> ModelClient:
+        """The judge, settled."""
+        client: ModelClient = self.judge
+        return client
+
+    @property
+    def items(self) -> tuple[Rubric, ...]:
+        """The rubric items, settled."""
+        return cast("tuple[Rubric, ...]", self.rubrics)
+
+    @property
+    def settled_scale(self) -> Scale:
+        """The scale, settled."""
+        return scale_of(self.scale)
+
+    def steps(self, case: Case) -> Steps[Evaluation]:
+        """Judge a case: item by item when it or the evaluator has rubrics, freely otherwise (SPEC-P1)."""
+        if case.candidate_answer is None:
+            return self.not_evaluated("There is no candidate answer.")
+        if items := case.items or self.items:
+            return (yield from rubric_steps(self, case, items))
+        if self.template is None and is_blank(case.expected_outcome) and is_blank(case.reference_answer):
+            return self.not_evaluated("There is neither an expected outcome nor a reference answer to judge by.")
+        return (yield from freeform_steps(self, case))
+
+    def user_prompt(self, case: Case) -> str:
+        """Write the user prompt: the template filled in, or the sections."""
+        material = self.material(case)
+        if self.template is None:
+            return sections(material)
+        return Template.with_double_braces(self.template).render(material)
+
+    def material(self, case: Case) -> dict[str, str]:
+        """Give what the case brings into the prompt."""
+        given = (case.expected_outcome, case.question_text, case.reference_answer, case.candidate_answer)
+        return {name: value or "" for name, value in zip(MATERIAL, given, strict=True)}
+
+    def system_prompt(self, *parts: str) -> str:
+        """Write the system prompt: who judges, what the material is, then the task and the format of the reply."""
+        material = texts.MATERIAL if self.template is None else texts.TEMPLATE_MATERIAL
+        return "\n\n".join((texts.JUDGE, material, *parts))
+
+    def inquiry(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Inquiry:
+        """Put a question about a case into messages."""
+        return Inquiry(
+            messages=(
+                Message("system", self.system_prompt(task, contract.instructions())),
+                Message("user", self.user_prompt(case)),
+            ),
+            judge=self.client,
+            contract=contract,
+            max_attempts=self.max_attempts,
+            sample=sample,
+            strict=self.strict,
+            material=tuple(self.material(case).values()),
+        )
+
+    def by_probability(self, *, binary: bool) -> bool:
+        """Tell whether to read first-token probabilities; ``auto`` does for binary checks of judges that prefer it."""
+        if self.score_from == "auto":
+            return binary and getattr(self.client, "prefers_logprobs", False)
+        return self.score_from == "logprobs"
+
+    @property
+    def sample_numbers(self) -> range:
+        """The numbers of the replies to ask for: one, unless samples are wanted."""
+        return range(self.samples if self.score_from == "samples" else 1)
+
+
+def rubric_evaluator(**options: Any) -> PromptEvaluator:
+    """Make a prompt evaluator from a definition of the old type ``rubric`` (SPEC-P7)."""
+    warnings.warn("evaluator type 'rubric' is the old name; write 'llm_judge'", DeprecationWarning, stacklevel=2)
+    if not options.get("rubrics"):
+        raise ConfigError(f"evaluator {options.get('name', 'rubric')!r} (rubric): rubrics is empty; list what to check")
+    return PromptEvaluator(**options)

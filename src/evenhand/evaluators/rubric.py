@@ -1,0 +1,186 @@
+"""Rubric mode: the judge checks item by item (SPEC-P3, P4)."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from evenhand.domain.ask import Message, Steps
+from evenhand.domain.case import Case
+from evenhand.domain.contract import Checks, FieldContract, Text
+from evenhand.domain.errors import ContractError
+from evenhand.domain.evaluation import Check, Evaluation
+from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
+from evenhand.domain.verdict import Thresholds
+from evenhand.drive.together import together
+from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token, inquire
+from evenhand.evaluators.freeform import all_flags, last_error, spread
+from evenhand.evaluators.probability import yes_probability
+from evenhand.evaluators.prompts import texts
+
+if TYPE_CHECKING:
+    from evenhand.evaluators.prompt import PromptEvaluator
+
+YES_FROM: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One sample: what was answered to the questions that cover all items, in the order in which they were put."""
+
+    order: tuple[str, ...]
+    asked: tuple[Answered | GaveUp, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item was judged: an omitted check is never a passed one."""
+        return all(isinstance(one, Answered) for one in self.asked)
+
+    @property
+    def answered(self) -> list[Answered]:
+        """The questions that were answered."""
+        return [one for one in self.asked if isinstance(one, Answered)]
+
+    def checks(self, items: Sequence[Rubric]) -> tuple[Check, ...]:
+        """Give the checks in the items' own order."""
+        found = {check.id: check for one in self.answered for check in one.accepted.values["checks"]}
+        return tuple(found[item.id] for item in items)
+
+
+def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
+    """Check an answer item by item; of several samples, the mean score and the majority for each item count."""
+    if evaluator.by_probability(binary=True):
+        if not any(item.banded for item in items):
+            return (yield from _by_probability(evaluator, case, items))
+        if evaluator.score_from == "logprobs":
+            return evaluator.failed("config: score_from 'logprobs' checks yes-or-no items; this case has score bands")
+    sheets = yield from together([_sheet(evaluator, case, items, sample) for sample in evaluator.sample_numbers])
+    record = Record.merged(one.record for sheet in sheets for one in sheet.asked)
+    complete = [sheet for sheet in sheets if sheet.complete]
+    if not complete:
+        return evaluator.failed(last_error([one for sheet in sheets for one in sheet.asked]), **record.fields())
+    found = [sheet.checks(items) for sheet in complete]
+    scores = [rubric_score(items, checks) for checks in found]
+    checks = found[0] if len(found) == 1 else _majority(found, evaluator.marks)
+    details: dict[str, Any] = {}
+    if len(sheets) > 1:
+        details |= spread(scores, lost=len(sheets) - len(complete))
+    if evaluator.shuffle is not None:
+        details["order"] = [list(sheet.order) for sheet in sheets]
+    if evaluator.rubric_mode == "separate":
+        details["requests"] = {
+            key: one.record.request for key, one in zip(sheets[-1].order, sheets[-1].asked, strict=True)
+        }
+    answered = [one for sheet in complete for one in sheet.answered]
+    return _evaluation(
+        evaluator,
+        items,
+        checks,
+        score=scores[0] if len(scores) == 1 else statistics.fmean(scores),
+        reasoning="\n".join(
+            words for one in complete[0].answered if (words := one.accepted.values["overall_reasoning"])
+        ),
+        details=details,
+        flags=all_flags(answered, lost=len(sheets) - len(complete)),
+        **record.fields(),
+    )
+
+
+def _sheet(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...], sample: int) -> Steps[Sheet]:
+    """Put all items to the judge, in one request or one request each."""
+    order = list(items)
+    if evaluator.shuffle is not None:
+        random.Random(f"{evaluator.shuffle}/{case.id}/{sample}").shuffle(order)  # noqa: S311 - an order, not a secret
+    groups = [tuple(order)] if evaluator.rubric_mode == "joint" else [(item,) for item in order]
+    contracts = [_contract(evaluator, case, group) for group in groups]
+    asked = yield from together(
+        [
+            inquire(evaluator.inquiry(case, contract, f"{texts.RUBRIC}\n\n{_listed(group)}", sample=sample))
+            for group, contract in zip(groups, contracts, strict=True)
+        ]
+    )
+    return Sheet(order=tuple(item.id for item in order), asked=asked)
+
+
+def _listed(items: Sequence[Rubric]) -> str:
+    """List the items for the judge, with what their score bands mean."""
+    lines = ["The items:"]
+    for item in items:
+        lines.append(f"- id {json.dumps(item.id, ensure_ascii=False)}: {item.description}")
+        lines += [f"  - {band.span}: {band.outcome}" for band in item.score_ranges]
+    return "\n".join(lines)
+
+
+def _contract(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> FieldContract:
+    checks = Checks(
+        items=items, thresholds=evaluator.marks, answer=case.candidate_answer if evaluator.evidence else None
+    )
+    overall = Text(name="overall_reasoning", about="what decides the matter, in two or three sentences")
+    return FieldContract(name="rubric", fields=(checks, overall))
+
+
+def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
+    """Check each item by the probability that the judge's first word is yes.
+
+    The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
+    """
+    system = Message("system", evaluator.system_prompt(texts.YES_OR_NO))
+    user = Message("user", evaluator.user_prompt(case))
+    prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
+    asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])
+    record = Record.merged(one.record for one in asked)
+    checks: list[Check] = []
+    for item, one in zip(items, asked, strict=True):
+        try:
+            checks.append(_probable_check(item, one))
+        except ContractError as error:
+            return evaluator.failed(f"{error.kind}: item {item.id!r}: {error}", **record.fields())
+    return _evaluation(
+        evaluator,
+        items,
+        tuple(checks),
+        score=rubric_score(items, checks),
+        details={"requests": {item.id: one.record.request for item, one in zip(items, asked, strict=True)}},
+        flags=("logprobs",),
+        **record.fields(),
+    )
+
+
+def _probable_check(item: Rubric, asked: FirstToken | GaveUp) -> Check:
+    if isinstance(asked, GaveUp):
+        kind, _, why = asked.error.partition(": ")
+        raise ContractError(why, kind=kind)
+    probability = yes_probability(asked.choices).value
+    return Check(id=item.id, satisfied=probability >= YES_FROM, probability=probability)
+
+
+def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:
+    """Settle each item by most samples, a tie against it, in the words of the first sample that agrees."""
+    settled = []
+    for several in zip(*found, strict=True):
+        share = statistics.fmean(check.satisfied for check in several)
+        score = statistics.median_low([check.score or 0 for check in several]) if several[0].score is not None else None
+        satisfied = share > YES_FROM if score is None else band_satisfied(score, thresholds)
+        spoken = next((check for check in several if check.satisfied == satisfied), several[0])
+        settled.append(replace(spoken, satisfied=satisfied, score=score, probability=share))
+    return tuple(settled)
+
+
+def _evaluation(
+    evaluator: PromptEvaluator, items: tuple[Rubric, ...], checks: tuple[Check, ...], *, score: float, **rest: Any
+) -> Evaluation:
+    """Give the evaluation that follows from the checks: verdict, hits and misses are ours, not the judge's."""
+    lines = [(check.satisfied, as_line(item, check)) for item, check in zip(items, checks, strict=True)]
+    return evaluator.scored(
+        score,
+        score_raw=score,
+        verdict=rubric_verdict(items, checks, score, evaluator.marks),
+        hits=tuple(line for satisfied, line in lines if satisfied),
+        misses=tuple(line for satisfied, line in lines if not satisfied),
+        checks=checks,
+        **rest,
+    )

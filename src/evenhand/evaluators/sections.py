@@ -1,0 +1,34 @@
+"""Putting what comes from outside into a prompt so that it stays data (SPEC-P6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+MARK_DIGITS: Final = 20
+
+
+def sections(material: Mapping[str, str]) -> str:
+    """Write texts one after the other, each between tags with a mark that none of them can contain.
+
+    The mark is derived from all of the material, so equal material makes equal prompts, and a text that wanted to
+    close its own section would have to contain a hash of itself.
+
+    >>> print(sections({"question": "Why?"}))
+    <question id="77c6adb82cd67c00a4e8">
+    Why?
+    </question id="77c6adb82cd67c00a4e8">
+    """
+    mark = _mark(material)
+    return "\n\n".join(f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items())
+
+
+def _mark(material: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name, text in material.items():
+        data = text.encode("utf-8", "surrogatepass")
+        # With its length before it, no text can pretend to be the beginning of the next one.
+        digest.update(f"{name}:{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()[:MARK_DIGITS]

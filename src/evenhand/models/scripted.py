@@ -1,0 +1,52 @@
+"""A model that says what it is told to, for tests: ours and yours."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.errors import ScriptExhaustedError
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.reply import Reply, Unanswered
+
+
+class Scripted:
+    """Replays given replies in order, raises when they run out, and records in ``asked`` what it was asked.
+
+    A reply is a text, a ``Reply``, or an exception, which stands for a request that failed on the way.
+
+    >>> judge = Scripted(['{"score": 1}'])
+    >>> judge.name
+    'scripted'
+    """
+
+    def __init__(self, replies: Iterable[str | Reply | Exception], *, name: str = "scripted") -> None:
+        if isinstance(replies, str):
+            replies = [replies]
+        self._replies = deque(replies)
+        self._given = len(self._replies)
+        self._name = name
+        self.asked: list[Ask] = []
+
+    @property
+    def name(self) -> str:
+        """How the model is called in reports."""
+        return self._name
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
+        """Give the next reply."""
+        self.asked.append(ask)
+        try:
+            reply = self._replies.popleft()
+        except IndexError:
+            raise ScriptExhaustedError(
+                f"{self._name} was asked {len(self.asked)} times and has {self._given} replies"
+            ) from None
+        if isinstance(reply, Exception):
+            error = f"scripted: {type(reply).__name__}: {reply}"
+            return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
+        return reply if isinstance(reply, Reply) else Reply.said(reply)
+
+    def __repr__(self) -> str:
+        return f"Scripted({len(self._replies)} of {self._given} replies left)"

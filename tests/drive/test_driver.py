@@ -1,0 +1,221 @@
+"""The driver, together, and the background loop (SPEC-F8; REL-C1)."""
+
+import asyncio
+import functools
+import gc
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from evenhand import Ask, Call, Case, EvenhandError, Message, PromptEvaluator, Reply, Scripted, Steps
+from evenhand.domain.reply import Raised, Returned
+from evenhand.drive import background
+from evenhand.drive.driver import drive
+from evenhand.drive.together import together
+
+CASE = Case(candidate_answer="Paris", expected_outcome="Names Paris")
+
+
+class Agreeable:
+    name = "agreeable"
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+        await asyncio.sleep(0)
+        return Reply.said('{"score": 1}')
+
+
+EVALUATOR = PromptEvaluator(judge=Agreeable())
+
+
+def asks(*words: str) -> Steps[list[str]]:
+    """Ask for each word in turn and return the replies."""
+    said = []
+    for word in words:
+        (reply,) = yield (Ask(messages=(Message("user", word),), judge=Echo()),)
+        assert isinstance(reply, Reply)
+        said.append(reply.text)
+    return said
+
+
+class Echo:
+    name = "echo"
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+        return Reply.said(ask.messages[-1].content.upper())
+
+
+def test_answers_come_back_in_the_order_of_the_questions() -> None:
+    def several() -> Steps[list[str]]:
+        answers = yield tuple(Ask(messages=(Message("user", word),), judge=Echo()) for word in "abc")
+        return [answer.text for answer in answers if isinstance(answer, Reply)]
+
+    assert asyncio.run(drive(several())) == ["A", "B", "C"]
+
+
+def test_together_asks_for_all_members_at_once_and_keeps_their_order() -> None:
+    steps = together([asks("a", "b", "c"), asks(), asks("d")])
+
+    first = next(steps)
+    assert [want.messages[0].content for want in first if isinstance(want, Ask)] == ["a", "d"]
+    second = steps.send((Reply.said("A"), Reply.said("D")))
+    assert [want.messages[0].content for want in second if isinstance(want, Ask)] == ["b"]
+    steps.close()
+
+    assert asyncio.run(drive(together([asks("a", "b", "c"), asks(), asks("d")]))) == (["A", "B", "C"], [], ["D"])
+
+
+def test_together_of_nothing_is_nothing() -> None:
+    assert asyncio.run(drive(together([]))) == ()
+
+
+def test_an_exception_in_one_member_reaches_the_caller_and_closes_the_others() -> None:
+    closed = []
+
+    def patient() -> Steps[str]:
+        try:
+            yield (Ask(messages=(Message("user", "x"),), judge=Echo()),)
+        finally:
+            closed.append(True)
+        return "done"
+
+    def broken() -> Steps[str]:
+        yield (Ask(messages=(Message("user", "x"),), judge=Echo()),)
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError):
+        asyncio.run(drive(together([patient(), broken()])))
+    assert closed == [True]
+
+
+def calling(function: Any, *args: Any) -> Steps[Any]:
+    (answer,) = yield (Call(function=function, args=args),)
+    return answer
+
+
+def test_functions_are_called_sync_and_async_and_their_exceptions_are_answers() -> None:
+    async def later(x: int) -> int:
+        return x + 1
+
+    def broken() -> None:
+        raise ValueError("oops")
+
+    assert asyncio.run(drive(calling(lambda x: x + 1, 1))) == Returned(value=2)
+    assert asyncio.run(drive(calling(later, 1))) == Returned(value=2)
+    assert asyncio.run(drive(calling(functools.partial(later), 1))) == Returned(value=2)
+    raised = asyncio.run(drive(calling(broken)))
+    assert isinstance(raised, Raised)
+    assert str(raised.exception) == "oops"
+
+
+def test_a_sync_function_does_not_block_the_loop() -> None:
+    gate = threading.Event()
+
+    async def both() -> tuple[Any, Any]:
+        return await asyncio.gather(drive(calling(gate.wait, 10)), drive(calling(gate.set)))
+
+    waited, _ = asyncio.run(both())
+    assert waited == Returned(value=True)
+
+
+def test_sync_works_a_hundred_times_over() -> None:
+    assert {EVALUATOR.evaluate(CASE).score for _ in range(100)} == {1.0}
+
+
+def test_sync_works_from_ten_threads_a_hundred_times_each() -> None:
+    with ThreadPoolExecutor(10) as pool:
+        scores = list(pool.map(lambda _: EVALUATOR.evaluate(CASE).score, range(1000)))
+
+    assert scores == [1.0] * 1000
+
+
+def test_sync_works_inside_a_running_loop() -> None:
+    async def notebook() -> float | None:
+        return EVALUATOR.evaluate(CASE).score
+
+    assert asyncio.run(notebook()) == 1.0
+
+
+def test_async_works_in_one_loop_after_another() -> None:
+    for _ in range(100):
+        assert asyncio.run(EVALUATOR.aevaluate(CASE)).score == 1.0
+
+
+def test_a_sync_form_on_the_background_loop_itself_is_refused_rather_than_dead_locked() -> None:
+    async def inside() -> None:
+        EVALUATOR.evaluate(CASE)
+
+    with warnings.catch_warnings(), pytest.raises(EvenhandError, match="await its async form instead"):
+        background.run(inside())
+    gc.collect()
+
+
+def test_a_closed_background_loop_is_made_anew() -> None:
+    EVALUATOR.evaluate(CASE)
+    background.close()
+
+    assert EVALUATOR.evaluate(CASE).score == 1.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_sync_works_in_a_forked_child_of_a_process_that_used_it() -> None:
+    code = (
+        "import asyncio, os, sys, warnings\n"
+        "warnings.simplefilter('error')\n"
+        "from evenhand import Case, PromptEvaluator, Reply\n"
+        "class Agreeable:\n"
+        "    name = 'agreeable'\n"
+        "    async def ask(self, ask, *, deadline=None):\n"
+        "        return Reply.said('{\"score\": 1}')\n"
+        "evaluator, case = PromptEvaluator(judge=Agreeable()), Case(candidate_answer='x', expected_outcome='y')\n"
+        "assert evaluator.evaluate(case).score == 1\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    ok = all(evaluator.evaluate(case).score == 1 for _ in range(100))\n"
+        "    sys.exit(0 if ok else 7)\n"
+        "_, status = os.waitpid(child, 0)\n"
+        "assert evaluator.evaluate(case).score == 1\n"
+        "sys.exit(os.waitstatus_to_exitcode(status))\n"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_timeout_reaches_the_judge_as_its_deadline() -> None:
+    seen: list[float] = []
+
+    class Watching:
+        name = "watching"
+
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+            assert deadline is not None
+            seen.append(deadline)
+            return Reply.said('{"score": 1}')
+
+    import time
+
+    PromptEvaluator(judge=Watching()).evaluate(CASE, timeout=5)
+    PromptEvaluator(judge=Watching()).evaluate(CASE)
+
+    left = [deadline - time.monotonic() for deadline in seen]
+    assert 0 < left[0] <= 5
+    assert 500 < left[1] <= 600
+
+
+def test_scripted_records_what_it_was_asked() -> None:
+    judge = Scripted(['{"score": 1}'])
+
+    PromptEvaluator(judge=judge).evaluate(CASE)
+
+    assert len(judge.asked) == 1
+    assert judge.asked[0].judge is judge
+    assert repr(judge) == "Scripted(0 of 1 replies left)"
