@@ -108,9 +108,11 @@ def test_functions_are_called_sync_and_async_and_their_exceptions_are_answers() 
     assert asyncio.run(drive(calling(lambda x: x + 1, 1))) == Returned(value=2)
     assert asyncio.run(drive(calling(later, 1))) == Returned(value=2)
     assert asyncio.run(drive(calling(functools.partial(later), 1))) == Returned(value=2)
-    raised = asyncio.run(drive(calling(broken)))
+    raised, ended = asyncio.run(drive(calling(broken))), asyncio.run(drive(calling(next, iter(()))))
     assert isinstance(raised, Raised)
     assert str(raised.exception) == "oops"
+    assert isinstance(ended, Raised)
+    assert str(ended.exception) == "StopIteration was raised: is this an iterator at its end?"
 
 
 def test_a_sync_function_does_not_block_the_loop() -> None:
@@ -219,3 +221,35 @@ def test_scripted_records_what_it_was_asked() -> None:
     assert len(judge.asked) == 1
     assert judge.asked[0].judge is judge
     assert repr(judge) == "Scripted(0 of 1 replies left)"
+
+
+def test_a_client_that_raises_or_hangs_is_a_failed_request_and_no_exception() -> None:
+    class Broken:
+        name = "broken"
+
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+            raise KeyError("choices")
+
+    class Hanging:
+        name = "hanging"
+
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    broken = PromptEvaluator(judge=Broken()).evaluate(CASE)
+    hanging = PromptEvaluator(judge=Hanging()).evaluate(CASE, timeout=-0.9)
+
+    assert broken.error == "crashed: KeyError: 'choices'"
+    assert hanging.error == "timeout: the judge did not answer within the time that the case has"
+    assert [attempt.kind for attempt in (*broken.attempts, *hanging.attempts)] == ["transport", "transport"]
+
+
+def test_a_function_that_hangs_is_left_behind_at_the_deadline() -> None:
+    async def forever() -> None:
+        await asyncio.sleep(3600)
+
+    raised = asyncio.run(drive(calling(forever), timeout=0.01))
+
+    assert isinstance(raised, Raised)
+    assert isinstance(raised.exception, TimeoutError)

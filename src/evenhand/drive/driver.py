@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from typing import TypeVar
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
-from evenhand.domain.reply import Raised, Returned
+from evenhand.domain.errors import EvenhandError
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.reply import Raised, Reply, Returned, Unanswered
+from evenhand.drive import functions
 
 Outcome = TypeVar("Outcome")
 
 CASE_SECONDS = 600.0
+# Clients end their requests at the deadline and tell what they did; this long they are given to do so.
+GRACE_SECONDS = 1.0
 
 
 async def drive(steps: Steps[Outcome], *, timeout: float | None = None) -> Outcome:
@@ -48,23 +52,35 @@ async def act(want: Want, deadline: float) -> Answer:
     """Do one thing: ask a judge, run a program, or call a function."""
     match want:
         case Ask():
-            return await want.judge.ask(want, deadline=deadline)
+            return await _ask(want, deadline)
         case Exec():
             from evenhand.drive.program import run_program  # noqa: PLC0415 - only where programs judge
 
             return await run_program(want, deadline=deadline)
         case Call():
-            return await _call(want)
+            return await _call(want, deadline)
 
 
-async def _call(call: Call) -> Returned | Raised:
+async def _ask(ask: Ask, deadline: float) -> Reply | Unanswered:
+    """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here."""
+    began = time.monotonic()
     try:
-        if inspect.iscoroutinefunction(call.function):
-            value = await call.function(*call.args, **call.kwargs)
-        else:
-            value = await asyncio.to_thread(call.function, *call.args, **call.kwargs)
-        if inspect.isawaitable(value):
-            value = await value
+        async with asyncio.timeout(max(deadline + GRACE_SECONDS - began, 0)):
+            return await ask.judge.ask(ask, deadline=deadline)
+    except EvenhandError:  # a mistake in the definition or in a test's script, not the judge's
+        raise
+    except TimeoutError:
+        error = "timeout: the judge did not answer within the time that the case has"
+    except Exception as crash:  # a client is anybody's code
+        error = f"crashed: {type(crash).__name__}: {crash}"
+    failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
+    return Unanswered(error=error, attempts=(failed,))
+
+
+async def _call(call: Call, deadline: float) -> Returned | Raised:
+    try:
+        async with asyncio.timeout(max(deadline - time.monotonic(), 0)):
+            value = await functions.call(call.function, *call.args, **call.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
         return Raised(exception=error)
     return Returned(value=value)
