@@ -147,20 +147,22 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """A list of short strings, at most ``most`` of them (SPEC-R5)."""
+    """A list of short strings, at most ``most`` of them where that is given (SPEC-R5)."""
 
     name: str
-    most: int
+    most: int | None = None
     about: str = ""
     required: bool = False
 
     def words(self) -> str:
         """Describe the value to a judge."""
-        return f"a list of at most {_counted(self.most)} short strings{_about(self.about)}"
+        limit = "" if self.most is None else f"at most {_counted(self.most)} "
+        return f"a list of {limit}short strings{_about(self.about)}"
 
     def schema(self) -> dict[str, Any]:
         """Describe the value to a decoder."""
-        return {"type": "array", "items": {"type": "string"}, "maxItems": self.most}
+        limit = {} if self.most is None else {"maxItems": self.most}
+        return {"type": "array", "items": {"type": "string"}, **limit}
 
     def absent(self) -> tuple[str, ...]:
         """Give an empty list."""
