@@ -1,0 +1,123 @@
+"""What all adapters share: one request within its time, failures as values, and the way back from structured output."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.errors import ScriptExhaustedError
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.secret import Secret
+from evenhand.models.adapters.faults import fault_of, words_of
+from evenhand.models.dialects.dialect import Generation, Said, without_structure
+from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries
+
+_LONGEST_QUOTE = 500
+# What a model's own code raises for what it does not do.
+_NOT_DONE_HERE = (NotImplementedError, AttributeError, TypeError, AssertionError)
+# The faults that another form of the request may mend.
+_FORMAL = frozenset({"bad_request", "not_found"})
+
+
+class Adapter(ABC):
+    """A model client around an object of another library; subclasses say in ``_request`` how it is asked."""
+
+    failure: ClassVar[str] = "model_error"
+
+    def __init__(
+        self,
+        given: Any,
+        *,
+        name: str,
+        structured: bool = False,
+        policy: RetryPolicy | None = None,
+        secrets: Iterable[object] = (),
+    ) -> None:
+        self._given = given
+        self._name = name
+        self._policy = policy or RetryPolicy()
+        # The object's API keys, which its error messages may repeat and ours must not.
+        self._secrets = [Secret(secret) for secret in secrets if isinstance(secret, str)]
+        # How the object is asked; replaced when it refuses a request for its form. Without structured output the
+        # words of the prompt, which are always there, ask for the form.
+        self._generation = Generation(model=name, structured="json_schema" if structured else "none")
+
+    @property
+    def name(self) -> str:
+        """How the model is called in reports."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r})"
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
+        """Ask the object, trying again on transport faults until ``deadline``."""
+        return await ask_with_retries(lambda seconds: self._once(ask, seconds), policy=self._policy, deadline=deadline)
+
+    @abstractmethod
+    async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:
+        """Ask the object once; whatever it raises is a failed request. Nobody waits longer than ``seconds``."""
+
+    async def _once(self, ask: Ask, seconds: float) -> Reply:
+        limit = None if math.isinf(seconds) else seconds
+        generation = self._generation
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(limit) as timeout:
+                said = await self._request(ask, generation, limit)
+        except ScriptExhaustedError:
+            raise
+        except TransportFault as fault:
+            raise fault.saying(self._quoted(fault.message)) from None
+        except Exception as error:
+            if timeout.expired():
+                raise TransportFault("timeout", "no reply before the deadline", retryable=False) from error
+            raise self._fault(ask, generation, error) from error
+        latency = time.monotonic() - began
+        return Reply.said(
+            said.text, finish=said.finish, usage=said.usage, latency=latency, first_token=said.first_token
+        )
+
+    def _fault(self, ask: Ask, generation: Generation, error: Exception) -> TransportFault:
+        message = self._quoted(words_of(error))
+        fault = self._known_fault(error, message)
+        fault = fault or TransportFault(self.failure, f"{type(error).__name__}: {message}", retryable=False)
+        if fault.kind in {self.failure, *_FORMAL}:
+            other = self._otherwise(ask, generation, error, message)
+            if other is not None:
+                self._generation = other
+                return TransportFault("format_refused", fault.message, retryable=True, at_once=True)
+        return fault
+
+    def _quoted(self, text: str) -> str:
+        """Put a text of unknown length on one short line, without secrets: before it is cut, as half a key is one."""
+        for secret in self._secrets:
+            text = secret.scrub(text)
+        line = " ".join(text.split())
+        return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+
+    def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
+        """Class an exception of the object's library; None for one that says nothing of the transport."""
+        return fault_of(error, message)
+
+    def _otherwise(self, ask: Ask, generation: Generation, error: Exception, message: str) -> Generation | None:
+        """Give another way to ask, where the object complained of this one; None where there is none."""
+        if ask.contract is None or generation.structured == "none":
+            return None
+        if isinstance(error, _NOT_DONE_HERE):
+            return replace(generation, structured="none")
+        return without_structure(generation, message)
+
+
+def wanted_schema(ask: Ask, generation: Generation) -> dict[str, Any] | None:
+    """Give the schema to ask for structured output with; None where the words of the prompt must do."""
+    if ask.contract is None or generation.structured == "none":
+        return None
+    schema = ask.contract.schema()
+    return schema if schema.get("type") == "object" else None  # the only root that all of them know

@@ -1,0 +1,52 @@
+"""A plain function as a judge: it gets the messages and returns text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from evenhand.domain.ask import Ask
+from evenhand.drive.functions import call
+from evenhand.models.adapters.adapter import Adapter
+from evenhand.models.adapters.faults import connection_fault
+from evenhand.models.adapters.results import json_text
+from evenhand.models.dialects.dialect import Generation, Said
+from evenhand.models.retry import RetryPolicy, TransportFault
+
+
+class Function(Adapter):
+    """A function, sync or async, that takes a list of ``{"role", "content"}`` messages and returns the reply.
+
+    >>> Function(lambda messages: '{"score": 1}').name
+    'function/<lambda>'
+
+    The reply is text; a dict or list is taken for the JSON it would be. What the function raises is a failed request,
+    and only ``ConnectionError`` and ``TimeoutError`` are tried again. A sync function runs in a thread, which goes on
+    to its end even when nobody waits for it any more.
+    """
+
+    failure = "function_error"
+
+    def __init__(self, given: Callable[..., Any], *, policy: RetryPolicy | None = None) -> None:
+        super().__init__(given, name=f"function/{_name(given)}", policy=policy)
+
+    async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
+        result = await call(self._given, [message.as_dict() for message in ask.messages])
+        if isinstance(result, str):
+            return Said(text=result)
+        if isinstance(result, (dict, list)):
+            return Said(text=json_text(result))
+        raise TypeError(
+            f"{_name(self._given)} must return text, or a dict or list to be taken as JSON; "
+            f"it returned {type(result).__name__}"
+        )
+
+    def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
+        return connection_fault(error, message)
+
+
+def _name(function: object) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
