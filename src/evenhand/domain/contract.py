@@ -220,15 +220,13 @@ class Checks:
         return {"type": "array", "items": kinds[0] if len(kinds) == 1 else {"anyOf": kinds}}
 
     def _finding(self, ids: Sequence[str], *, banded: bool) -> dict[str, Any]:
-        properties: dict[str, Any] = {"id": {"type": "string", "enum": list(ids)}}
-        if self.answer is not None:
-            properties["evidence"] = {"type": "string"}
-        properties["reasoning"] = {"type": "string"}
+        key: dict[str, Any] = {"id": {"type": "string", "enum": list(ids)}}
+        quote: dict[str, Any] = {} if self.answer is None else {"evidence": {"type": "string"}}
+        words: dict[str, Any] = {"reasoning": {"type": "string"}}
+        # Some decoders tell alternatives apart by their first key.
         if banded:
-            properties["score"] = {"type": "integer", "minimum": 0, "maximum": TOP_BAND}
-        else:
-            properties["satisfied"] = {"type": "boolean"}
-        return _closed_object(properties)
+            return _closed_object({**quote, **words, **key, "score": _BAND_SCORE.schema()})
+        return _closed_object({**key, **quote, **words, "satisfied": {"type": "boolean"}})
 
     def absent(self) -> tuple[Check, ...]:
         """Give nothing: checks are required."""

@@ -16,9 +16,9 @@ def sections(material: Mapping[str, str]) -> str:
     close its own section would have to contain a hash of itself.
 
     >>> print(sections({"question": "Why?"}))
-    <question id="77c6adb82cd67c00a4e8">
+    <question id="1df1f8a5cee431d30d53">
     Why?
-    </question id="77c6adb82cd67c00a4e8">
+    </question id="1df1f8a5cee431d30d53">
     """
     mark = _mark(material)
     return "\n\n".join(f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items())

@@ -1,0 +1,1 @@
+"""Providers' languages: pure translations of asks and replies, one small module each."""

@@ -1,0 +1,181 @@
+"""What every dialect is made of: how a model shall write, what it said, and what a provider complains about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.evaluation import Usage
+from evenhand.domain.reply import Finish, TokenChoice
+from evenhand.models.retry import TransportFault, error_body_fault, is_quota
+
+# How a reply's form is demanded: by its schema, as any JSON object, or by the words of the prompt alone.
+Structured: TypeAlias = Literal["json_schema", "json_object", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """How a model shall write. None leaves a setting to the provider.
+
+    ``strict`` says that the server wants schemas flagged as strict, and takes few keywords in them. ``names`` has the
+    server's own names for settings that it calls otherwise. ``extra_body`` is put into the request as it is.
+    """
+
+    model: str
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    structured: Structured = "json_schema"
+    strict: bool = True
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def limit(self, ask: Ask) -> int | None:
+        """Give the token limit in force, with the room that the ask wants."""
+        most = self.max_tokens if ask.max_tokens is None else ask.max_tokens
+        return None if most is None else most * ask.room
+
+    def sampling(self, **names: str) -> dict[str, Any]:
+        """Give the settings that are set, by the dialect's names for them."""
+        values = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
+        return {names.get(name, name): value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a response body says the model said."""
+
+    text: str
+    finish: Finish = "stop"
+    usage: Usage | None = None
+    first_token: tuple[TokenChoice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a provider says went wrong: its code for it, its words, and the seconds after which to come back."""
+
+    code: str | None
+    message: str
+    retry_after: float | None = None
+
+
+def without_structure(generation: Generation, complaint: str) -> Generation | None:
+    """Give up structured output where the complaint is about it; None where it is about something else."""
+    if generation.structured == "none" or not _ABOUT_STRUCTURE.search(complaint):
+        return None
+    return replace(generation, structured="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A provider's language. All three are pure functions.
+
+    ``encode`` makes the request body for an ask; ``decode`` reads a response body or raises ``TransportFault``;
+    ``otherwise`` says how else to ask a server that refused a request for its form (None: there is no other way).
+    """
+
+    encode: Callable[[Ask, Generation], dict[str, Any]]
+    decode: Callable[[Any], Said]
+    otherwise: Callable[[Generation, str], Generation | None] = without_structure
+
+
+def complaint_in(body: object) -> Complaint | None:
+    """Find the error object in a response body, in any of the shapes that providers use."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    whole = mapping(body)
+    error = whole.get("error")
+    if not error and "error" in (whole.get("object"), whole.get("type")):
+        error = whole
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        return Complaint(None, str(error))
+    codes = [str(error[key]) for key in ("code", "type", "status") if isinstance(error.get(key), (str, int))]
+    message = text_of(error.get("message")) or str(error)
+    if upstream := text_of(mapping(error.get("metadata")).get("raw")):
+        message = f"{message}: {upstream}"
+    # A used-up account may be told by any of them.
+    code = next(filter(is_quota, codes), codes[0] if codes else None)
+    return Complaint(code, message, _retry_delay(error))
+
+
+def _retry_delay(error: Mapping[str, Any]) -> float | None:
+    """Read Gemini's ``{"@type": "…RetryInfo", "retryDelay": "34s"}``, which stands in for ``Retry-After``."""
+    for detail in listing(error.get("details")):
+        delay = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", text_of(mapping(detail).get("retryDelay")))
+        if delay:
+            return float(delay[1])
+    return None
+
+
+def reply_in(body: object, *keys: str) -> Mapping[str, Any]:
+    """Give a response body that has a key of a reply; raise the fault that it tells of otherwise."""
+    if complaint := complaint_in(body):
+        raise error_body_fault(complaint.message, code=complaint.code, retry_after=complaint.retry_after)
+    whole = mapping(body)
+    if not any(key in whole for key in keys):
+        raise TransportFault("invalid_body", f"the response has no {keys[0]!r}; is base_url right?", retryable=True)
+    return whole
+
+
+def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Put extra keys into a request body, into its nested objects too; the extra ones win."""
+    for key, value in extra.items():
+        inner = body.get(key)
+        body[key] = merged({**inner}, value) if isinstance(inner, dict) and isinstance(value, Mapping) else value
+    return body
+
+
+def split_system(ask: Ask) -> tuple[str, list[tuple[str, str]]]:
+    """Take the system text out of a conversation; a system text alone is asked as a question."""
+    system = "\n\n".join(message.content for message in ask.messages if message.role == "system")
+    turns = [(message.role, message.content) for message in ask.messages if message.role != "system"]
+    return (system, turns) if turns else ("", [("user", system)])
+
+
+def alternatives(entries: object, *, logprob: str) -> tuple[TokenChoice, ...]:
+    """Read a list of tokens with their log-probabilities."""
+    return tuple(
+        TokenChoice(token=entry["token"], logprob=float(min(entry[logprob], 0)))
+        for entry in map(mapping, listing(entries))
+        if isinstance(entry.get("token"), str) and _is_logprob(entry.get(logprob))
+    )
+
+
+def _is_logprob(value: object) -> bool:
+    """Tell a logarithm of a chance from NaN and nonsense; rounding may put one a little above 0."""
+    return isinstance(value, (int, float)) and -1e6 < value < 1e-3
+
+
+# Bodies come from outside: each value is taken for what it is, or for nothing.
+def mapping(value: object) -> Mapping[str, Any]:
+    """Give an object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listing(value: object) -> list[Any]:
+    """Give a list, or an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """Give a text, or an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: object) -> int:
+    """Give a count of tokens, or 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+_ABOUT_STRUCTURE = re.compile(
+    r"response.?format|json.?schema|json.?object|json.?mode|json_validate|structured|schema|grammar|guided"
+    r"|tool|function|\bformat\b|response.?mime",
+    re.IGNORECASE,
+)

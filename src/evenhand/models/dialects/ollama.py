@@ -1,0 +1,60 @@
+"""Ollama's own chat API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.evaluation import Usage
+from evenhand.models.dialects.dialect import (
+    Dialect,
+    Generation,
+    Said,
+    alternatives,
+    count_of,
+    listing,
+    mapping,
+    merged,
+    reply_in,
+    text_of,
+)
+
+
+def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
+    """Make the request body for an ask; a contract's schema becomes the grammar of the reply."""
+    body: dict[str, Any] = {
+        "model": generation.model,
+        "messages": [message.as_dict() for message in ask.messages],
+        "stream": False,
+    }
+    options = generation.sampling()
+    if (limit := generation.limit(ask)) is not None:
+        options["num_predict"] = limit
+    if options:
+        body["options"] = options
+    if ask.contract is not None and generation.structured != "none":
+        body["format"] = ask.contract.schema() if generation.structured == "json_schema" else "json"
+    if ask.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": ask.top_logprobs}
+    return merged(body, generation.extra_body)
+
+
+def decode(body: Any) -> Said:
+    """Read a response body."""
+    whole = reply_in(body, "message")
+    tokens = listing(whole.get("logprobs"))
+    counted = "prompt_eval_count" in whole or "eval_count" in whole
+    return Said(
+        text=text_of(mapping(whole["message"]).get("content")),
+        finish="length" if whole.get("done_reason") == "length" else "stop",
+        usage=Usage(
+            input_tokens=count_of(whole.get("prompt_eval_count")),
+            output_tokens=count_of(whole.get("eval_count")),
+        )
+        if counted
+        else None,
+        first_token=alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else (),
+    )
+
+
+OLLAMA = Dialect(encode=encode, decode=decode)

@@ -1,0 +1,133 @@
+"""OpenAI's chat completions, which many other servers speak too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.evaluation import Usage
+from evenhand.domain.reply import Finish
+from evenhand.models.dialects.dialect import (
+    Dialect,
+    Generation,
+    Said,
+    alternatives,
+    count_of,
+    listing,
+    mapping,
+    merged,
+    reply_in,
+    text_of,
+    without_structure,
+)
+from evenhand.models.retry import TransportFault
+
+_LIMIT, _LIMIT_OF_REASONERS = "max_tokens", "max_completion_tokens"
+_FINISHES: Mapping[str, Finish] = {"length": "length", "model_length": "length", "content_filter": "filtered"}
+# The server's own trouble, told as a reason to stop.
+_BROKEN = frozenset({"error", "insufficient_system_resource"})
+# Strict decoders refuse schemas with these (OpenAI by now takes most, Azure and Cerebras do not). The prompt names the
+# bounds in words, and the contract checks them.
+_BOUNDS = frozenset({"minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format"})
+
+
+def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
+    """Make the request body for an ask."""
+    body: dict[str, Any] = {"model": generation.model, "messages": [message.as_dict() for message in ask.messages]}
+    body |= generation.sampling(**generation.names)
+    if (limit := generation.limit(ask)) is not None:
+        body[generation.names.get(_LIMIT, _LIMIT)] = limit
+    if (form := _response_format(ask, generation)) is not None:
+        body["response_format"] = form
+    if ask.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": ask.top_logprobs}
+    return merged(body, generation.extra_body)
+
+
+def _response_format(ask: Ask, generation: Generation) -> dict[str, Any] | None:
+    if ask.contract is None or generation.structured == "none":
+        return None
+    schema = ask.contract.schema()
+    if schema.get("type") != "object":  # the only root that these decoders know
+        return None
+    if generation.structured == "json_object":
+        return {"type": "json_object"}
+    form: dict[str, Any] = {"name": ask.contract.name, "schema": schema}
+    if generation.strict and ask.contract.closed:
+        form |= {"schema": _unbounded(schema), "strict": True}
+    return {"type": "json_schema", "json_schema": form}
+
+
+def _unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave the bounds out of a schema of ours, at every depth."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        match key, value:
+            case "properties", dict():
+                kept[key] = {name: _unbounded(inner) for name, inner in value.items()}
+            case "items", dict():
+                kept[key] = _unbounded(value)
+            case "anyOf", list():
+                kept[key] = [_unbounded(inner) for inner in value]
+            case _ if key not in _BOUNDS:
+                kept[key] = value
+    return kept
+
+
+def decode(body: Any) -> Said:
+    """Read a response body."""
+    whole = reply_in(body, "choices")
+    choices = listing(whole["choices"])
+    usage = _usage(whole.get("usage"))
+    if not choices:
+        return Said(text="", usage=usage)
+    choice = mapping(choices[0])
+    message = mapping(choice.get("message"))
+    reason = text_of(choice.get("finish_reason"))
+    if reason in _BROKEN:
+        reply_in(choice, "message")  # raises what the choice itself complains of
+        raise TransportFault("error_body", f"the server stopped with {reason!r}", retryable=True)
+    if refusal := text_of(message.get("refusal")):
+        return Said(text=refusal, finish="refusal", usage=usage)
+    tokens = listing(mapping(choice.get("logprobs")).get("content"))
+    return Said(
+        text=_text(message.get("content")),
+        finish=_FINISHES.get(reason, "stop"),
+        usage=usage,
+        first_token=alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else (),
+    )
+
+
+def _text(content: object) -> str:
+    """Join the text of content that comes in parts, without the parts that are a model's thoughts."""
+    if isinstance(content, list):
+        return "".join(text_of(mapping(part).get("text")) for part in content)
+    return text_of(content)
+
+
+def _usage(given: object) -> Usage | None:
+    usage = mapping(given)
+    if not usage:
+        return None
+    return Usage(
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cached_tokens=count_of(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+    )
+
+
+def otherwise(generation: Generation, complaint: str) -> Generation | None:
+    """Call the token limit by its other name where a server refuses the one; else give up structured output."""
+    sent = generation.names.get(_LIMIT, _LIMIT)
+    if re.search(rf"(?<!\w){sent}(?!\w)", complaint) and re.search(_REFUSAL, complaint, re.IGNORECASE):
+        other = _LIMIT if sent == _LIMIT_OF_REASONERS else _LIMIT_OF_REASONERS
+        return replace(generation, names={**generation.names, _LIMIT: other})
+    return without_structure(generation, complaint)
+
+
+_REFUSAL = r"unsupported|unrecognized|unknown|not (?:supported|permitted|allowed)|extra inputs"
+
+OPENAI = Dialect(encode=encode, decode=decode, otherwise=otherwise)

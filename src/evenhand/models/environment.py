@@ -1,0 +1,85 @@
+"""Reading the environment for a model: keys, addresses, ``${NAME}`` references, proxies."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from evenhand.domain.errors import ConfigError, MissingKeyError
+from evenhand.domain.secret import Secret
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def variable(*names: str) -> str | None:
+    """Give the value of the first variable that is set; a blank one counts as unset."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+
+
+def expanded(text: str, where: str) -> tuple[str, list[Secret]]:
+    """Put the values of variables in place of ``${NAME}``, and give these values too: they are secrets."""
+    values: dict[str, str] = {}
+    for name in _REFERENCE.findall(text):
+        value = variable(name)
+        if value is None:
+            raise MissingKeyError(f"{where} refers to {name}, which is not set")
+        values[name] = value
+    return _REFERENCE.sub(lambda found: values[found[1]], text), [Secret(value) for value in values.values()]
+
+
+def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:
+    """Check a base URL; with a ``bare_port``, an address such as ``box`` or ``0.0.0.0:8080`` will do."""
+    if "://" not in url and bare_port is not None:
+        url = _with_port(url, bare_port)
+    parts = _split(url)
+    if parts is None or parts.query or parts.fragment:
+        raise ConfigError(f"{where} {url!r:.200} must be like https://host/path, with nothing after the path")
+    if "@" in parts.netloc:
+        raise ConfigError(f"{where} must not hold a login; use api_key or headers")
+    return url.rstrip("/")
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether a URL leads to this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def proxy_for(url: str) -> str | None:
+    """Find the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY want for a URL. This machine is asked without one."""
+    if is_loopback(url) or not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies_environment, proxy_bypass  # noqa: PLC0415 - slow to load, seldom needed
+
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies_environment().get(parts.scheme)
+
+
+def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
+    """Check the URL of a proxy, and give its password too, which is a secret of its own."""
+    parts = _split(url if "://" in url else f"http://{url}")
+    if parts is None:
+        raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
+    return Secret(parts.geturl()), [Secret(parts.password)] if parts.password else []
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if usable else None
+
+
+def _with_port(address: str, port: int) -> str:
+    host, slash, path = address.partition("/")
+    if not re.search(r":\d+$", host):
+        host = f"{host}:{port}"
+    # 0.0.0.0 is where a server listens; a client asks it at home.
+    return f"http://{re.sub(r'^0[.]0[.]0[.]0(?=:)', '127.0.0.1', host)}{slash}{path}"

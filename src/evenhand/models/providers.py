@@ -1,0 +1,223 @@
+"""The providers: what each one calls its things. A provider makes a model: ``OPENAI("gpt-5-mini", temperature=0)``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from evenhand.domain.errors import ConfigError, MissingKeyError
+from evenhand.domain.secret import Secret
+from evenhand.models.client import HttpModel
+from evenhand.models.dialects.anthropic import ANTHROPIC as ANTHROPIC_DIALECT
+from evenhand.models.dialects.dialect import Dialect, Generation, Structured
+from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
+from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
+from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
+from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
+from evenhand.models.exchange import Endpoint, trusting
+from evenhand.models.settings import ModelSettings
+
+_USUAL_HEADERS = {"content-type": "application/json", "accept-encoding": "gzip"}
+_SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
+_SCHEMES = frozenset({"basic", "bearer", "token"})
+_UNSENDABLE = re.compile(r"[^\x20-\x7e\x80-\xff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A provider of models: its dialect, its addresses and the variables that hold its keys.
+
+    ``path`` follows the base URL. ``names`` are its own names for settings, ``lacks`` the settings that it has not.
+    The environment is read when a model is made, and not later.
+    """
+
+    name: str
+    dialect: Dialect = OPENAI_DIALECT
+    base_url: str | None
+    base_url_variables: tuple[str, ...] = ()
+    bare_port: int | None = None
+    path: str = "/chat/completions"
+    api_version: str = ""
+    api_version_variables: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    key_header: str = "authorization"
+    key_form: str = "Bearer {}"
+    needs_key: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    structured: Structured = "json_schema"
+    strict: bool = True
+    lacks: frozenset[str] = frozenset({"api_version"})
+
+    def __call__(self, model: str, /, **settings: Any) -> HttpModel:
+        """Make a model of this provider, with the settings of ``ModelSettings``."""
+        name = f"{self.name}/{model}"
+        given = ModelSettings.of(settings, where=name, lacks=self.lacks)
+        base_url = self._base_url(given, name)
+        generation = Generation(
+            model=model,
+            temperature=given.temperature,
+            top_p=given.top_p,
+            seed=given.seed,
+            max_tokens=given.max_tokens,
+            structured=given.structured or self.structured,
+            strict=self.strict,
+            # A server elsewhere that speaks the same dialect goes by the common names.
+            names=self.names if self.base_url in (None, base_url) else {},
+            extra_body=given.extra_body,
+        )
+        return HttpModel(
+            name=name,
+            dialect=self.dialect,
+            generation=generation,
+            endpoint=self._endpoint(model, given, base_url, name),
+            policy=given.policy,
+        )
+
+    def _base_url(self, given: ModelSettings, name: str) -> str:
+        url = given.base_url or variable(*self.base_url_variables) or self.base_url
+        if not url:
+            raise ConfigError(f"{name} needs base_url; give it, or set {' or '.join(self.base_url_variables)}")
+        return base_url_of(url, f"{name}: base_url", bare_port=self.bare_port)
+
+    def _endpoint(self, model: str, given: ModelSettings, base_url: str, name: str) -> Endpoint:
+        version = given.api_version or variable(*self.api_version_variables) or self.api_version
+        path = self.path.format(model=quote(model.removeprefix("models/"), safe=""), version=quote(version, safe=""))
+        headers, secrets = self._headers(given, base_url, name)
+        proxy = None
+        if proxy_url := proxy_for(base_url) if given.proxy is None else given.proxy:
+            proxy, more = proxy_of(proxy_url, name)
+            secrets += more
+        ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.startswith("https:") else None
+        if ca_file:
+            trusting(ca_file)  # complains now if it is no use
+        return Endpoint(
+            url=base_url + path,
+            headers=headers,
+            secrets=tuple(secrets),
+            proxy=proxy,
+            ca_file=ca_file,
+            timeout=given.timeout,
+            connect_timeout=given.connect_timeout,
+            first_byte_timeout=given.first_byte_timeout,
+            max_body_bytes=given.max_body_bytes,
+        )
+
+    def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:
+        """Put the headers together, with the secrets in them; the user's own win, also over that of the key."""
+        headers: dict[str, str | Secret] = {**_USUAL_HEADERS, **self.headers}
+        secrets: list[Secret] = []
+        for header, text in given.headers.items():
+            value, found = expanded(text, f"{name}: header {header}")
+            if not found and _SECRET_HEADERS.search(header):
+                found = [Secret(word) for word in value.split() if len(word) > 3 and word.lower() not in _SCHEMES]
+            secrets += found
+            headers[header.lower()] = Secret(value) if found else value
+        if self.key_header not in headers and (key := self._key(given, base_url, name)):
+            secrets.append(Secret(key))
+            headers[self.key_header] = Secret(self.key_form.format(key))
+        for header, sent in headers.items():
+            if _UNSENDABLE.search(sent if isinstance(sent, str) else sent.reveal()):
+                raise ConfigError(f"{name}: header {header} has a character that cannot be sent, such as a line break")
+        return headers, secrets
+
+    def _key(self, given: ModelSettings, base_url: str, name: str) -> str | None:
+        if given.api_key is not None:
+            return expanded(given.api_key.reveal(), f"{name}: api_key")[0]
+        key = variable(*self.key_variables)
+        if key is None and self.needs_key and not is_loopback(base_url):
+            raise MissingKeyError(f"{name} needs an API key: set {' or '.join(self.key_variables)}, or give api_key")
+        return key
+
+
+OPENAI = Provider(
+    name="openai",
+    base_url="https://api.openai.com/v1",
+    base_url_variables=("OPENAI_BASE_URL",),
+    key_variables=("OPENAI_API_KEY",),
+    names={"max_tokens": "max_completion_tokens"},
+)
+AZURE = Provider(
+    name="azure",
+    base_url=None,
+    base_url_variables=("AZURE_OPENAI_ENDPOINT",),
+    path="/openai/deployments/{model}/chat/completions?api-version={version}",
+    key_variables=("AZURE_OPENAI_API_KEY",),
+    key_header="api-key",
+    key_form="{}",
+    names={"max_tokens": "max_completion_tokens"},
+    api_version="2024-10-21",
+    api_version_variables=("OPENAI_API_VERSION",),
+    lacks=frozenset(),
+)
+ANTHROPIC = Provider(
+    name="anthropic",
+    dialect=ANTHROPIC_DIALECT,
+    base_url="https://api.anthropic.com",
+    base_url_variables=("ANTHROPIC_BASE_URL",),
+    path="/v1/messages",
+    key_variables=("ANTHROPIC_API_KEY",),
+    key_header="x-api-key",
+    key_form="{}",
+    headers={"anthropic-version": "2023-06-01"},
+    lacks=frozenset({"api_version", "seed"}),
+)
+GEMINI = Provider(
+    name="gemini",
+    dialect=GEMINI_DIALECT,
+    base_url="https://generativelanguage.googleapis.com",
+    base_url_variables=("GOOGLE_GEMINI_BASE_URL",),
+    path="/v1beta/models/{model}:generateContent",
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    key_header="x-goog-api-key",
+    key_form="{}",
+)
+OLLAMA = Provider(
+    name="ollama",
+    dialect=OLLAMA_DIALECT,
+    base_url="http://127.0.0.1:11434",
+    base_url_variables=("OLLAMA_HOST",),
+    path="/api/chat",
+    key_variables=("OLLAMA_API_KEY",),
+    needs_key=False,
+    bare_port=11434,
+)
+VLLM = Provider(
+    name="vllm",
+    base_url="http://127.0.0.1:8000/v1",
+    base_url_variables=("VLLM_BASE_URL",),
+    key_variables=("VLLM_API_KEY",),
+    needs_key=False,
+    strict=False,
+)
+LLAMACPP = Provider(
+    name="llamacpp",
+    base_url="http://127.0.0.1:8080/v1",
+    base_url_variables=("LLAMA_BASE_URL",),
+    key_variables=("LLAMA_API_KEY",),
+    needs_key=False,
+    strict=False,
+)
+OPENROUTER = Provider(name="openrouter", base_url="https://openrouter.ai/api/v1", key_variables=("OPENROUTER_API_KEY",))
+GROQ = Provider(name="groq", base_url="https://api.groq.com/openai/v1", key_variables=("GROQ_API_KEY",))
+MISTRAL = Provider(
+    name="mistral",
+    base_url="https://api.mistral.ai/v1",
+    key_variables=("MISTRAL_API_KEY",),
+    names={"seed": "random_seed"},
+)
+DEEPSEEK = Provider(
+    name="deepseek",
+    base_url="https://api.deepseek.com",
+    key_variables=("DEEPSEEK_API_KEY",),
+    structured="json_object",
+)
+TOGETHER = Provider(name="together", base_url="https://api.together.xyz/v1", key_variables=("TOGETHER_API_KEY",))
+FIREWORKS = Provider(
+    name="fireworks", base_url="https://api.fireworks.ai/inference/v1", key_variables=("FIREWORKS_API_KEY",)
+)
+CEREBRAS = Provider(name="cerebras", base_url="https://api.cerebras.ai/v1", key_variables=("CEREBRAS_API_KEY",))
+XAI = Provider(name="xai", base_url="https://api.x.ai/v1", key_variables=("XAI_API_KEY",))

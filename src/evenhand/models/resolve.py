@@ -1,0 +1,104 @@
+"""Finding the judge: a model client from whatever a user gave."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.seams import ModelClient
+from evenhand.registry import MODELS, find
+
+JUDGE_VARIABLE = "EVENHAND_JUDGE"
+
+# Whose model a name without provider probably is.
+_MAKERS = {
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "mistral": "mistral",
+    "deepseek": "deepseek",
+    "grok": "xai",
+    "llama": "ollama",
+    "qwen": "ollama",
+    "gemma": "ollama",
+}
+
+
+def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
+    """Make a model client from a client, a name, a mapping, an object of another library, or nothing.
+
+    >>> resolve("ollama/qwen2.5:7b").name
+    'ollama/qwen2.5:7b'
+    >>> resolve({"model": "vllm/qwen", "base_url": "http://127.0.0.1:8000/v1", "temperature": 0}).name
+    'vllm/qwen'
+
+    ``model`` is the name instead, or the model that a given OpenAI client shall ask. With neither, the judge is the
+    one that ``EVENHAND_JUDGE`` names.
+    """
+    if model is not None and not isinstance(model, str):
+        raise ConfigError(f"model must be a name, such as 'openai/gpt-5-mini', not {type(model).__name__}")
+    if given is None:
+        return _named(model or _judge_of_the_environment(), {})
+    if isinstance(given, (str, Mapping)) or _is_client(given):
+        if model is not None:
+            raise ConfigError(f"judge is {_short(given)} and model is {model!r}; give one of them")
+        if isinstance(given, str):
+            return _named(given, {})
+        return _from_mapping(given) if isinstance(given, Mapping) else given  # type: ignore[return-value]
+    from evenhand.models.adapters.adapt import adapt  # noqa: PLC0415 - only for foreign objects
+
+    adapted = adapt(given, model=model)
+    if adapted is None:
+        raise ConfigError(
+            f"judge is {_short(given)}; it must be a name such as 'openai/gpt-5-mini', a mapping with 'model', a model "
+            "client, a LangChain chat model, an OpenAI client, a pydantic-ai model, or a function"
+        )
+    return adapted
+
+
+def _is_client(given: object) -> bool:
+    # A class has the attributes too; what was meant is an instance.
+    return isinstance(given, ModelClient) and not isinstance(given, type)
+
+
+def _judge_of_the_environment() -> str:
+    name = os.environ.get(JUDGE_VARIABLE, "").strip()
+    if not name:
+        raise ConfigError(
+            "no judge: pass judge=… (a model client or any object that can be asked), model='openai/gpt-5-mini', "
+            f"or set {JUDGE_VARIABLE}, for example {JUDGE_VARIABLE}=ollama/qwen2.5:7b"
+        )
+    return name
+
+
+def _from_mapping(given: Mapping[Any, Any]) -> ModelClient:
+    settings = {str(key): value for key, value in given.items()}
+    name = settings.pop("model", None)
+    if not isinstance(name, str):
+        raise ConfigError("a judge given as a mapping needs a 'model', such as 'openai/gpt-5-mini'")
+    return _named(name, settings)
+
+
+def _named(name: str, settings: dict[str, Any]) -> ModelClient:
+    """Make a model by its name. The first separator counts: what follows may hold more of either kind."""
+    provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
+    if not rest:
+        maker = next((maker for start, maker in _MAKERS.items() if provider.lower().startswith(start)), "openai")
+        raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'")
+    (model,) = rest
+    if not provider or not model:
+        raise ConfigError(f"model {name!r} must be a provider and a name, such as 'openai/gpt-5-mini'")
+    factory = find(MODELS, provider, what="model provider")
+    try:
+        client: ModelClient = factory(model, **settings)
+    except TypeError as error:
+        raise ConfigError(f"model {name!r}: {error}") from None
+    return client
+
+
+def _short(given: object) -> str:
+    if isinstance(given, str):
+        return repr(given)
+    return f"the class {given.__name__}" if isinstance(given, type) else f"an object of type {type(given).__name__}"

@@ -1,0 +1,95 @@
+"""What holds for every dialect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from evenhand.models.dialects.anthropic import ANTHROPIC
+from evenhand.models.dialects.dialect import Dialect, Generation, Said, merged, without_structure
+from evenhand.models.dialects.gemini import GEMINI
+from evenhand.models.dialects.ollama import OLLAMA
+from evenhand.models.dialects.openai import OPENAI
+from evenhand.models.retry import TransportFault
+
+DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA}
+# The words that bodies are made of, so that what is generated goes deep.
+WORDS = """
+choices message content error code details retryDelay finish_reason refusal usage prompt_tokens logprobs text token
+top_logprobs logprob type input stop_reason candidates parts promptFeedback blockReason finishReason logprobsResult
+topCandidates logProbability usageMetadata metadata raw object eval_count thought
+"""
+KEYS = st.sampled_from(WORDS.split())
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["error", "tool_use", "stop", "4", "1s"])
+)
+BODIES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
+@given(body=BODIES)
+def test_any_body_is_a_reply_or_a_fault(dialect: Dialect, body: Any) -> None:
+    try:
+        said = dialect.decode(body)
+    except TransportFault:
+        return
+
+    assert isinstance(said, Said)
+    assert isinstance(said.text, str)
+    assert all(choice.logprob <= 0 for choice in said.first_token)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
+def test_numbers_of_any_size_are_read_or_left(dialect: Dialect) -> None:
+    huge = json.loads(f'{{"token": "a", "logprob": -{"9" * 400}, "logProbability": {"9" * 400}}}')
+
+    said = dialect.decode(
+        {
+            "choices": [{"logprobs": {"content": [{"top_logprobs": [huge]}]}}],
+            "candidates": [{"logprobsResult": {"topCandidates": [{"candidates": [huge]}]}}],
+            "message": {},
+            "content": [],
+            "logprobs": [{"top_logprobs": [huge]}],
+        }
+    )
+
+    assert said.first_token == ()
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "'response_format' of type 'json_schema' is not supported with this model",
+        "This model does not support response format `json_schema`",
+        "Unknown name \"responseJsonSchema\" at 'generation_config'",
+        "tool_choice: forced tool use is not supported",
+        "Failed to generate JSON: json_validate_failed",
+        "failed to parse grammar",
+        'invalid format: expected "json" or a JSON schema',
+        "Structured outputs are not available",
+    ],
+)
+def test_a_complaint_about_structured_output_gives_it_up(complaint: str) -> None:
+    generation = Generation(model="m")
+
+    assert without_structure(generation, complaint) == replace(generation, structured="none")
+
+
+def test_a_complaint_about_something_else_changes_nothing() -> None:
+    assert without_structure(Generation(model="m"), "max_tokens is too large") is None
+
+
+def test_what_was_given_up_cannot_be_given_up_again() -> None:
+    assert without_structure(Generation(model="m", structured="none"), "json_schema") is None
+
+
+def test_extra_keys_win_and_objects_are_joined() -> None:
+    joined = merged({"a": 1, "b": {"c": 1, "d": 1}}, {"a": 2, "b": {"c": 2, "e": 2}, "f": 2})
+
+    assert joined == {"a": 2, "b": {"c": 2, "d": 1, "e": 2}, "f": 2}
