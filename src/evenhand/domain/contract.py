@@ -6,6 +6,7 @@ that the three cannot drift apart.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -289,7 +290,7 @@ _REASONING = Text(name="reasoning")
 _BAND_SCORE = Range(low=0, high=TOP_BAND, whole=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FieldContract:
     """A contract made of fields, in the order in which the judge should fill them."""
 
@@ -299,6 +300,10 @@ class FieldContract:
 
     def instructions(self) -> str:
         """Tell the judge how to reply."""
+        return self._instructions
+
+    @functools.cached_property
+    def _instructions(self) -> str:
         lines = [
             "Reply with a single JSON object and nothing else: no code fence, no text before or after it.",
             "Its keys are:",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ SAMPLES_LOST: Final = "samples_lost"
 DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
 
 
+@functools.lru_cache(maxsize=16)
 def freeform_contract(scale: Scale = UNIT) -> FieldContract:
     """Make the contract of a freeform reply; the judge reasons before it scores."""
     return FieldContract(
@@ -78,7 +80,10 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     scale = token_scale(evaluator)
     numbers = range(int(scale.low), int(scale.high) + 1)
     task = f"{texts.ONE_NUMBER}{scale.words}."
-    messages = (Message("system", evaluator.system_prompt(task)), Message("user", evaluator.user_prompt(case)))
+    messages = (
+        Message("system", evaluator.system_prompt(task)),
+        Message("user", evaluator.user_prompt(evaluator.material(case))),
+    )
     asked = yield from ask_first_token(messages, judge=evaluator.client)
     if isinstance(asked, GaveUp):
         return evaluator.failed(asked.error, **asked.record.fields())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final, Literal, cast
 
@@ -132,9 +132,8 @@ class PromptEvaluator(BaseEvaluator):
             return self.not_evaluated("There is neither an expected outcome nor a reference answer to judge by.")
         return (yield from freeform_steps(self, case))
 
-    def user_prompt(self, case: Case) -> str:
+    def user_prompt(self, material: Mapping[str, str]) -> str:
         """Write the user prompt: the template filled in, or the sections."""
-        material = self.material(case)
         if self.template is None:
             return sections(material)
         return Template.with_double_braces(self.template).render(material)
@@ -151,17 +150,18 @@ class PromptEvaluator(BaseEvaluator):
 
     def inquiry(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Inquiry:
         """Put a question about a case into messages."""
+        material = self.material(case)
         return Inquiry(
             messages=(
                 Message("system", self.system_prompt(task, contract.instructions())),
-                Message("user", self.user_prompt(case)),
+                Message("user", self.user_prompt(material)),
             ),
             judge=self.client,
             contract=contract,
             max_attempts=self.max_attempts,
             sample=sample,
             strict=self.strict,
-            material=tuple(self.material(case).values()),
+            material=tuple(material.values()),
         )
 
     def by_probability(self, *, binary: bool) -> bool:
