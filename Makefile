@@ -1,0 +1,60 @@
+.DEFAULT_GOAL := help
+
+# The first of these that is 3.11 or newer makes the environment; `make env PYTHON=python3.12` asks for a certain one.
+PYTHON ?= python3 python3.13 python3.12 python3.11
+EXTRAS := langchain,openai,pydantic-ai
+
+BIN := .venv/bin
+READY := .venv/ready
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
+FIND_PYTHON := for python in $(PYTHON); do \
+		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+		python=; \
+	done; \
+	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
+
+.PHONY: help env test test-fast test-long check format bench build constraints
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+
+env: $(READY)  ## Make the environment in .venv, or bring it up to date
+
+$(READY): pyproject.toml constraints.txt
+	@$(FIND_PYTHON); [ -x $(BIN)/python ] || "$$python" -m venv .venv
+	@echo 'Installing into .venv, which takes a minute or two the first time ...'
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[$(EXTRAS)]' --group dev
+	@touch $@
+
+test: env  ## Run all tests but the long ones
+	$(PYTEST) -m 'not long'
+
+test-fast: env  ## Run the tests that take no time
+	$(PYTEST) -m 'not slow and not long'
+
+test-long: env  ## Run the long tests only: simulations, sweeps
+	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
+
+check: env  ## Check format, lint, types and layers
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: env  ## Format the code and mend what the linter can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: env  ## Measure what a judgment costs
+	$(BIN)/python -m bench.run
+
+build: env  ## Build the wheel and the sdist into dist/
+	$(BIN)/python -m build
+
+constraints:  ## Renew constraints.txt with the newest versions that work together
+	@$(FIND_PYTHON); rm -rf build/newest && "$$python" -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --upgrade pip
+	build/newest/bin/python -m pip install --quiet '.[$(EXTRAS)]' --group dev
+	build/newest/bin/python -m pip freeze --exclude evenhand > constraints.txt
+	rm -rf build/newest

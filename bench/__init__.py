@@ -1,0 +1,1 @@
+"""What judging costs: `make bench`."""

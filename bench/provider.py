@@ -1,0 +1,86 @@
+"""A provider on this machine, in a process of its own, which gives every request the same verdict at once.
+
+It speaks as much HTTP as the clients here do, so that it costs next to nothing beside them. A GET gives the body of
+the last POST, from which the bare client learns what to send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+VERDICT = {
+    "reasoning": "The answer states the main fact and the year, but leaves out the second condition of the reference.",
+    "hits": ["names the main fact", "gives the year"],
+    "misses": ["leaves out the second condition"],
+    "score": 0.7,
+}
+COMPLETION = {
+    "id": "chatcmpl-bench",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "bench",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": json.dumps(VERDICT)}, "finish_reason": "stop"}
+    ],
+    "usage": {"prompt_tokens": 400, "completion_tokens": 60, "total_tokens": 460},
+}
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a client that sends its length and one request after the other."""
+
+    last_body = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        while True:
+            head, separator, rest = self.received.partition(b"\r\n\r\n")
+            _, _, after_name = head.lower().partition(b"content-length:")
+            length = int(after_name.partition(b"\r\n")[0] or 0)
+            if not separator or len(rest) < length:
+                return
+            self.received = rest[length:]
+            if head.startswith(b"POST"):
+                Connection.last_body = rest[:length]
+                self.transport.write(REPLY)
+            else:
+                self.transport.write(response(Connection.last_body))
+
+
+def response(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+REPLY = response(json.dumps(COMPLETION).encode())
+
+
+async def serve() -> None:
+    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+@contextlib.contextmanager
+def running() -> Iterator[int]:
+    """Run the provider and give its port."""
+    with subprocess.Popen([sys.executable, "-m", "bench.provider"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve())

@@ -1,0 +1,50 @@
+"""The command `evenhand` itself, without any verb."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evenhand.version
+
+COMMAND = [str(Path(sys.executable).with_name("evenhand"))]
+MODULE = [sys.executable, "-m", "evenhand"]
+both = pytest.mark.parametrize("program", [COMMAND, MODULE], ids=["command", "module"])
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+
+
+@both
+def test_it_tells_its_version(program: list[str]) -> None:
+    done = run(*program, "--version")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"evenhand {evenhand.version.__version__}\n", "")
+
+
+@both
+def test_it_explains_itself(program: list[str]) -> None:
+    done = run(*program, "--help")
+
+    assert done.returncode == 0
+    assert "Usage: evenhand [OPTIONS] COMMAND" in done.stdout
+    assert done.stderr == ""
+
+
+@both
+def test_without_a_verb_it_explains_itself_as_a_usage_error(program: list[str]) -> None:
+    done = run(*program)
+
+    assert done.returncode == 2
+    assert "Usage: evenhand [OPTIONS] COMMAND" in done.stdout + done.stderr
+
+
+def test_a_verb_it_does_not_have_is_a_usage_error() -> None:
+    done = run(*MODULE, "jugde")
+
+    assert done.returncode == 2
+    assert "No such command 'jugde'" in done.stderr

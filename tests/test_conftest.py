@@ -1,0 +1,102 @@
+"""The rules that hold for every test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "example.com"])
+def test_a_test_cannot_reach_another_machine(host: str) -> None:
+    with pytest.raises(Exception, match="tests stay on this machine") as refused:
+        socket.create_connection((host, 80), timeout=1)
+
+    assert not isinstance(refused.value, OSError)
+
+
+def test_a_test_cannot_send_a_datagram_to_another_machine() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, pytest.raises(Exception, match="on this machine"):
+        sender.sendto(b"hello", ("192.0.2.1", 53))
+
+
+def test_a_test_can_serve_and_connect_on_this_machine() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        with socket.create_connection(("localhost", port), timeout=5) as client:
+            assert client.getpeername() == ("127.0.0.1", port)
+
+
+def test_a_name_that_nobody_has_is_unknown() -> None:
+    with pytest.raises(socket.gaierror):
+        socket.getaddrinfo("nobody.invalid", 443)
+
+
+@pytest.mark.slow
+def test_keys_and_proxies_from_outside_are_gone(tmp_path: Path) -> None:
+    theirs = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENHAND_JUDGE", "HTTPS_PROXY", "https_proxy", "no_proxy"]
+    source = f"import os\ndef test_it() -> None: assert {{*os.environ}} & {{'OURS', *{theirs}}} == {{'OURS'}}"
+
+    outcome = run_pytest(tmp_path, source, env=dict.fromkeys([*theirs, "OURS"], "x"))
+
+    assert "1 passed" in outcome
+
+
+SKIPPING = """
+    import pytest
+
+    def test_by_a_call() -> None:
+        pytest.skip("no browser")
+
+    @pytest.mark.skip(reason="no browser")
+    def test_by_a_mark() -> None:
+        pass
+
+    def test_for_want_of_data() -> None:
+        pytest.skip("../shared is not here: no recorded replies")
+
+    @pytest.mark.xfail
+    def test_that_fails_as_expected() -> None:
+        raise AssertionError
+"""
+
+
+@pytest.mark.slow
+def test_outside_ci_a_skip_is_a_skip(tmp_path: Path) -> None:
+    outcome = run_pytest(tmp_path, SKIPPING, env={"CI": ""})
+
+    assert "3 skipped, 1 xfailed" in outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["in one process", "with workers"])
+def test_in_ci_only_what_needs_shared_may_skip(tmp_path: Path, options: tuple[str, ...]) -> None:
+    outcome = run_pytest(tmp_path, SKIPPING, *options, env={"CI": "true"})
+
+    assert "1 failed, 1 skipped, 1 xfailed, 1 error" in outcome  # a mark skips before the call: an error
+    assert "skipped in CI, where only '../shared is not here' is a reason: no browser" in outcome
+
+
+@pytest.mark.slow
+def test_in_ci_a_file_that_skips_itself_is_an_error(tmp_path: Path) -> None:
+    outcome = run_pytest(tmp_path, "import pytest\npytest.importorskip('no_such_module')", env={"CI": "true"})
+
+    assert "1 error" in outcome
+
+
+def run_pytest(folder: Path, source: str, *options: str, env: dict[str, str]) -> str:
+    """Run a test file under a copy of our conftest and give what pytest prints."""
+    shutil.copy(Path(__file__).with_name("conftest.py"), folder)
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | env
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr

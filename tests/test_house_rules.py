@@ -1,0 +1,226 @@
+"""Rules of the house that a reader cannot be expected to check by eye."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+import evenhand
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PACKAGE = ROOT / "src" / "evenhand"
+
+every_module = pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+# Public names
+
+PUBLIC_NAMES = [
+    "Ask",
+    "Attempt",
+    "BaseEvaluator",
+    "Call",
+    "Case",
+    "CaseScore",
+    "Check",
+    "CodeJudgeEvaluator",
+    "CompositeEvaluator",
+    "ConfigError",
+    "Contains",
+    "Contract",
+    "Cost",
+    "Equals",
+    "Evaluation",
+    "Evaluator",
+    "EvaluatorResult",
+    "EvenhandError",
+    "Exec",
+    "FewShotExample",
+    "IContains",
+    "IsJson",
+    "JsonMatch",
+    "JudgeError",
+    "Latency",
+    "Levenshtein",
+    "Message",
+    "MissingKeyError",
+    "ModelClient",
+    "Numeric",
+    "PromptEvaluator",
+    "Regex",
+    "Reply",
+    "Rubric",
+    "SchemaEvaluator",
+    "ScriptExhaustedError",
+    "Scripted",
+    "Secret",
+    "StartsWith",
+    "Status",
+    "Steps",
+    "TemplateError",
+    "Thresholds",
+    "TokenChoice",
+    "Unanswered",
+    "UnknownNameError",
+    "Usage",
+    "Verdict",
+    "Weighed",
+    "__version__",
+    "case_score",
+    "create_async_llm_as_judge",
+    "create_llm_as_judge",
+    "jury",
+    "resolve",
+]
+
+# Neither an alias nor a text can have a docstring.
+WITHOUT_DOCSTRING = {"Steps", "__version__"}
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(evenhand.__all__) == PUBLIC_NAMES
+    assert [name for name in PUBLIC_NAMES if not hasattr(evenhand, name)] == []
+
+
+@pytest.mark.parametrize("name", sorted({*PUBLIC_NAMES} - WITHOUT_DOCSTRING))
+def test_a_public_name_explains_itself(name: str) -> None:
+    thing = getattr(evenhand, name)
+    # Of a class, its own: neither a base's nor the signature that a dataclass is given in place of one.
+    said = vars(thing)["__doc__"] if isinstance(thing, type) else thing.__doc__
+
+    assert said
+    assert not said.startswith(f"{name}(")
+
+
+# Importing
+
+IMPORTING = """
+import sys, threading
+sockets = []
+sys.addaudithook(lambda event, args: sockets.append(args) if event == "socket.__new__" else None)
+
+import evenhand
+
+assert not sockets, f"import evenhand made sockets: {sockets}"
+assert threading.active_count() == 1, f"import evenhand started {threading.enumerate()[1:]}"
+heavy = {"aiohttp", "jsonschema_rs", "langchain_core", "numpy", "openai", "orjson", "pydantic", "sqlalchemy", "typer"}
+assert not heavy & sys.modules.keys(), f"import evenhand loaded {heavy & sys.modules.keys()}"
+"""
+
+
+def test_importing_does_nothing_and_loads_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stderr == ""
+
+
+# The sources
+
+MOST_LINES = 400
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+UNSAFE_MODULES = {"marshal", "pickle"}
+UNSAFE_CALLS = {"eval", "exec", "os.system", "yaml.load"}
+
+
+@every_module
+def test_a_module_holds_one_idea(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").count("\n")
+
+    assert lines <= MOST_LINES, "look for the second idea in it"
+
+
+@every_module
+def test_a_module_can_be_imported_on_windows(path: Path) -> None:
+    assert POSIX_ONLY & imports(outside_functions(parsed(path))) == set()
+
+
+@every_module
+def test_a_module_runs_no_text_as_code(path: Path) -> None:
+    nodes = list(ast.walk(parsed(path)))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+
+    assert UNSAFE_MODULES & imports(nodes) == set()
+    assert UNSAFE_CALLS & {ast.unparse(call.func) for call in calls} == set()
+    assert [call.lineno for call in calls for given in call.keywords if ast.unparse(given) == "shell=True"] == []
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "domain").rglob("*.py")), ids=lambda path: path.name)
+def test_values_need_the_standard_library_only(path: Path) -> None:
+    assert imports(ast.walk(parsed(path))) <= sys.stdlib_module_names | {"evenhand"}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk what runs when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from outside_functions(child)
+
+
+def imports(nodes: Iterable[ast.AST]) -> set[str]:
+    """Give the top-level names of what is imported."""
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    return names
+
+
+# The repository
+
+# Written so that they do not find themselves.
+INDEX_ADDRESS = re.compile(r"index[-_]url|extra[-_]index|/simpl[e]\b", re.IGNORECASE)
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|farm|root|home|Users)/\w")
+
+
+def our_texts() -> Iterator[tuple[str, str]]:
+    """Give the name and the content of every text file that is tracked, or would be if it were added."""
+    # Whoever owns the checkout: CI often runs as somebody else, and only names are read.
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no git checkout, so nothing is tracked")
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=30, check=True).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and b"\0" not in (content := (ROOT / name).read_bytes()):
+            yield name, content.decode()
+
+
+def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in our_texts()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if INDEX_ADDRESS.search(line) or MACHINE_PATH.search(line)
+    ]
+
+    assert found == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lists = [
+        pyproject["build-system"]["requires"],
+        pyproject["project"]["dependencies"],
+        *pyproject["project"]["optional-dependencies"].values(),
+        *pyproject["dependency-groups"].values(),
+    ]
+    declared = {re.split(r"[^\w.-]", one)[0] for some in lists for one in some if isinstance(one, str)}
+
+    page = (ROOT / "docs" / "design" / "dependencies.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^- \*\*([\w.-]+)\*\*", page, re.MULTILINE))
+
+    assert explained == declared
