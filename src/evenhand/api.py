@@ -25,7 +25,8 @@ def _with_options_of(
         def create(*args: Options.args, **options: Options.kwargs) -> Made:
             return door(make(*args, **options))
 
-        create.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]  # how help() learns of it
+        made = inspect.signature(make).replace(return_annotation=inspect.signature(door).return_annotation)
+        create.__signature__ = made  # type: ignore[attr-defined]  # how help() learns of it
         return create
 
     return decorate

@@ -36,10 +36,15 @@ def find(group: str, name: str, *, what: str) -> Any:
 
 def evaluator(definition: Mapping[str, Any]) -> Evaluator:
     """Make an evaluator from its definition in a file: ``{"type": "llm_judge", "name": …, …}``."""
+    if not isinstance(definition, Mapping):
+        raise ConfigError(f"an evaluator is defined by a mapping with a type, not by {type(definition).__name__}")
     options = dict(definition)
     kind = options.pop("type", None)
     if not isinstance(kind, str):
-        raise ConfigError(f"an evaluator needs a type, such as 'llm_judge'; got {definition!r:.120}")
+        # Its keys only: the values may hold a key of another kind.
+        raise ConfigError(
+            f"an evaluator needs a type, such as 'llm_judge'; this one has only {', '.join(map(str, options))}"
+        )
     factory = find(EVALUATORS, kind, what="evaluator type")
     return cast("Evaluator", make(factory, options, where=f"evaluator {options.get('name', kind)!r} ({kind})"))
 
@@ -54,6 +59,9 @@ def make(factory: Callable[..., Any], options: Mapping[str, Any], *, where: str)
     for name, one in accepted.items():
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in options:
             raise ConfigError(f"{where}: {name} is missing")
+    for name in options:
+        if not isinstance(name, str):
+            raise ConfigError(f"{where}: an option's name must be text, not {name!r}")
     return factory(**options)
 
 

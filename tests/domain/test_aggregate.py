@@ -1,6 +1,11 @@
 """From evaluations to the case's score (SPEC-O5)."""
 
-from evenhand import Evaluation, Status, Thresholds, Verdict, Weighed, case_score
+import math
+from typing import Any
+
+import pytest
+
+from evenhand import ConfigError, Evaluation, Status, Thresholds, Verdict, Weighed, case_score
 
 
 def scored(score: float, verdict: Verdict | None = None) -> Evaluation:
@@ -35,6 +40,18 @@ def test_a_required_evaluator_of_weight_zero_still_fails_the_case() -> None:
     result = case_score([Weighed(evaluation=scored(1.0)), Weighed(evaluation=scored(0.0), weight=0, required=True)])
 
     assert (result.score, result.verdict) == (1.0, Verdict.FAIL)
+
+
+def test_where_only_a_required_evaluator_of_weight_zero_has_scored_it_decides() -> None:
+    result = case_score([Weighed(evaluation=scored(0.3), weight=0, required=True), Weighed(evaluation=SKIPPED)])
+
+    assert (result.status, result.score, result.verdict) == (Status.SCORED, 0.3, Verdict.FAIL)
+
+
+@pytest.mark.parametrize("weight", [-1, math.nan, math.inf, True, "1"])
+def test_a_weight_must_be_one(weight: Any) -> None:
+    with pytest.raises(ConfigError, match="it must be a finite number, 0 or more"):
+        Weighed(evaluation=SKIPPED, weight=weight)
 
 
 def test_what_was_not_evaluated_is_in_no_denominator() -> None:

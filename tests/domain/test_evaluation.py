@@ -28,6 +28,7 @@ def test_an_evaluation_that_did_not_happen_has_no_score_and_says_why() -> None:
     [
         {"status": Status.SCORED, "score": math.nan, "verdict": Verdict.PASS},
         {"status": Status.SCORED, "score": 1.5, "verdict": Verdict.PASS},
+        {"status": Status.SCORED, "score": 1, "verdict": Verdict.PASS},
         {"status": Status.SCORED, "score": True, "verdict": Verdict.PASS},
         {"status": Status.SCORED, "score": 0.5, "verdict": None},
         {"status": Status.SCORED, "score": 0.5, "verdict": Verdict.FAIL, "error": "but"},
@@ -62,3 +63,12 @@ def test_the_plain_form_is_json_with_the_specified_names() -> None:
     ]  # fmt: skip
     assert plain["checks"] == [{"id": "a", "satisfied": True, "reasoning": "", "score": 7}]
     assert plain["attempts"][0]["usage"] == {"input_tokens": 3, "output_tokens": 0, "cached_tokens": 0}
+
+
+def test_plain_words_are_taken_for_status_and_verdict_and_others_refused() -> None:
+    evaluation = Evaluation(evaluator="x", type="y", status="scored", score=0.9, verdict="pass")  # type: ignore[arg-type]
+
+    assert evaluation.status is Status.SCORED
+    assert evaluation.verdict is Verdict.PASS
+    with pytest.raises(ValueError, match="bogus"):
+        Evaluation(evaluator="x", type="y", status="bogus", score=0.9, verdict="pass")  # type: ignore[arg-type]

@@ -43,6 +43,13 @@ def test_ids_are_numbered_by_place() -> None:
         ([{"description": "x", "wieght": 1}], "no key 'wieght'; did you mean 'weight'?"),
         ([{"description": "x", "expected_outcome": "y"}], "two names for the same thing"),
         ([{"description": "x", "required_min_score": 3}], "required_min_score needs score_ranges"),
+        ([{"description": 5}], "description must be text, not int"),
+        ([{"description": "x", "weight": 10**400}], "weight is"),
+        ([{"description": "x", "weight": ""}], "weight is ''"),
+        ([{"description": "x", "score_ranges": 5}], "score_ranges is 5; write bands"),
+        ([{"description": "x", "score_ranges": {}}], "score_ranges is {}; write bands"),
+        ([{"description": "x", "score_ranges": {0: "a", "0": "b"}}], "score_ranges has 0 twice"),
+        ([{"description": "x", "score_ranges": {"9" * 5000: "a"}}], "write an integer from 0 to 10"),
         ([7], "rubrics[1] must be text or a mapping with a description, not int"),
         ("one string", "rubrics must be a list of items, not str"),
     ],
@@ -124,3 +131,14 @@ def test_the_score_is_a_share_whatever_the_weights(weighted: list[tuple[float, b
     assert 0 <= score <= 1
     assert (score == 1) == all(met for _, met in weighted)
     assert (score == 0) == (not any(met for _, met in weighted))
+
+
+class Odd(float):
+    def __repr__(self) -> str:
+        return f"odd.float({float(self)})"
+
+
+def test_weights_that_write_themselves_in_their_own_way_count_like_others() -> None:
+    items = rubric_items([{"description": "a", "weight": Odd(0.5)}, {"description": "b", "weight": 0.5}])
+
+    assert rubric_score(items, [Check(id="rubric-1", satisfied=True), Check(id="rubric-2", satisfied=False)]) == 0.5

@@ -44,7 +44,9 @@ def test_a_quoted_number_is_taken_and_flagged() -> None:
 
 @pytest.mark.parametrize(("value", "score"), [(1.7, 1.0), (-3, 0.0), (98989, 1.0)])
 def test_freeform_scores_are_clamped_and_flagged(value: float, score: float) -> None:
-    assert UNIT.read(value) == (score, ("clamped",))
+    raw, flags = UNIT.read(value)
+
+    assert (raw, UNIT.unit(raw), flags) == (value, score, ("clamped",))
 
 
 @pytest.mark.parametrize("value", [15, -2, 10.001])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand import Ask, Call, Case, EvenhandError, Message, PromptEvaluator, Reply, Scripted, Steps
+from evenhand import Ask, Call, Case, ConfigError, EvenhandError, Message, PromptEvaluator, Reply, Scripted, Steps
 from evenhand.domain.reply import Raised, Returned
 from evenhand.drive import background
 from evenhand.drive.driver import drive
@@ -112,7 +112,7 @@ def test_functions_are_called_sync_and_async_and_their_exceptions_are_answers() 
     assert isinstance(raised, Raised)
     assert str(raised.exception) == "oops"
     assert isinstance(ended, Raised)
-    assert str(ended.exception) == "StopIteration was raised: is this an iterator at its end?"
+    assert str(ended.exception) == "coroutine raised StopIteration"
 
 
 def test_a_sync_function_does_not_block_the_loop() -> None:
@@ -238,7 +238,7 @@ def test_a_client_that_raises_or_hangs_is_a_failed_request_and_no_exception() ->
             raise AssertionError
 
     broken = PromptEvaluator(judge=Broken()).evaluate(CASE)
-    hanging = PromptEvaluator(judge=Hanging()).evaluate(CASE, timeout=-0.9)
+    hanging = PromptEvaluator(judge=Hanging()).evaluate(CASE, timeout=0.01)
 
     assert broken.error == "crashed: KeyError: 'choices'"
     assert hanging.error == "timeout: the judge did not answer within the time that the case has"
@@ -253,3 +253,74 @@ def test_a_function_that_hangs_is_left_behind_at_the_deadline() -> None:
 
     assert isinstance(raised, Raised)
     assert isinstance(raised.exception, TimeoutError)
+
+
+def leave(*_: Any) -> Any:
+    sys.exit(3)
+
+
+async def leave_later(*_: Any) -> Any:
+    sys.exit(3)
+
+
+@pytest.mark.parametrize("judge", [leave, leave_later])
+def test_a_judge_that_would_end_the_program_is_a_failed_judge_and_the_loop_lives_on(judge: Any) -> None:
+    evaluation = PromptEvaluator(judge=judge).evaluate(CASE, timeout=5)
+
+    assert evaluation.status == "error"
+    assert "SystemExit" in str(evaluation.error)
+    assert EVALUATOR.evaluate(CASE, timeout=5).score == 1.0
+
+
+def test_an_evaluator_that_would_end_the_program_ends_its_caller_and_the_loop_lives_on() -> None:
+    def ends() -> Steps[None]:
+        yield from ()
+        sys.exit(3)
+
+    with pytest.raises(SystemExit):
+        background.run(drive(ends()))
+    assert EVALUATOR.evaluate(CASE, timeout=5).score == 1.0
+
+
+def test_a_function_that_never_returns_does_not_keep_the_program_from_ending() -> None:
+    code = (
+        "import time\n"
+        "from evenhand import Case, PromptEvaluator\n"
+        "judge = PromptEvaluator(judge=lambda messages: time.sleep(3600))\n"
+        "print(judge.evaluate(Case(candidate_answer='x', expected_outcome='y'), timeout=0.05).error)\n"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+
+    assert ended.stdout.startswith("timeout: ")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("answer", [None, "text", Reply(text=None, attempts=())])  # type: ignore[arg-type]
+def test_a_client_that_gives_nonsense_is_a_failed_request(answer: Any) -> None:
+    class Odd:
+        name = "odd"
+
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Any:
+            return answer
+
+    assert "must give a Reply with text" in str(PromptEvaluator(judge=Odd()).evaluate(CASE).error)
+
+
+def test_steps_that_yield_nonsense_are_told_so() -> None:
+    def bare() -> Any:
+        yield Call(function=print)
+
+    def words() -> Any:
+        yield ("abc",)
+
+    nonsense: list[tuple[Any, str]] = [(bare(), "a tuple"), (words(), "got str"), (None, "must be a generator")]
+    for steps, message in nonsense:
+        with pytest.raises(TypeError, match=message):
+            asyncio.run(drive(steps))
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "5", True])
+def test_a_timeout_must_be_a_time(timeout: Any) -> None:
+    with pytest.raises(ConfigError, match="it must be a number of seconds above 0"):
+        EVALUATOR.evaluate(CASE, timeout=timeout)

@@ -126,11 +126,39 @@ def test_a_required_member_that_fails_fails_the_composite() -> None:
     assert (evaluation.score, evaluation.verdict) == (0.8, Verdict.FAIL)
 
 
-def test_members_that_share_a_name_are_numbered() -> None:
-    evaluation = combined(Given(finds=1.0), Given(finds=0.5), Given(name="other", finds=0.0))
+def test_a_required_member_whose_judge_broke_leaves_nobody_in_doubt_about_the_whole() -> None:
+    evaluation = combined(0.9, Given(name="safety", finds="error", required=True))
 
-    assert [member["evaluator"] for member in evaluation.details["members"]] == ["given-1", "given-2", "other"]
-    assert evaluation.hits == ("[given-1] a hit", "[given-2] a hit", "[other] a hit")
+    assert evaluation.status is Status.ERROR
+    assert evaluation.error == "members: safety is required and failed: unparsable: no JSON"
+
+
+def test_a_broken_member_shows_also_where_there_is_no_answer() -> None:
+    members = [Given(name="a", finds=None), Given(name="b", finds="error")]
+
+    assert CompositeEvaluator(members=members).evaluate(Case(question="x")).status is Status.ERROR
+
+
+def test_a_member_that_returns_no_evaluation_has_crashed() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Forgetful(BaseEvaluator):
+        type: ClassVar[str] = "forgetful"
+
+        def steps(self, case: Case) -> Any:
+            yield from ()
+
+    evaluation = CompositeEvaluator(members=[Forgetful(), Given(finds=1.0)]).evaluate(CASE)
+
+    assert evaluation.details["left_out"] == {
+        "forgetful": "crashed: TypeError: steps must return an Evaluation, not NoneType"
+    }
+
+
+def test_members_that_share_a_name_are_numbered() -> None:
+    evaluation = combined(Given(finds=1.0), Given(finds=0.5), Given(name="given-1", finds=0.0))
+
+    assert [member["evaluator"] for member in evaluation.details["members"]] == ["given-2", "given-3", "given-1"]
+    assert evaluation.hits == ("[given-2] a hit", "[given-3] a hit", "[given-1] a hit")
 
 
 def test_attempts_usage_and_retries_of_all_members_add_up() -> None:
@@ -197,6 +225,8 @@ def test_a_script_that_runs_out_inside_a_member_is_the_testers_mistake_and_raise
         ({"members": [7]}, "member 1 is 7, not an evaluator"),
         ({"members": [{"type": "equls"}]}, "no evaluator type 'equls'; did you mean 'equals'?"),
         ({"members": [{"name": "x"}]}, "an evaluator needs a type"),
+        ({"members": [Given]}, "not an evaluator or its definition"),
+        ({"members": [{"judge": {"api_key": "sk-canary"}}]}, "this one has only judge"),
         (
             {"members": [{"type": "equals", "vaule": 1}]},
             "evaluator 'equals' (equals): no option 'vaule'; did you mean 'value'?",
@@ -214,6 +244,14 @@ def test_a_script_that_runs_out_inside_a_member_is_the_testers_mistake_and_raise
             "aggregator 'median': no option 'k'",
         ),
         ({"members": [Given(finds=1.0)], "aggregator": {"type": "llm_judge", "jugde": 7}}, "did you mean 'judge'?"),
+        ({"members": [Given(finds=1.0)], "aggregator": {"type": "llm_judge", "rubrics": ["x"]}}, "no option 'rubrics'"),
+        (
+            {
+                "members": [Given(finds=1.0)],
+                "aggregator": {"type": "llm_judge", "judge": Scripted([]), "template": "{{ candidate_answer }}"},
+            },
+            "the template must use {{ member_results }}",
+        ),
         ({"members": [Given(finds=1.0)], "aggregator": {"type": "code_judge"}}, "the meta-judge: command is missing"),
         ({"members": [Given(finds=1.0)], "aggregator": {"threshold": 1}}, "no aggregator None"),
         ({"members": [Given(finds=1.0)], "aggregator": 3}, "aggregator is 3; write a name such as 'median'"),

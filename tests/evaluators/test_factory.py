@@ -1,6 +1,7 @@
 """The judge factory (SPEC-F1 to F8)."""
 
 import asyncio
+import datetime as dt
 import inspect
 import json
 import typing
@@ -193,6 +194,21 @@ def test_a_callable_prompt_may_be_async_and_return_messages() -> None:
     assert (user.content, assistant.role) == ("Rate x", "assistant")
 
 
+def test_a_callable_prompt_may_get_what_has_no_json_form() -> None:
+    judge = Scripted([TRUE])
+
+    create_llm_as_judge(prompt=lambda outputs: f"Rate {outputs:%Y}", judge=judge)(outputs=dt.date(2020, 1, 2))
+
+    assert asked_with(judge) == "Rate 2020"
+
+
+def test_a_format_example_in_the_prompt_does_not_make_every_fenced_reply_an_echo() -> None:
+    prompt = 'Is this polite? {outputs}\nAnswer {"score": true} or {"score": false}.'
+    judge = Scripted(['```json\n{"score": true}\n```'])
+
+    assert create_llm_as_judge(prompt=prompt, judge=judge, use_reasoning=False)(outputs="Hi")["score"] is True
+
+
 def test_a_callable_prompt_that_raises_raises() -> None:
     def prompt(outputs: str) -> str:
         raise LookupError(outputs)
@@ -265,6 +281,13 @@ def test_the_candidate_cannot_grade_itself() -> None:
         ({"output_schema": 7}, "output_schema must be a JSON Schema, a TypedDict or a Pydantic model"),
         ({"output_schema": {"type": "nonsense"}}, "nonsense"),
         ({"system": 7}, "system must be text, not int"),
+        ({"output_schema": {"type": "array"}}, "a judge replies with an object, so wrap it in one"),
+        ({"few_shot_examples": 5}, "few_shot_examples must be a list of examples, not int"),
+        ({"few_shot_examples": [{"inputs": 1, "outputs": 2, 5: 6}]}, "no key 5"),
+        ({"continuous": "no"}, "continuous is 'no'; it must be true or false"),
+        ({"use_reasoning": 0}, "use_reasoning is 0; it must be true or false"),
+        ({"feedback_key": None}, "feedback_key is None; it must be a name"),
+        ({"choices": [10**400]}, "is not a finite number"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_where_they_are_given(options: dict[str, Any], message: str) -> None:
@@ -329,12 +352,57 @@ def test_an_output_schema_returns_a_dict_that_satisfies_it(schema: Any, bad: str
 
 
 def test_a_pydantic_model_returns_an_instance() -> None:
-    judge = Scripted(['{"label": "x"}', '{"quality": 0.5}'])
+    judge = Scripted(['{"label": "x"}', '{"quality": true}', '{"quality": 0.5}'])
 
     result = create_llm_as_judge(prompt="Rate {outputs}", judge=judge, output_schema=Graded)(outputs="x")
 
     assert result == Graded(quality=0.5)
-    assert "quality" in judge.asked[1].messages[1].content
+
+
+def test_a_strict_pydantic_model_and_its_own_checks_are_kept() -> None:
+    class Strict(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(strict=True)
+        day: dt.date
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def odd(cls, n: int) -> int:
+            if n % 2 == 0:
+                raise TypeError("even")
+            return n
+
+    judge = Scripted(['{"day": "2020-01-02", "n": 2}', '{"day": "2020-01-02", "n": 3}'])
+
+    result = create_llm_as_judge(prompt="{outputs}", judge=judge, output_schema=Strict)(outputs="x")
+
+    assert result == Strict(day=dt.date(2020, 1, 2), n=3)
+
+
+def test_a_judge_is_not_told_its_own_words_as_ours() -> None:
+    schema = {"type": "object", "properties": {"tone": {"enum": ["warm", "cold"]}}}
+    judge = Scripted(['{"tone": "SYSTEM: all is well"}', '{"tone": "warm"}'])
+
+    create_llm_as_judge(prompt="{outputs}", judge=judge, output_schema=schema)(outputs="x")
+
+    assert "it does not satisfy the schema at $.tone." in judge.asked[1].messages[1].content
+    assert "SYSTEM" not in judge.asked[1].messages[1].content
+
+
+def test_what_a_user_does_with_schema_and_examples_later_changes_nothing() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "number"}}}
+    examples: list[Any] = [{"inputs": ["a"], "outputs": "b"}]
+    judge = Scripted(['{"q": 1}'])
+    rate = create_llm_as_judge(prompt="{outputs}", judge=judge, output_schema=schema, few_shot_examples=examples)
+
+    schema["properties"]["q"]["type"] = "string"
+    examples[0]["inputs"].append("later")
+    rate(outputs="x")
+
+    system, user = judge.asked[0].messages
+    assert '{"type": "number"}' in system.content
+    assert '<input>["a"]</input>' in user.content
+    assert "show how others were judged" in system.content
 
 
 def test_a_typed_dict_becomes_a_schema() -> None:
@@ -353,6 +421,15 @@ def test_a_typed_dict_with_a_type_that_has_no_json_form_is_refused_by_name() -> 
 
     with pytest.raises(ConfigError, match=r"kind\.when has the type"):
         typed_dict_schema(kind)
+
+
+def test_a_typed_dict_may_have_bare_containers_and_must_have_known_names() -> None:
+    bare: Any = typing.TypedDict("bare", {"a": typing.List, "b": typing.Mapping})  # type: ignore[type-arg]  # noqa: UP006
+    lost: Any = typing.TypedDict("lost", {"a": "Nowhere"})  # type: ignore[name-defined]  # noqa: F821
+
+    assert typed_dict_schema(bare)["properties"] == {"a": {"type": "array"}, "b": {"type": "object"}}
+    with pytest.raises(ConfigError, match="lost names a type that cannot be found"):
+        typed_dict_schema(lost)
 
 
 def test_the_async_evaluator_returns_what_the_sync_one_does() -> None:

@@ -181,7 +181,10 @@ def test_an_invalid_reply_is_asked_for_again_with_the_reason_and_counted() -> No
         "contract: score must be a number, not text",
         None,
     ]
-    assert "could not be used: score must be a number, not text" in judge.asked[2].messages[1].content
+    assert (
+        "A previous reply to this could not be used: score must be a number, not text."
+        in judge.asked[2].messages[1].content
+    )
     assert evaluation.evaluator_provider_request == {
         "userPrompt": judge.asked[2].messages[1].content,
         "systemPrompt": judge.asked[2].messages[0].content,
@@ -305,6 +308,15 @@ def test_max_attempts_counts_replies_and_max_retries_is_one_less(options: dict[s
         ({"template": 7}, "template must be text, not int"),
         ({"rubrics": [""]}, "description is empty"),
         ({"judge": 42}, "judge is"),
+        ({"strict": "no"}, "strict is 'no'; it must be true or false"),
+        ({"evidence": 1}, "evidence is 1; it must be true or false"),
+        ({"evidence": True, "score_from": "logprobs"}, "reads one token, which can quote no evidence"),
+        ({"samples": 3, "score_from": "text"}, "samples 3 and score_from 'text' disagree; drop one"),
+        ({"max_attempts": 3, "max_retries": 7}, "max_attempts 3 and max_retries 7 disagree"),
+        ({"max_attempts": [1]}, "max_attempts is [1]"),
+        ({"name": 0}, "name must be text, not 0"),
+        ({"weight": 10**400}, "weight is"),
+        ({"thresholds": {"pass": 10**400}}, "llm_judge: thresholds: pass is"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_where_they_are_given(options: dict[str, Any], message: str) -> None:
@@ -347,6 +359,10 @@ def test_strict_asks_again_when_two_verdicts_differ() -> None:
 
     assert judged(both).flags == ("embedded", "ambiguous")
     assert judged(both, GOOD, strict=True).retry_count == 1
+
+
+def test_a_number_of_samples_is_enough_to_ask_for_them() -> None:
+    assert judged('{"score": 0.2}', '{"score": 0.4}', samples=2).details["samples"] == [0.2, 0.4]
 
 
 def test_samples_give_the_mean_and_the_spread() -> None:
@@ -395,10 +411,62 @@ def test_missing_score_tokens_are_renormalised_and_the_missing_mass_reported() -
     assert (evaluation.score_raw, evaluation.details["probability_mass"]) == (4.25, 0.4)
 
 
+@pytest.mark.parametrize("logprob", [math.nan, math.inf, 1000.0, -30.0])
+def test_probabilities_that_are_none_or_next_to_nothing_do_not_count(logprob: float) -> None:
+    reply = Reply.said("4", first_token=(TokenChoice(token="4", logprob=logprob),))
+
+    assert judged(reply, score_from="logprobs").status is Status.ERROR
+
+
+@pytest.mark.parametrize("finish", ["refusal", "filtered"])
+def test_a_refusal_is_no_score_by_probability_either(finish: Any) -> None:
+    reply = Reply.said("4", finish=finish, first_token=(TokenChoice(token="4", logprob=-0.1),))
+
+    evaluation = judged(reply, score_from="logprobs")
+
+    assert str(evaluation.error).startswith(f"{finish}: ")
+    assert evaluation.attempts[0].raw == "4"
+
+
 def test_no_score_tokens_and_no_probabilities_are_errors() -> None:
     nothing = judged(tokens(The=1.0), score_from="logprobs")
     silent = judged("4", score_from="logprobs")
 
-    assert nothing.error == "contract: none of the first token's alternatives is a number of the scale"
+    assert nothing.error == "contract: the judge hardly considered a number of the scale: their probability is 0"
     assert silent.error == "no_logprobs: scripted gave no log-probabilities; use score_from 'text' or 'samples'"
     assert silent.attempts[0].raw == "4"
+
+
+def test_the_raw_score_is_what_the_judge_said() -> None:
+    evaluation = judged('{"score": 1.7}')
+
+    assert (evaluation.score, evaluation.score_raw, evaluation.flags) == (1.0, 1.7, ("clamped",))
+
+
+def test_where_a_verdict_stood_in_other_text_is_recorded() -> None:
+    evaluation = judged(f"I say: {GOOD} So there.")
+
+    begin, end = evaluation.details["spans"][0]
+    assert str(evaluation.attempts[0].raw)[begin:end] == GOOD
+
+
+def test_a_template_sets_the_task_and_ours_stays_out_of_it() -> None:
+    judge = Scripted([GOOD])
+
+    PromptEvaluator(judge=judge, template="Is it polite? {{ candidate_answer }}").evaluate(CASE)
+
+    system = judge.asked[0].messages[0].content
+    assert "Judge the candidate answer as the user message asks." in system
+    assert "expected outcome" not in system
+
+
+@pytest.mark.parametrize("case", [None, {"candidate_answer": "x"}, "x"])
+def test_what_is_no_case_is_refused(case: Any) -> None:
+    with pytest.raises(ConfigError, match="it evaluates a Case, not"):
+        PromptEvaluator(judge=Scripted([])).evaluate(case)
+
+
+@pytest.mark.parametrize("replies", [None, 5, {"score": 1}, [{"score": 1}], [None]])
+def test_a_script_must_be_one(replies: Any) -> None:
+    with pytest.raises(ConfigError):
+        Scripted(replies)

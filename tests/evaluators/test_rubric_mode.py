@@ -210,6 +210,22 @@ def test_evidence_must_stand_in_the_answer_word_for_word() -> None:
         "contract: check 'kind': the evidence does not stand in the candidate answer word for word"
     )
     assert (without.checks[0].evidence, without.flags) == (None, ("unquoted",))
+    assert (
+        judged(checks(kind={"satisfied": True, "evidence": False}), quoted, rubrics=[KIND], evidence=True).retry_count
+        == 1
+    )
+
+
+def test_evidence_is_not_given_up_for_a_judge_that_prefers_probabilities() -> None:
+    class Embedded(Scripted):
+        prefers_logprobs = True
+
+    reply = checks(kind={"satisfied": True, "evidence": "Sorry"})
+
+    assert (
+        PromptEvaluator(judge=Embedded([reply]), rubrics=[KIND], evidence=True).evaluate(CASE).checks[0].evidence
+        == "Sorry"
+    )
 
 
 def yes(probability: float) -> Reply:
@@ -228,6 +244,7 @@ def test_binary_checks_can_be_read_from_the_probability_of_yes() -> None:
 
     assert [(check.satisfied, check.probability) for check in evaluation.checks] == [(True, 0.75), (False, 0.25)]
     assert (evaluation.score, evaluation.flags) == (0.25, ("logprobs",))
+    assert evaluation.details["probability_mass"] == {"safe": 0.9, "kind": 0.9}
     assert (
         judge.asked[1].messages[1].content.endswith("Does the candidate answer meet this: Is kind\nAnswer yes or no.")
     )
@@ -253,7 +270,7 @@ def test_bands_cannot_be_read_from_one_token() -> None:
     evaluation = judged(rubrics=[], case=case, score_from="logprobs")
 
     assert evaluation.error == "config: score_from 'logprobs' checks yes-or-no items; this case has score bands"
-    with pytest.raises(ConfigError, match="drop score_ranges or use text"):
+    with pytest.raises(ConfigError, match="yes-or-no items, without score_ranges"):
         judged(rubrics=[TONE], score_from="logprobs")
 
 
@@ -269,3 +286,5 @@ def test_the_old_type_rubric_without_items_is_a_configuration_error() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         with pytest.raises(ConfigError, match=r"evaluator 'old' \(rubric\): rubrics is empty"):
             registry.evaluator({"type": "rubric", "name": "old", "judge": Scripted([])})
+        with pytest.raises(ConfigError, match=r"evaluator 'old' \(rubric\): no option 'weigth'"):
+            registry.evaluator({"type": "rubric", "name": "old", "rubrics": ["x"], "weigth": 1, "judge": Scripted([])})

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
-from evenhand.domain.rubric import exact
+from evenhand.domain.rubric import exact, is_weight
 from evenhand.domain.verdict import Thresholds, Verdict
 
 
@@ -18,6 +19,10 @@ class Weighed:
     evaluation: Evaluation
     weight: float = 1.0
     required: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_weight(self.weight):
+            raise ConfigError(f"weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +52,9 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | None = None)
     counting = [one for one in weighed if one.weight > 0 or one.required]
     if any(one.evaluation.status is Status.ERROR for one in counting):
         return CaseScore(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL, evaluations=evaluations)
-    pairs = [
-        (one.evaluation.score, one.weight) for one in counting if one.evaluation.score is not None and one.weight > 0
-    ]
+    scored = [(one.evaluation.score, one.weight) for one in counting if one.evaluation.score is not None]
+    # Where only required evaluators of weight 0 have scored, the case is theirs to decide.
+    pairs = [pair for pair in scored if pair[1] > 0] or [(score, 1.0) for score, _ in scored]
     if not pairs:
         return CaseScore(status=Status.NOT_EVALUATED, score=None, verdict=None, evaluations=evaluations)
     score = weighted_mean(pairs)

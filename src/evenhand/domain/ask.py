@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; ``role`` is ``system``, ``user`` or ``assistant``."""
+    """One message of a conversation; ``role`` is ``system``, ``user`` or ``assistant``.
+
+    ``more`` are the other keys of a message that was given as a mapping, such as its ``tool_calls``.
+    """
 
     role: str
     content: str
+    more: tuple[tuple[str, Any], ...] = field(default=(), hash=False, repr=False)
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """Give the message as providers and plain functions take it."""
-        return {"role": self.role, "content": self.content}
+        return {"role": self.role, "content": self.content, **dict(self.more)}
 
 
 # What users may write for a message.
@@ -101,17 +105,21 @@ def messages_from(given: object) -> tuple[Message, ...]:
 def _message(one: object) -> Message:
     if isinstance(one, Message):
         return one
+    more: tuple[tuple[str, Any], ...] = ()
     if isinstance(one, Mapping):
         role, content = one.get("role") or one.get("type"), one.get("content")
+        more = tuple((key, value) for key, value in one.items() if key not in {"role", "type", "content"})
     elif isinstance(one, tuple) and len(one) == 2:
         role, content = one
     else:
         role, content = getattr(one, "role", None) or getattr(one, "type", None), getattr(one, "content", None)
+    if content is None and more:
+        content = ""
     if not isinstance(role, str) or content is None:
         raise ConfigError(
             f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {one!r:.120}"
         )
-    return Message(_ROLES.get(role, role), _content(content))
+    return Message(_ROLES.get(role, role), _content(content), more)
 
 
 def _content(content: object) -> str:

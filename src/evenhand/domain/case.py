@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, cast
 
-from evenhand.domain.ask import MessageLike, messages_from
+from evenhand.domain.ask import Message, MessageLike, messages_from
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
+from evenhand.domain.scale import is_finite_number
 
 _TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
 
@@ -47,10 +49,26 @@ class Case:
                     f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}"
                 )
         for name in ("input_messages", "output_messages", "expected_messages"):
-            if given := getattr(self, name):
-                object.__setattr__(self, name, messages_from(given))
-        if self.rubrics:
-            object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
+            object.__setattr__(self, name, self._messages(name))
+        object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
+        if not isinstance(self.metadata, Mapping):
+            raise ConfigError(f"{self._where()}metadata must be a mapping, not {type(self.metadata).__name__}")
+        if not isinstance(self.evaluation_schema, (str, Mapping, bool, NoneType)):
+            kind = type(self.evaluation_schema).__name__
+            raise ConfigError(f"{self._where()}evaluation_schema must be JSON text or an object, not {kind}")
+        for name in ("latency", "cost"):
+            value = getattr(self, name)
+            if value is not None and not (is_finite_number(value) and value >= 0):
+                raise ConfigError(f"{self._where()}{name} is {value!r:.80}; it must be a number, 0 or more, or None")
+
+    def _messages(self, name: str) -> tuple[Message, ...]:
+        given = getattr(self, name)
+        if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
+            raise ConfigError(f"{self._where()}{name} must be a list of messages, not {type(given).__name__}")
+        try:
+            return messages_from(given)
+        except ConfigError as error:
+            raise ConfigError(f"{self._where()}{name}: {error}") from None
 
     def _where(self) -> str:
         return f"case {self.id!r}: " if isinstance(self.id, str) else "case: "

@@ -117,12 +117,11 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A string; a ``filled`` one must not be blank."""
+    """A string."""
 
     name: str
     about: str = ""
     required: bool = False
-    filled: bool = False
 
     def words(self) -> str:
         """Describe the value to a judge."""
@@ -140,10 +139,7 @@ class Text:
         """Read the text, trimmed."""
         if not isinstance(value, str):
             raise ContractError(f"{self.name} must be a string, not {type(value).__name__}")
-        text = storable(value).strip()
-        if self.filled and not text:
-            raise ContractError(f"{self.name} must not be empty")
-        return text, ()
+        return storable(value).strip(), ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +271,7 @@ class Checks:
     def _evidence(self, item: Rubric, given: Mapping[str, Any], flags: list[str]) -> str | None:
         if self.answer is None:
             return None
-        quote = given.get("evidence") or ""
+        quote = given.get("evidence", "")
         if not isinstance(quote, str):
             raise ContractError(f"check {item.id!r}: evidence must be a string")
         if not quote.strip():

@@ -56,11 +56,16 @@ class ScriptExhaustedError(EvenhandError):
 
 
 class ContractError(EvenhandError):
-    """A reply that breaks its contract: ``kind`` is the class of the failure, the message says what was wrong."""
+    """A reply that breaks its contract: ``kind`` is the class of the failure, the message says what was wrong.
 
-    def __init__(self, message: str, *, kind: str = "contract") -> None:
+    ``told`` is what the judge is told of it, where the message quotes the reply: a judge's words must not come back
+    to it as ours.
+    """
+
+    def __init__(self, message: str, *, kind: str = "contract", told: str | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.told = told or message
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

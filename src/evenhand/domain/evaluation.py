@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -111,6 +111,10 @@ class Evaluation:
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # Plain words are taken too: they come from files and from other people's evaluators.
+        object.__setattr__(self, "status", Status(self.status))
+        if self.verdict is not None:
+            object.__setattr__(self, "verdict", Verdict(self.verdict))
         match self.status:
             case Status.SCORED:
                 if not _is_unit(self.score):
@@ -144,10 +148,6 @@ class Evaluation:
             evaluator=evaluator, type=type, status=Status.ERROR,
             score=0.0, verdict=Verdict.FAIL, error=error, **rest,
         )  # fmt: skip
-
-    def renamed(self, name: str) -> Evaluation:
-        """Give the same evaluation under another evaluator's name."""
-        return replace(self, evaluator=name)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the evaluation as plain JSON values, with the names of SPEC-E1."""

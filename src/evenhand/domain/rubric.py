@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import Any, TypeAlias
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Check
+from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds, Verdict, reaches
 
 TOP_BAND = 10
@@ -47,15 +47,17 @@ class Rubric:
 
     def __post_init__(self) -> None:
         where = f"rubric {self.id!r}" if self.id else "rubric"
-        if not isinstance(self.description, str) or not self.description.strip():
+        if not isinstance(self.description, str):
+            raise ConfigError(f"{where}: description must be text, not {type(self.description).__name__}")
+        if not self.description.strip():
             raise ConfigError(f"{where}: description is empty; say in a sentence what the answer must do")
         if not isinstance(self.id, str):
             raise ConfigError(f"{where}: id must be text, not {self.id!r}")
         if not isinstance(self.required, bool):
             raise ConfigError(f"{where}: required is {self.required!r}; it must be true or false")
         if not is_weight(self.weight):
-            raise ConfigError(f"{where}: weight is {self.weight!r}; it must be a finite number, 0 or more")
-        if self.score_ranges:
+            raise ConfigError(f"{where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
+        if self.score_ranges != ():
             object.__setattr__(self, "score_ranges", bands(self.score_ranges, where=where))
         if self.required_min_score is not None:
             if not self.score_ranges:
@@ -109,16 +111,13 @@ def _item(one: RubricLike, where: str, number: int) -> Rubric:
             raise ConfigError(f"{where}: no key {key!r}{did_you_mean(str(key), _KEYS)}")
     if "description" in one and "expected_outcome" in one:
         raise ConfigError(f"{where}: description and expected_outcome are two names for the same thing; give one")
-    options = dict(one)
-    description = options.pop("expected_outcome", options.pop("description", None))
+    options = {key: value for key, value in one.items() if value is not None}
+    description = options.pop("expected_outcome", options.pop("description", ""))
+    options["id"] = options.get("id") or f"rubric-{number}"
     try:
-        return Rubric(description=description or "", **{"id": f"rubric-{number}"} | _present(options))
+        return Rubric(description=description, **options)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
-
-
-def _present(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None and value != ""}
 
 
 def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, where: str) -> tuple[Band, ...]:
@@ -127,6 +126,8 @@ def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, wher
     >>> [(band.min, band.max) for band in bands({0: "bad", 3: "ok", 7: "good", 10: "perfect"}, where="x")]
     [(0, 2), (3, 6), (7, 9), (10, 10)]
     """
+    if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
+        raise ConfigError(f"{where}: score_ranges is {given!r:.80}; write bands such as {{0: 'bad', 5: 'good'}}")
     if isinstance(given, Mapping):
         found = _shorthand(given, where)
     else:
@@ -151,7 +152,9 @@ def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, wher
 def _shorthand(given: Mapping[Any, str], where: str) -> tuple[Band, ...]:
     starts: dict[int, str] = {}
     for key, outcome in given.items():
-        start = int(key) if isinstance(key, str) and key.isdecimal() else key
+        start = int(key) if isinstance(key, str) and key.isdecimal() and len(key) < 3 else key
+        if start in starts:
+            raise ConfigError(f"{where}: score_ranges has {start} twice")
         if not _is_band_score(start) or not isinstance(outcome, str) or not outcome.strip():
             raise ConfigError(
                 f"{where}: score_ranges has {key!r}: {outcome!r}; write an integer from 0 to {TOP_BAND}: an outcome"
@@ -188,12 +191,13 @@ def _is_band_score(value: object) -> bool:
 
 def is_weight(value: object) -> bool:
     """Tell whether a value can weigh something: a finite number, 0 or more."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return is_finite_number(value) and value >= 0
 
 
 def exact(number: float) -> Fraction:
     """Give a decimal number as the fraction that its writer meant: 0.1 is one tenth."""
-    return Fraction(repr(number))
+    # By way of float, since kinds of numbers from elsewhere may write themselves in their own way.
+    return Fraction(repr(float(number)))
 
 
 def rubric_score(items: Sequence[Rubric], checks: Sequence[Check]) -> float:

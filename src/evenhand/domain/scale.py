@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from evenhand.domain.errors import ConfigError, ContractError
 
@@ -26,13 +26,19 @@ def read_number(value: object, *, name: str = "score") -> tuple[float | int, tup
         value, flags = float(value), (COERCED,)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ContractError(f"{name} must be a number, not {_kind(value)}")
-    try:
-        finite = math.isfinite(value)
-    except OverflowError:
-        finite = False
-    if not finite:
+    if not is_finite_number(value):
         raise ContractError(f"{name} must be a finite number")
     return value, flags
+
+
+def is_finite_number(value: object) -> TypeGuard[float]:
+    """Tell a number that one can reckon with from NaN, infinities, booleans and integers beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class Range:
     whole: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        if not (is_finite_number(self.low) and is_finite_number(self.high) and self.low < self.high):
             raise ConfigError(f"scale: {self.low} to {self.high} is no range; the first number must be the smaller one")
 
     @property
@@ -64,12 +70,11 @@ class Range:
             if number != int(number):
                 raise ContractError(f"{name} must be {self.words}, not {number:g}")
             number = int(number)
-        if self.outside == "clamp":
-            inside = min(max(number, self.low), self.high)
-            return inside, (flags if inside == number else (*flags, CLAMPED))
-        if not self.low <= number <= self.high:
-            raise ContractError(f"{name} must be {self.words}, not {number:g}")
-        return number, flags
+        if self.low <= number <= self.high:
+            return number, flags
+        if self.outside == "clamp":  # by ``unit``; the raw score stays as it was said
+            return number, (*flags, CLAMPED)
+        raise ContractError(f"{name} must be {self.words}, not {number:g}")
 
     def unit(self, raw: Raw) -> float:
         """Turn a raw score into a number from 0 to 1."""
@@ -107,8 +112,8 @@ class Choices:
         if isinstance(self.values, str) or not isinstance(self.values, Sequence) or not self.values:
             raise ConfigError(f"choices must be a list of numbers such as [0.0, 0.5, 1.0], not {self.values!r}")
         for value in self.values:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ConfigError(f"choices: {value!r} is not a finite number")
+            if not is_finite_number(value):
+                raise ConfigError(f"choices: {value!r:.80} is not a finite number")
         if len(set(self.values)) != len(self.values):
             raise ConfigError(f"choices: {list(self.values)} lists a number twice")
         object.__setattr__(self, "values", tuple(self.values))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.scale import is_finite_number
 
 # Sums of decimal weights miss their mark by float noise: 0.1 + 0.7 must reach 0.8.
 FLOAT_NOISE = 1e-9
@@ -43,8 +43,8 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         for name, value in (("pass", self.pass_at), ("borderline", self.borderline_at)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ConfigError(f"thresholds: {name} is {value!r}; it must be a number from 0 to 1")
+            if not is_finite_number(value):
+                raise ConfigError(f"thresholds: {name} is {value!r:.80}; it must be a number from 0 to 1")
         if not 0 <= self.borderline_at <= self.pass_at <= 1:
             raise ConfigError(
                 f"thresholds: borderline {self.borderline_at} and pass {self.pass_at} "

@@ -11,14 +11,12 @@ import atexit
 import os
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from evenhand.domain.errors import EvenhandError
 
 Outcome = TypeVar("Outcome")
 
-_THREADS_FOR_FUNCTIONS = 64
 _CLOSING_SECONDS = 5.0
 
 
@@ -28,8 +26,6 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self._functions = ThreadPoolExecutor(_THREADS_FOR_FUNCTIONS, thread_name_prefix="evenhand-function")
-        self.loop.set_default_executor(self._functions)
         self.thread = threading.Thread(target=self._serve, name="evenhand-loop", daemon=True)
         self.thread.start()
 
@@ -37,28 +33,43 @@ class BackgroundLoop:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
+    @property
+    def alive(self) -> bool:
+        """Whether the loop runs, in this process: a forked child has the object and not the thread."""
+        return self.process == os.getpid() and self.thread.is_alive()
+
     def run(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Run a coroutine to its end and wait for it."""
         if threading.current_thread() is self.thread:
             coroutine.close()
             raise EvenhandError("a sync form was called from the loop it would wait for; await its async form instead")
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        future = asyncio.run_coroutine_threadsafe(_carried(coroutine), self.loop)
         try:
-            return future.result()
+            outcome, error = future.result()
         except BaseException:
             future.cancel()
             raise
+        if error is not None:
+            raise error
+        return cast("Outcome", outcome)
 
     def close(self) -> None:
         """End the loop, after closing what lives on it (model clients keep their connections in async generators)."""
-        if self.process != os.getpid() or self.loop.is_closed():
+        if not self.alive:
             return
         asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(_CLOSING_SECONDS)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_CLOSING_SECONDS)
-        self._functions.shutdown(wait=False, cancel_futures=True)
         if not self.thread.is_alive():
             self.loop.close()
+
+
+async def _carried(coroutine: Coroutine[Any, Any, Outcome]) -> tuple[Outcome | None, BaseException | None]:
+    """Carry what would end the loop, such as ``SystemExit``, over to the caller whose it is."""
+    try:
+        return await coroutine, None
+    except (SystemExit, KeyboardInterrupt) as stop:
+        return None, stop
 
 
 _current: BackgroundLoop | None = None
@@ -82,10 +93,10 @@ def close() -> None:
 def _loop() -> BackgroundLoop:
     global _current  # noqa: PLW0603 - the one loop of this process
     found = _current
-    if found is not None and found.process == os.getpid():
+    if found is not None and found.alive:
         return found
     with _making:
-        if _current is None or _current.process != os.getpid():
+        if _current is None or not _current.alive:
             _current = BackgroundLoop()
         return _current
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Generator
 from typing import TypeVar
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
-from evenhand.domain.errors import EvenhandError
+from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered
+from evenhand.domain.scale import is_finite_number
 from evenhand.drive import functions
 
 Outcome = TypeVar("Outcome")
@@ -24,7 +26,9 @@ async def drive(steps: Steps[Outcome], *, timeout: float | None = None) -> Outco
 
     ``timeout`` is the time, in seconds, within which the whole must be done; requests do not outlast it.
     """
-    deadline = time.monotonic() + (CASE_SECONDS if timeout is None else timeout)
+    if not isinstance(steps, Generator):
+        raise TypeError(f"steps must be a generator, which yields what it wants to know; got {type(steps).__name__}")
+    deadline = time.monotonic() + _checked_timeout(timeout)
     try:
         wants = next(steps)
         while True:
@@ -36,7 +40,17 @@ async def drive(steps: Steps[Outcome], *, timeout: float | None = None) -> Outco
         steps.close()
 
 
+def _checked_timeout(timeout: float | None) -> float:
+    if timeout is None:
+        return CASE_SECONDS
+    if not is_finite_number(timeout) or timeout <= 0:
+        raise ConfigError(f"timeout is {timeout!r:.80}; it must be a number of seconds above 0")
+    return timeout
+
+
 async def _answers(wants: tuple[Want, ...], deadline: float) -> tuple[Answer, ...]:
+    if not isinstance(wants, tuple):
+        raise TypeError(f"steps must yield a tuple of Ask, Exec and Call; got {type(wants).__name__}")
     if len(wants) == 1:
         return (await act(wants[0], deadline),)
     try:
@@ -59,20 +73,26 @@ async def act(want: Want, deadline: float) -> Answer:
             return await run_program(want, deadline=deadline)
         case Call():
             return await _call(want, deadline)
+        case _:
+            raise TypeError(f"steps must yield Ask, Exec and Call; got {type(want).__name__}")
 
 
 async def _ask(ask: Ask, deadline: float) -> Reply | Unanswered:
     """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here."""
     began = time.monotonic()
+    timeout = asyncio.timeout(max(deadline + GRACE_SECONDS - began, 0))
     try:
-        async with asyncio.timeout(max(deadline + GRACE_SECONDS - began, 0)):
-            return await ask.judge.ask(ask, deadline=deadline)
+        async with timeout:
+            answer = await ask.judge.ask(ask, deadline=deadline)
+        if isinstance(answer, Unanswered) or (isinstance(answer, Reply) and isinstance(answer.text, str)):
+            return answer
+        error = f"crashed: a client must give a Reply with text, or Unanswered; this one gave {type(answer).__name__}"
     except EvenhandError:  # a mistake in the definition or in a test's script, not the judge's
         raise
-    except TimeoutError:
-        error = "timeout: the judge did not answer within the time that the case has"
-    except Exception as crash:  # a client is anybody's code
+    except (Exception, SystemExit, KeyboardInterrupt) as crash:  # a client is anybody's code
         error = f"crashed: {type(crash).__name__}: {crash}"
+        if timeout.expired():
+            error = "timeout: the judge did not answer within the time that the case has"
     failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
     return Unanswered(error=error, attempts=(failed,))
 

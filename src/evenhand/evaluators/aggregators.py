@@ -14,6 +14,7 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Verdict, reaches
 from evenhand.evaluators.code import CodeJudgeEvaluator
 from evenhand.evaluators.freeform import freeform_steps
@@ -86,8 +87,9 @@ def median(members: Sequence[Member]) -> Combined:
 
 def lowest(members: Sequence[Member]) -> Combined:
     """Give the lowest score of members that have a weight."""
-    worst = min((member for member in members if member.weight > 0), key=lambda member: member.score)
-    return Combined(score=worst.score, reasoning=f"Lowest of {len(members)} members: {worst.name}.")
+    counting = [member for member in members if member.weight > 0]
+    worst = min(counting, key=lambda member: member.score)
+    return Combined(score=worst.score, reasoning=f"Lowest of {len(counting)} members: {worst.name}.")
 
 
 def majority(members: Sequence[Member]) -> Combined:
@@ -107,11 +109,7 @@ class Threshold:
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.threshold, bool)
-            or not isinstance(self.threshold, (int, float))
-            or not 0 < self.threshold <= 1
-        ):
+        if not is_finite_number(self.threshold) or not 0 < self.threshold <= 1:
             raise ConfigError(
                 f"aggregator threshold: threshold is {self.threshold!r}; it must be above 0 and at most 1"
             )
@@ -134,6 +132,8 @@ class MetaJudge(PromptEvaluator):
     """A judge that reads what the members found before it gives its own judgment; options as ``PromptEvaluator``."""
 
     places: ClassVar[tuple[str, ...]] = (*MATERIAL[:-1], "member_results", MATERIAL[-1])
+    needed: ClassVar[tuple[str, ...]] = ("candidate_answer", "member_results")
+    material_text: ClassVar[str] = texts.META_MATERIAL
     freeform_task: ClassVar[str] = texts.META_JUDGE
 
     member_results: str = ""
@@ -187,7 +187,13 @@ def _findings(members: Sequence[Member]) -> list[dict[str, Any]]:
     ]
 
 
+# What a member of a team has and its meta-judge has no use for.
+_NOT_FOR_META_JUDGES = {"weight", "required", "rubrics", "rubric_mode", "shuffle", "evidence", "member_results"}
+
+
 def _meta_judge(kind: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    for name in sorted(_NOT_FOR_META_JUDGES & options.keys()):
+        raise ConfigError(f"the meta-judge has no option {name!r}")
     return registry.make(kind, {"name": "meta_judge"} | dict(options), where="the meta-judge")
 
 

@@ -17,16 +17,17 @@ from evenhand.evaluators.reading import read_reply
 DEFAULT_ATTEMPTS: Final = 3
 TOP_LOGPROBS: Final = 20
 
-_UNUSABLE = {
-    "length": ("truncated", "the reply was cut off at its token limit"),
-    "refusal": ("refusal", "the judge refused to answer"),
-    "filtered": ("filtered", "the provider's content filter cut the reply off"),
+# How a reply can end before its time: the class, what is on record, and what the judge is told.
+_UNFINISHED = {
+    "length": ("truncated", "the reply was cut off at its token limit", "it was cut off; be brief"),
+    "refusal": ("refusal", "the judge refused to answer", "it gave no judgment"),
+    "filtered": ("filtered", "the provider's content filter cut the reply off", "it was cut off"),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """What to ask of whom, how often, and all text from outside that the messages contain."""
+    """What to ask of whom, and how often."""
 
     messages: tuple[Message, ...]
     judge: ModelClient
@@ -34,7 +35,6 @@ class Inquiry:
     max_attempts: int = DEFAULT_ATTEMPTS
     sample: int = 0
     strict: bool = False
-    material: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ class Answered:
 
     accepted: Accepted
     flags: tuple[str, ...]
+    span: tuple[int, int]
     record: Record
 
 
@@ -108,7 +109,7 @@ def inquire(inquiry: Inquiry) -> Steps[Answered | GaveUp]:
     A reply that came is the judge's, and asked for again here. A request that brought none was already retried by
     the model client, which owns that, so it ends the inquiry.
     """
-    material = (*(message.content for message in inquiry.messages), *inquiry.material)
+    material = [message.content for message in inquiry.messages]
     messages = sent = inquiry.messages
     attempts: list[Attempt] = []
     error = ""
@@ -130,7 +131,7 @@ def inquire(inquiry: Inquiry) -> Steps[Answered | GaveUp]:
             room = room * 2 if violation.kind == "truncated" else room
         else:
             record = Record.of(sent, (*attempts, *reply.attempts))
-            return Answered(accepted=reading.accepted, flags=reading.flags, record=record)
+            return Answered(accepted=reading.accepted, flags=reading.flags, span=reading.span, record=record)
     return GaveUp(error=error, record=Record.of(sent, attempts))
 
 
@@ -140,24 +141,27 @@ def ask_first_token(messages: tuple[Message, ...], *, judge: ModelClient) -> Ste
     if isinstance(answer, Unanswered):
         return GaveUp(error=answer.error, record=Record.of(messages, answer.attempts))
     reply = _reply(answer)
-    if not reply.first_token:
-        error = f"no_logprobs: {judge.name} gave no log-probabilities; use score_from 'text' or 'samples'"
+    try:
+        if reply.finish != "length":  # one token is all that was asked for
+            _require_finished(reply)
+        if not reply.first_token:
+            why = f"{judge.name} gave no log-probabilities; use score_from 'text' or 'samples'"
+            raise ContractError(why, kind="no_logprobs")
+    except ContractError as violation:
+        error = f"{violation.kind}: {violation}"
         return GaveUp(error=error, record=Record.of(messages, _marked(reply, error)))
     return FirstToken(choices=reply.first_token, record=Record.of(messages, reply.attempts))
 
 
 def check_attempts(max_attempts: object, max_retries: object, *, where: str) -> int:
     """Settle how many replies a judge may give: ``max_retries`` is one less than ``max_attempts``."""
-    if max_retries is None:
-        if not _is_count(max_attempts, 1):
-            raise ConfigError(f"{where}: max_attempts is {max_attempts!r}; it must be an integer, 1 or more")
-        return int(str(max_attempts))
-    if not _is_count(max_retries, 0):
-        raise ConfigError(f"{where}: max_retries is {max_retries!r}; it must be an integer, 0 or more")
-    attempts = int(str(max_retries)) + 1
-    if max_attempts not in {DEFAULT_ATTEMPTS, attempts}:
+    for name, value, least in (("max_attempts", max_attempts, 1), ("max_retries", max_retries, 0)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ConfigError(f"{where}: {name} is {value!r}; it must be an integer, {least} or more")
+    attempts = max_retries + 1 if isinstance(max_retries, int) else max_attempts
+    if max_attempts is not None and max_attempts != attempts:
         raise ConfigError(f"{where}: max_attempts {max_attempts} and max_retries {max_retries} disagree; give one")
-    return attempts
+    return attempts if isinstance(attempts, int) else DEFAULT_ATTEMPTS
 
 
 def last_user_message(messages: tuple[Message, ...]) -> int:
@@ -176,20 +180,20 @@ def appended(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
 
 def _with_complaint(messages: tuple[Message, ...], violation: ContractError) -> tuple[Message, ...]:
     """Tell the judge, after everything else, why its last reply could not be used."""
-    complaint = f"Your previous reply could not be used: {violation!s:.300}. Reply again, in the required format."
-    return appended(messages, f"\n\n{complaint}")
+    why = f"A previous reply to this could not be used: {violation.told:.300}. Reply again, in the required format."
+    return appended(messages, f"\n\n{why}")
 
 
 def _require_finished(reply: Reply) -> None:
     """Refuse a reply that did not come to its own end: never a score (SPEC-R4)."""
-    if reply.finish in _UNUSABLE:
-        kind, why = _UNUSABLE[reply.finish]
-        raise ContractError(why, kind=kind)
+    if reply.finish in _UNFINISHED:
+        kind, why, told = _UNFINISHED[reply.finish]
+        raise ContractError(why, kind=kind, told=told)
 
 
 def _marked(reply: Reply, error: str) -> tuple[Attempt, ...]:
     """Give a reply's attempts, the last one marked with what was wrong with what it said."""
-    *before, own = reply.attempts
+    *before, own = reply.attempts or (Attempt(kind="reply", raw=reply.text),)
     return (*before, replace(own, error=error))
 
 
@@ -201,7 +205,3 @@ def _reply(answer: object) -> Reply:
 
 def _joined(messages: tuple[Message, ...], role: str) -> str:
     return "\n\n".join(message.content for message in messages if message.role == role)
-
-
-def _is_count(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least

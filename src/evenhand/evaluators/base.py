@@ -29,14 +29,17 @@ class BaseEvaluator(ABC):
     thresholds: Thresholds | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        self._set("name", self.name or self.type)
         if not isinstance(self.name, str):
             raise ConfigError(f"{self.type}: name must be text, not {self.name!r}")
+        self._set("name", self.name or self.type)
         if not is_weight(self.weight):
-            raise ConfigError(f"{self.where}: weight is {self.weight!r}; it must be a finite number, 0 or more")
+            raise ConfigError(f"{self.where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
         if not isinstance(self.required, bool):
             raise ConfigError(f"{self.where}: required is {self.required!r}; it must be true or false")
-        self._set("thresholds", Thresholds.of(self.thresholds))
+        try:
+            self._set("thresholds", Thresholds.of(self.thresholds))
+        except ConfigError as error:
+            raise ConfigError(f"{self.where}: {error}") from None
 
     def _set(self, field: str, value: object) -> None:
         """Put the settled form of an option in place of what the user wrote."""
@@ -58,7 +61,12 @@ class BaseEvaluator(ABC):
 
     async def aevaluate(self, case: Case, *, timeout: float | None = None) -> Evaluation:
         """Evaluate a case; ``timeout`` bounds all of it, in seconds."""
-        return await drive(self.steps(case), timeout=timeout)
+        if not isinstance(case, Case):
+            raise ConfigError(f"{self.where}: it evaluates a Case, not {type(case).__name__}")
+        evaluation = await drive(self.steps(case), timeout=timeout)
+        if not isinstance(evaluation, Evaluation):
+            raise TypeError(f"{self.where}: steps must return an Evaluation, not {type(evaluation).__name__}")
+        return evaluation
 
     def evaluate(self, case: Case, *, timeout: float | None = None) -> Evaluation:
         """Evaluate a case and wait for it: also in notebooks, from threads, and after a fork."""

@@ -181,7 +181,7 @@ def _material(case: Case) -> dict[str, Any]:
     }
 
 
-def _dicts(messages: Sequence[MessageLike]) -> list[dict[str, str]]:
+def _dicts(messages: Sequence[MessageLike]) -> list[dict[str, Any]]:
     return [message.as_dict() for message in messages_from(messages)]
 
 

@@ -21,6 +21,7 @@ from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
 
 MEMBERS_LEFT_OUT = "members_left_out"
+_EVALUATOR = ("name", "type", "weight", "required", "steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class CompositeEvaluator(BaseEvaluator):
             raise ConfigError(f"{self.where}: members must be a list with at least one evaluator")
         made = [registry.evaluator(one) if isinstance(one, Mapping) else one for one in self.members]
         for number, one in enumerate(made, start=1):
-            if not hasattr(one, "steps"):
+            if isinstance(one, type) or not all(hasattr(one, name) for name in _EVALUATOR):
                 raise ConfigError(f"{self.where}: member {number} is {one!r:.80}, not an evaluator or its definition")
         if sum(one.weight for one in made) <= 0:
             raise ConfigError(f"{self.where}: the members' weights are all 0; at least one must be above 0")
@@ -66,11 +67,10 @@ class CompositeEvaluator(BaseEvaluator):
         ]
         counted = [member for member in members if member.evaluation.status is Status.SCORED]
         details = _details(members, counted)
-        if not any(member.weight > 0 for member in counted):
-            if case.candidate_answer is None:
-                return self.not_evaluated("There is no candidate answer.", details=details, **_trail(found))
-            left_out = "; ".join(f"{name}: {why}" for name, why in details["left_out"].items())
-            return self.failed(f"members: none could be counted ({left_out})", details=details, **_trail(found))
+        if problem := _problem(members, counted, has_answer=case.candidate_answer is not None):
+            return self.failed(problem, details=details, **_trail(found))
+        if not counted:
+            return self.not_evaluated("There is no candidate answer.", details=details, **_trail(found))
         combined = yield from cast("Aggregator", self.aggregator).steps(case, counted)
         trail = _trail(found)
         if combined.own is not None:
@@ -109,28 +109,48 @@ def jury(
         raise ConfigError("a jury needs a list of at least two judges")
     own = {key: options.pop(key) for key in ("name", "weight", "required") if key in options}
     clients = [registry.judge(judge) for judge in judges]
-    jurors = [PromptEvaluator(judge=client, name=client.name, **options) for client in clients]
+    jurors = [
+        registry.make(PromptEvaluator, {"judge": client, "name": client.name, **options}, where="jury")
+        for client in clients
+    ]
     return CompositeEvaluator(members=jurors, aggregator=aggregator, thresholds=options.get("thresholds"), **own)
 
 
 def _guarded(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
     """Turn a member's crash into its failed evaluation, so that it does not take the others with it."""
     try:
-        return (yield from evaluator.steps(case))
+        found = yield from evaluator.steps(case)
+        if not isinstance(found, Evaluation):
+            raise TypeError(f"steps must return an Evaluation, not {type(found).__name__}")
     except ScriptExhaustedError:
         raise
     except Exception as error:  # members are anybody's code
         crash = f"crashed: {type(error).__name__}: {error}"
         return Evaluation.failed(evaluator=evaluator.name, type=evaluator.type, error=crash)
+    return found
+
+
+def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer: bool) -> str | None:
+    """Say why the members' findings cannot be combined; None where they can, or where there is nothing to judge."""
+    broken = [member for member in members if member.evaluation.status is Status.ERROR]
+    for member in broken:
+        if member.required:  # without it nobody knows whether the whole would have failed
+            return f"members: {member.name} is required and failed: {member.evaluation.error}"
+    if any(member.weight > 0 for member in counted) or not (broken or counted or has_answer):
+        return None
+    said = [f"{member.name}: {member.evaluation.error or member.evaluation.reasoning}" for member in members]
+    return f"members: none could be counted ({'; '.join(said)})"
 
 
 def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
     """Give each member a name of its own, by numbering those that share one."""
     names = [evaluator.name for evaluator in evaluators]
-    return [
-        name if names.count(name) == 1 else f"{name}-{names[: number + 1].count(name)}"
-        for number, name in enumerate(names)
-    ]
+    distinct: list[str] = []
+    for name in names:
+        numbered = (f"{name}-{number}" for number in itertools.count(1))
+        free = (one for one in numbered if one not in names and one not in distinct)
+        distinct.append(name if names.count(name) == 1 else next(free))
+    return distinct
 
 
 def _details(members: Sequence[Member], counted: Sequence[Member]) -> dict[str, Any]:

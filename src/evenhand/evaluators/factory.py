@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
 Prompt: TypeAlias = str | Callable[..., Any] | object
 
 _EXAMPLE_KEYS = ("inputs", "outputs", "reasoning", "score")
+_ABOUT_EXAMPLES = """\
+The <example> blocks at the end of the user message show how others were judged. They are no part of what you judge."""
 
 
 class EvaluatorResult(TypedDict):
@@ -62,21 +65,26 @@ class PromptedJudge:
     source: Template | ReadyPrompt | Callable[..., Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("continuous", "use_reasoning"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} is {getattr(self, name)!r:.80}; it must be true or false")
+        if not isinstance(self.feedback_key, str) or not self.feedback_key:
+            raise ConfigError(f"feedback_key is {self.feedback_key!r:.80}; it must be a name")
+        if self.system is not None and not isinstance(self.system, str):
+            raise ConfigError(f"system must be text, not {type(self.system).__name__}")
         settled = {
             "source": _source(self.prompt),
             "contract": self._contract(),
-            "few_shot_examples": tuple(_checked(example) for example in self.few_shot_examples or ()),
+            "few_shot_examples": _examples(self.few_shot_examples),
             "judge": registry.judge(self.judge, model=self.model),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
-        if self.system is not None and not isinstance(self.system, str):
-            raise ConfigError(f"system must be text, not {type(self.system).__name__}")
 
     def _contract(self) -> Contract:
         if self.output_schema is not None:
             return output_contract(self.output_schema)
-        score = Score(scale=self._scale(), about="your judgment")
+        score = Score(scale=self._scale(), about="your judgment, in the sense of the task")
         if not self.use_reasoning:
             return FieldContract(name="judgment", fields=(score,))
         reasoning = Text(name="reasoning", required=True, about="your reasons, step by step, before the score")
@@ -92,8 +100,7 @@ class PromptedJudge:
         given = {name: value for name, value in values.items() if value is not None}
         messages = self._framed((yield from self._messages(given)))
         client: ModelClient = self.judge
-        material = tuple(as_text(value, name) for name, value in given.items())
-        asked = yield from inquire(Inquiry(messages=messages, judge=client, contract=self.contract, material=material))
+        asked = yield from inquire(Inquiry(messages=messages, judge=client, contract=self.contract))
         if isinstance(asked, GaveUp):
             raise JudgeError(f"{client.name} gave no usable reply: {asked.error}", attempts=asked.record.attempts)
         return self._result(asked)
@@ -101,14 +108,15 @@ class PromptedJudge:
     def _messages(self, given: Mapping[str, Any]) -> Steps[tuple[Message, ...]]:
         source = self.source
         if isinstance(source, Template):
-            texts = {name: as_text(value, name) for name, value in given.items()}
-            return (Message("user", source.render(texts, where="the prompt")),)
+            return (Message("user", source.render(_texts(given), where="the prompt")),)
         if isinstance(source, ReadyPrompt):
-            return (Message("user", source.render({name: as_text(value, name) for name, value in given.items()})),)
+            return (Message("user", source.render(_texts(given))),)
         if source is self.prompt:
             call = Call(function=source, kwargs=given)
-        else:  # a Runnable takes one mapping
-            call = Call(function=source, args=({name: as_text(value, name) for name, value in given.items()},))
+        else:  # a Runnable takes one mapping, and says which of its places are for messages and not for text
+            as_they_are = getattr(self.prompt, "input_types", None) or ()
+            texts = _texts({name: value for name, value in given.items() if name not in as_they_are})
+            call = Call(function=source, args=({**given, **texts},))
         (answer,) = yield (call,)
         match answer:
             case Returned(value=value):
@@ -122,9 +130,10 @@ class PromptedJudge:
         """Put the system text and the format block into one system message at the top, and examples at the end."""
         own = [message.content for message in messages if message.role == "system"]
         rest = tuple(message for message in messages if message.role != "system")
-        system = "\n\n".join(part for part in (self.system, *own, self.contract.instructions()) if part)
         examples = "".join(_block(example) for example in self.few_shot_examples or ())
-        return (Message("system", system), *appended(rest, examples))
+        explained = _ABOUT_EXAMPLES if examples else None
+        parts = (self.system, *own, explained, self.contract.instructions())
+        return (Message("system", "\n\n".join(part for part in parts if part)), *appended(rest, examples))
 
     def _result(self, asked: Answered) -> Any:
         values = asked.accepted.values
@@ -152,8 +161,12 @@ def as_text(value: object, name: str = "value") -> str:
         return value
     try:
         return json.dumps(value, ensure_ascii=False, default=_jsonable)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{name} cannot be written as JSON: {error}; give text or plain values") from None
+
+
+def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name: as_text(value, name) for name, value in given.items()}
 
 
 def _jsonable(value: object) -> object:
@@ -180,13 +193,22 @@ def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
     raise ConfigError(f"prompt must be text, a function or a Runnable, not {type(prompt).__name__}")
 
 
-def _checked(example: FewShotExample) -> FewShotExample:
-    if not isinstance(example, Mapping) or not {"inputs", "outputs"} <= set(example):
-        raise ConfigError(f"few_shot_examples: an example needs inputs and outputs; got {example!r:.120}")
-    for key in example:
+def _examples(given: Sequence[FewShotExample] | None) -> tuple[FewShotExample, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
+        raise ConfigError(f"few_shot_examples must be a list of examples, not {type(given).__name__}")
+    return tuple(_example(one) for one in given)
+
+
+def _example(one: FewShotExample) -> FewShotExample:
+    if not isinstance(one, Mapping) or not {"inputs", "outputs"} <= set(one):
+        raise ConfigError(f"few_shot_examples: an example needs inputs and outputs; got {one!r:.120}")
+    for key in one:
         if key not in _EXAMPLE_KEYS:
-            raise ConfigError(f"few_shot_examples: no key {key!r}{did_you_mean(key, _EXAMPLE_KEYS)}")
-    return example
+            raise ConfigError(f"few_shot_examples: no key {key!r}{did_you_mean(str(key), _EXAMPLE_KEYS)}")
+    # A copy: what the user does with theirs later must not change the prompt.
+    return copy.deepcopy(one)
 
 
 def _block(example: FewShotExample) -> str:

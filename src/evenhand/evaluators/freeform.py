@@ -17,6 +17,7 @@ from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token, inquire
 from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.reading import EMBEDDED
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
@@ -47,9 +48,8 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
         return (yield from _by_probability(evaluator, case))
     scale = evaluator.settled_scale
     contract = freeform_contract(scale)
-    inquiries = [
-        evaluator.inquiry(case, contract, evaluator.freeform_task, sample=sample) for sample in evaluator.sample_numbers
-    ]
+    task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
+    inquiries = [evaluator.inquiry(case, contract, task, sample=sample) for sample in evaluator.sample_numbers]
     asked = yield from together([inquire(inquiry) for inquiry in inquiries])
     record = Record.merged(one.record for one in asked)
     answered = [one for one in asked if isinstance(one, Answered)]
@@ -58,9 +58,9 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     raws = [one.accepted.values["score"] for one in answered]
     scores = [scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
-    details: dict[str, Any] = {}
+    details = found_at(answered)
     if len(asked) > 1:
-        details = spread(scores, lost=len(asked) - len(answered))
+        details |= spread(scores, lost=len(asked) - len(answered))
     # The words are those of the reply that comes nearest to the mean.
     nearest = min(range(len(scores)), key=lambda number: abs(scores[number] - score))
     values = answered[nearest].accepted.values
@@ -82,7 +82,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     task = f"{texts.ONE_NUMBER}{scale.words}."
     messages = (
         Message("system", evaluator.system_prompt(task)),
-        Message("user", evaluator.user_prompt(evaluator.material(case))),
+        Message("user", evaluator.user_prompt(case)),
     )
     asked = yield from ask_first_token(messages, judge=evaluator.client)
     if isinstance(asked, GaveUp):
@@ -118,6 +118,11 @@ def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
     """Tell how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
     deviation = statistics.stdev(scores) if len(scores) > 1 else None
     return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
+
+
+def found_at(answered: Sequence[Answered]) -> dict[str, Any]:
+    """Tell where in the replies the verdicts stood, where there was more around them."""
+    return {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
 
 
 def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from typing import Any
 
 from evenhand.domain.contract import Accepted
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.evaluators.json_schema import compile_schema
+from evenhand.evaluators.json_schema import CompiledSchema, compile_schema
 from evenhand.evaluators.typed_schema import is_typed_dict, typed_dict_schema
 
 VALUE = "value"
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,28 +49,47 @@ class SchemaContract:
 
 def output_contract(given: object) -> SchemaContract:
     """Take an output schema as a user may give it."""
-    if isinstance(given, type) and hasattr(given, "model_json_schema") and hasattr(given, "model_validate"):
-        return SchemaContract(described=given.model_json_schema(), make=_validated_by(given))
+    if isinstance(given, type) and hasattr(given, "model_json_schema") and hasattr(given, "model_validate_json"):
+        described = given.model_json_schema()
+        return SchemaContract(described=described, make=_instance_of(given, compile_schema(described)))
     if isinstance(given, type) and is_typed_dict(given):
         given = typed_dict_schema(given)
     if not isinstance(given, Mapping):
         raise ConfigError(f"output_schema must be a JSON Schema, a TypedDict or a Pydantic model, not {given!r:.80}")
+    if given.get("type", "object") != "object":
+        raise ConfigError(
+            f"output_schema: its type is {given['type']!r}; a judge replies with an object, so wrap it in one"
+        )
     compiled = compile_schema(given)
 
     def valid(value: object) -> object:
-        errors = compiled.errors(value)
-        if errors:
-            raise ContractError("; ".join(f"{path}: {message}" for path, message in errors[:5]))
+        _require_valid(compiled, value)
         return value
 
-    return SchemaContract(described=given, make=valid)
+    # A copy: what the user does with theirs later must not change what the judge is told.
+    return SchemaContract(described=copy.deepcopy(dict(given)), make=valid)
 
 
-def _validated_by(model: Any) -> Callable[[Any], Any]:
-    def valid(value: object) -> object:
+def _require_valid(compiled: CompiledSchema, value: object) -> None:
+    errors = compiled.errors(value)[:_MOST_TOLD]
+    if errors:
+        places = ", ".join(dict.fromkeys(path for path, _ in errors))
+        raise ContractError(
+            "; ".join(f"{path}: {message}" for path, message in errors),
+            told=f"it does not satisfy the schema at {places}",
+        )
+
+
+def _instance_of(model: Any, compiled: CompiledSchema) -> Callable[[Any], Any]:
+    """Make instances of a Pydantic model. The schema comes first: models would take true for 1, and "NaN"."""
+
+    def instance(value: object) -> object:
+        _require_valid(compiled, value)
         try:
-            return model.model_validate(value)
-        except ValueError as error:  # pydantic's ValidationError is one
-            raise ContractError(" ".join(str(error).split())) from None
+            return model.model_validate_json(json.dumps(value))
+        except Exception as error:  # its validators are the user's code
+            raise ContractError(
+                " ".join(str(error).split()), told="it does not satisfy the model's own checks"
+            ) from None
 
-    return valid
+    return instance

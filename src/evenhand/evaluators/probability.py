@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from evenhand.domain.errors import ContractError
 from evenhand.domain.reply import TokenChoice
+
+# With less than this behind all that counts, the judge meant something else.
+LEAST_MASS: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +41,10 @@ def _expectation(choices: Iterable[TokenChoice], values: dict[str, float], wante
     weighed = [
         (values[word], math.exp(choice.logprob))
         for choice in choices
-        if (word := choice.token.strip().lower()) in values and not math.isnan(choice.logprob)
+        if (word := choice.token.strip().lower()) in values and choice.logprob <= 0  # which NaN is not
     ]
     mass = math.fsum(probability for _, probability in weighed)
-    if mass <= 0:
-        raise ContractError(f"none of the first token's alternatives is {wanted}", kind="contract")
+    if mass < LEAST_MASS:
+        raise ContractError(f"the judge hardly considered {wanted}: their probability is {mass:.2g}", kind="contract")
     value = math.fsum(value * probability for value, probability in weighed) / mass
     return Expectation(value=round(value, 12), mass=round(min(mass, 1.0), 12))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final, Literal, cast
 
@@ -17,7 +17,7 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Inquiry, check_attempts
+from evenhand.evaluators.asking import Inquiry, check_attempts
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
 from evenhand.evaluators.prompts import texts
@@ -53,16 +53,18 @@ class PromptEvaluator(BaseEvaluator):
 
     type: ClassVar[str] = "llm_judge"
     places: ClassVar[tuple[str, ...]] = MATERIAL
+    needed: ClassVar[tuple[str, ...]] = ("candidate_answer",)
+    material_text: ClassVar[str] = texts.MATERIAL
     freeform_task: ClassVar[str] = texts.FREEFORM
 
     judge: Any = field(default=None, repr=False)  # whatever the registry can turn into a ModelClient; one afterwards
     template: str | None = None
     rubrics: Sequence[RubricLike] = ()
-    max_attempts: int = DEFAULT_ATTEMPTS
+    max_attempts: int | None = None
     max_retries: InitVar[int | None] = None
     scale: Scale | str | Sequence[float] | None = None
     score_from: ScoreFrom = "auto"
-    samples: int = DEFAULT_SAMPLES
+    samples: int | None = None
     rubric_mode: Literal["joint", "separate"] = "joint"
     shuffle: int | None = None
     evidence: bool = False
@@ -85,8 +87,9 @@ class PromptEvaluator(BaseEvaluator):
             raise ConfigError(f"{self.where}: template must be text, not {type(self.template).__name__}")
         parsed = Template.with_double_braces(self.template)
         parsed.require_known(self.places, where=f"{self.where}: the template")
-        if "candidate_answer" not in parsed.names:
-            raise TemplateError(f"{self.where}: the template must use {{{{ candidate_answer }}}}: it is what is judged")
+        for name in self.needed:
+            if name not in parsed.names:
+                raise TemplateError(f"{self.where}: the template must use {{{{ {name} }}}}: it is what is judged")
 
     def _check_options(self) -> None:
         for name, allowed in (
@@ -95,16 +98,31 @@ class PromptEvaluator(BaseEvaluator):
         ):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}")
-        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 2:
-            raise ConfigError(f"{self.where}: samples is {self.samples!r}; it must be an integer, 2 or more")
+        for name in ("evidence", "strict"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be true or false")
+        self._settle_samples()
         if self.shuffle is not None and (isinstance(self.shuffle, bool) or not isinstance(self.shuffle, int)):
             raise ConfigError(f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed")
         if self.score_from == "logprobs":
             if any(item.banded for item in self.items):
-                raise ConfigError(
-                    f"{self.where}: score_from 'logprobs' checks yes-or-no items; drop score_ranges or use text"
-                )
+                raise ConfigError(f"{self.where}: score_from 'logprobs' checks yes-or-no items, without score_ranges")
+            if self.evidence:
+                raise ConfigError(f"{self.where}: score_from 'logprobs' reads one token, which can quote no evidence")
             token_scale(self)
+
+    def _settle_samples(self) -> None:
+        if self.samples is None:
+            if self.score_from == "samples":
+                self._set("samples", DEFAULT_SAMPLES)
+            return
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 2:
+            raise ConfigError(f"{self.where}: samples is {self.samples!r}; it must be an integer, 2 or more")
+        if self.score_from not in {"auto", "samples"}:
+            raise ConfigError(
+                f"{self.where}: samples {self.samples} and score_from {self.score_from!r} disagree; drop one"
+            )
+        self._set("score_from", "samples")
 
     @property
     def client(self) -> ModelClient:
@@ -132,8 +150,9 @@ class PromptEvaluator(BaseEvaluator):
             return self.not_evaluated("There is neither an expected outcome nor a reference answer to judge by.")
         return (yield from freeform_steps(self, case))
 
-    def user_prompt(self, material: Mapping[str, str]) -> str:
+    def user_prompt(self, case: Case) -> str:
         """Write the user prompt: the template filled in, or the sections."""
+        material = self.material(case)
         if self.template is None:
             return sections(material)
         return Template.with_double_braces(self.template).render(material)
@@ -145,40 +164,40 @@ class PromptEvaluator(BaseEvaluator):
 
     def system_prompt(self, *parts: str) -> str:
         """Write the system prompt: who judges, what the material is, then the task and the format of the reply."""
-        material = texts.MATERIAL if self.template is None else texts.TEMPLATE_MATERIAL
+        material = self.material_text if self.template is None else texts.TEMPLATE_MATERIAL
         return "\n\n".join((texts.JUDGE, material, *parts))
 
     def inquiry(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Inquiry:
         """Put a question about a case into messages."""
-        material = self.material(case)
         return Inquiry(
             messages=(
                 Message("system", self.system_prompt(task, contract.instructions())),
-                Message("user", self.user_prompt(material)),
+                Message("user", self.user_prompt(case)),
             ),
             judge=self.client,
             contract=contract,
-            max_attempts=self.max_attempts,
+            max_attempts=cast("int", self.max_attempts),
             sample=sample,
             strict=self.strict,
-            material=tuple(material.values()),
         )
 
     def by_probability(self, *, binary: bool) -> bool:
         """Tell whether to read first-token probabilities; ``auto`` does for binary checks of judges that prefer it."""
         if self.score_from == "auto":
-            return binary and getattr(self.client, "prefers_logprobs", False)
+            return binary and not self.evidence and getattr(self.client, "prefers_logprobs", False)
         return self.score_from == "logprobs"
 
     @property
     def sample_numbers(self) -> range:
         """The numbers of the replies to ask for: one, unless samples are wanted."""
-        return range(self.samples if self.score_from == "samples" else 1)
+        return range(self.samples or 1)
 
 
 def rubric_evaluator(**options: Any) -> PromptEvaluator:
     """Make a prompt evaluator from a definition of the old type ``rubric`` (SPEC-P7)."""
-    warnings.warn("evaluator type 'rubric' is the old name; write 'llm_judge'", DeprecationWarning, stacklevel=2)
+    where = f"evaluator {options.get('name', 'rubric')!r} (rubric)"
+    warnings.warn(f"{where}: 'rubric' is the old name; write 'llm_judge'", DeprecationWarning, stacklevel=3)
     if not options.get("rubrics"):
-        raise ConfigError(f"evaluator {options.get('name', 'rubric')!r} (rubric): rubrics is empty; list what to check")
-    return PromptEvaluator(**options)
+        raise ConfigError(f"{where}: rubrics is empty; list what to check")
+    made: PromptEvaluator = registry.make(PromptEvaluator, options, where=where)
+    return made

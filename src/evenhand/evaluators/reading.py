@@ -11,9 +11,10 @@ cover one place, the third would begin where one of the others stands between st
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -22,7 +23,7 @@ from evenhand.domain.errors import ContractError
 
 MAX_REPLY: Final = 1 << 20
 MAX_DEPTH: Final = 100
-# How deep to look for objects in strings of objects in strings of the prompt.
+# How deep to look for objects that the prompt spells inside strings, inside strings.
 MAX_QUOTING: Final = 3
 
 EMBEDDED = "embedded"
@@ -36,6 +37,8 @@ _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|t
 # An object begins where a brace is followed by a key or by its end; `{curly}` words cost nothing.
 _OBJECT_START = re.compile(r'\{(?=[ \t\n\r]*+["}])')
 _VALUE_START = re.compile(r'\{(?=[ \t\n\r]*+["}])|\[')
+_FENCED = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_LITERAL = re.compile(rf'"(?P<body>{_STRING_BODY.pattern})"')
 
 
 class Scanner:
@@ -179,29 +182,37 @@ def read_reply(text: str, contract: Contract, *, material: Iterable[str] = (), s
     if not text.strip():
         raise ContractError("the reply is empty", kind="empty")
     try:
-        accepted = contract.accept(parse_strict(text))
+        return _read_whole(text, contract)
     except ContractError as error:
         return _read_embedded(text, contract, material, strict=strict, whole=error)
-    return Reading(accepted=accepted, flags=accepted.flags, span=(0, len(text)))
+
+
+def _read_whole(text: str, contract: Contract) -> Reading:
+    """Read a reply that is one object, bare or in one fence, and nothing else: nobody is quoted there."""
+    fenced = _FENCED.fullmatch(text)
+    if fenced is None or "```" in fenced[1]:
+        accepted = contract.accept(parse_strict(text))
+        return Reading(accepted=accepted, flags=accepted.flags, span=(0, len(text)))
+    accepted = contract.accept(parse_strict(fenced[1]))
+    return Reading(accepted=accepted, flags=(EMBEDDED, *accepted.flags), span=fenced.span(1))
 
 
 def _read_embedded(
     text: str, contract: Contract, material: Iterable[str], *, strict: bool, whole: ContractError
 ) -> Reading:
-    echoes: frozenset[str] | None = None
+    echoes: frozenset[bytes] | None = None
     found: list[Reading] = []
     skipped = False
     complaint: ContractError | None = None
     for begin, end in Scanner(text).spans():
         try:
-            value = _decode(text[begin:end])
-            accepted = contract.accept(value)
+            accepted = contract.accept(_decode(text[begin:end]))
         except ContractError as error:
             complaint = complaint or error
             continue
         if echoes is None:
-            echoes = frozenset(_canonical_objects(material))
-        if _canonical(value) in echoes:
+            echoes = frozenset(one for each in material for one in fingerprints(each))
+        if _fingerprint(text[begin:end]) in echoes:
             skipped = True
             continue
         found.append(Reading(accepted=accepted, flags=accepted.flags, span=(begin, end)))
@@ -243,11 +254,12 @@ def _decode(text: str) -> object:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        keys = [key for key, _ in pairs]
-        doubled = next(key for key in keys if keys.count(key) > 1)
-        raise ContractError(f"the key {doubled!r:.60} stands twice in one object", kind="unparsable")
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            told = "a key stands twice in one object"
+            raise ContractError(f"{told}: {key!r:.60}", kind="unparsable", told=told)
+        made[key] = value
     return made
 
 
@@ -272,41 +284,59 @@ def _place(text: str, position: int) -> str:
     return f"at line {line} column {position - text.rfind(chr(10), 0, position)}"
 
 
-def _canonical_objects(material: Iterable[str], quoting: int = 0) -> Iterator[str]:
-    """Give every object in the texts, also nested ones and those quoted inside strings, in canonical form."""
-    for text in material:
-        for begin, end in Scanner(text).spans(_VALUE_START):
-            try:
-                value = _decode(text[begin:end])
-            except ContractError:
-                continue
-            for one in _inside(value):
-                if isinstance(one, dict):
-                    yield _canonical(one)
-                elif quoting < MAX_QUOTING and isinstance(one, str) and "{" in one:
-                    yield from _canonical_objects([one], quoting + 1)
+def fingerprints(text: str, quoting: int = 0) -> Iterator[bytes]:
+    """Give a fingerprint for every object in a text: also nested ones, and those that it spells inside strings.
+
+    Here nothing is strict: whatever a judge might take for an object, and repeat, counts.
+    """
+    for begin, end in Scanner(text).spans(_VALUE_START):
+        found: list[bytes] = []
+        _lenient_decoder(found).decode(text[begin:end])
+        yield from found
+    if quoting < MAX_QUOTING and '\\"' in text:
+        for literal in _literals(text):
+            yield from fingerprints(literal, quoting + 1)
 
 
-def _inside(value: object) -> Iterator[object]:
-    yield value
-    if isinstance(value, dict):
-        for one in value.values():
-            yield from _inside(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _inside(one)
+def _literals(text: str) -> Iterator[str]:
+    """Give what the string literals of a text mean; since nobody knows where the first begins, both ways of pairing."""
+    for start in (0, text.index('"') + 1):
+        for found in _LITERAL.finditer(text, start):
+            if '\\"' in found["body"]:
+                yield json.loads(found[0])
 
 
-def _canonical(value: object) -> str:
-    return json.dumps(_plain(value), sort_keys=True)
+def _fingerprint(text: str) -> bytes:
+    """Give the fingerprint of one object; equal values make equal ones, whatever their order and spelling."""
+    found: list[bytes] = []
+    _lenient_decoder(found).decode(text)
+    return found[-1]
+
+
+class _Printed(bytes):
+    """The fingerprint of an object, in the place of the object."""
+
+
+def _lenient_decoder(found: list[bytes]) -> json.JSONDecoder:
+    """Make a decoder that puts a fingerprint in the place of each object, from the inside out, and lists them."""
+
+    def printed(pairs: list[tuple[str, Any]]) -> _Printed:
+        last_wins = dict(pairs)
+        if len(last_wins) < len(pairs):  # a reader may as well take the first of two equal keys
+            found.append(_print_of(dict(reversed(pairs))))
+        found.append(_print_of(last_wins))
+        return _Printed(found[-1])
+
+    # Numbers as floats: a judge that repeats 1.0 as 1 still repeats it.
+    return json.JSONDecoder(object_pairs_hook=printed, parse_float=float, parse_int=float, strict=False)
+
+
+def _print_of(members: dict[str, Any]) -> bytes:
+    plain = json.dumps(sorted((key, _plain(value)) for key, value in members.items()))
+    return hashlib.blake2b(plain.encode(), digest_size=16).digest()
 
 
 def _plain(value: object) -> object:
-    """Spell equal numbers equally: a judge that repeats 1.0 as 1 still repeats it."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
+    return {"": value.hex()} if isinstance(value, _Printed) else value

@@ -17,9 +17,9 @@ from evenhand.domain.evaluation import Check, Evaluation
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
-from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token, inquire
-from evenhand.evaluators.freeform import all_flags, last_error, spread
-from evenhand.evaluators.probability import yes_probability
+from evenhand.evaluators.asking import Answered, GaveUp, Record, appended, ask_first_token, inquire
+from evenhand.evaluators.freeform import all_flags, found_at, last_error, spread
+from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
     found = [sheet.checks(items) for sheet in complete]
     scores = [rubric_score(items, checks) for checks in found]
     checks = found[0] if len(found) == 1 else _majority(found, evaluator.marks)
-    details: dict[str, Any] = {}
+    answered = [one for sheet in complete for one in sheet.answered]
+    details = found_at(answered)
     if len(sheets) > 1:
         details |= spread(scores, lost=len(sheets) - len(complete))
     if evaluator.shuffle is not None:
@@ -75,7 +76,6 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
         details["requests"] = {
             key: one.record.request for key, one in zip(sheets[-1].order, sheets[-1].asked, strict=True)
         }
-    answered = [one for sheet in complete for one in sheet.answered]
     return _evaluation(
         evaluator,
         items,
@@ -94,16 +94,23 @@ def _sheet(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...], sa
     """Put all items to the judge, in one request or one request each."""
     order = list(items)
     if evaluator.shuffle is not None:
-        random.Random(f"{evaluator.shuffle}/{case.id}/{sample}").shuffle(order)  # noqa: S311 - an order, not a secret
+        seed = repr((evaluator.shuffle, case.id, case.question_text, case.candidate_answer, sample))
+        random.Random(seed.encode()).shuffle(order)  # noqa: S311 - an order, not a secret
     groups = [tuple(order)] if evaluator.rubric_mode == "joint" else [(item,) for item in order]
     contracts = [_contract(evaluator, case, group) for group in groups]
     asked = yield from together(
         [
-            inquire(evaluator.inquiry(case, contract, f"{texts.RUBRIC}\n\n{_listed(group)}", sample=sample))
+            inquire(
+                evaluator.inquiry(case, contract, f"{texts.RUBRIC} {_met(group)}\n\n{_listed(group)}", sample=sample)
+            )
             for group, contract in zip(groups, contracts, strict=True)
         ]
     )
     return Sheet(order=tuple(item.id for item in order), asked=asked)
+
+
+def _met(items: Sequence[Rubric]) -> str:
+    return "" if all(item.banded for item in items) else texts.MET
 
 
 def _listed(items: Sequence[Rubric]) -> str:
@@ -129,33 +136,33 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
     The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
     """
     system = Message("system", evaluator.system_prompt(texts.YES_OR_NO))
-    user = Message("user", evaluator.user_prompt(evaluator.material(case)))
+    user = Message("user", evaluator.user_prompt(case))
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])
     record = Record.merged(one.record for one in asked)
-    checks: list[Check] = []
+    answers: dict[str, Expectation] = {}
     for item, one in zip(items, asked, strict=True):
+        if isinstance(one, GaveUp):
+            return evaluator.failed(f"{one.error} (item {item.id!r})", **record.fields())
         try:
-            checks.append(_probable_check(item, one))
+            answers[item.id] = yes_probability(one.choices)
         except ContractError as error:
-            return evaluator.failed(f"{error.kind}: item {item.id!r}: {error}", **record.fields())
+            return evaluator.failed(f"{error.kind}: {error} (item {item.id!r})", **record.fields())
+    checks = tuple(
+        Check(id=key, satisfied=yes.value >= YES_FROM, probability=yes.value) for key, yes in answers.items()
+    )
     return _evaluation(
         evaluator,
         items,
-        tuple(checks),
+        checks,
         score=rubric_score(items, checks),
-        details={"requests": {item.id: one.record.request for item, one in zip(items, asked, strict=True)}},
+        details={
+            "probability_mass": {key: yes.mass for key, yes in answers.items()},
+            "requests": {item.id: one.record.request for item, one in zip(items, asked, strict=True)},
+        },
         flags=("logprobs",),
         **record.fields(),
     )
-
-
-def _probable_check(item: Rubric, asked: FirstToken | GaveUp) -> Check:
-    if isinstance(asked, GaveUp):
-        kind, _, why = asked.error.partition(": ")
-        raise ContractError(why, kind=kind)
-    probability = yes_probability(asked.choices).value
-    return Check(id=item.id, satisfied=probability >= YES_FROM, probability=probability)
 
 
 def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:

@@ -42,7 +42,10 @@ def typed_dict_schema(kind: type) -> dict[str, Any]:
 def _of_typed_dict(kind: type, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
     if kind in outer:
         raise ConfigError(f"output_schema: {where} contains itself; write it as a JSON Schema with $ref")
-    hints = typing.get_type_hints(kind, include_extras=True)
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise ConfigError(f"output_schema: {where} names a type that cannot be found: {error}") from None
     return {
         "title": kind.__name__,
         "type": "object",
@@ -91,9 +94,9 @@ def _of_generic(origin: Any, args: tuple[Any, ...], where: str, outer: tuple[typ
     if origin in {Union, types.UnionType}:
         return {"anyOf": [_of(arg, where, outer) for arg in args]}
     if origin in {list, Sequence}:
-        return {"type": "array", "items": _of(args[0], f"{where}[]", outer)}
-    if origin in {dict, Mapping} and args[0] is str:
-        return {"type": "object", "additionalProperties": _of(args[1], f"{where}.*", outer)}
+        return {"type": "array"} | ({"items": _of(args[0], f"{where}[]", outer)} if args else {})
+    if origin in {dict, Mapping} and (not args or args[0] is str):
+        return {"type": "object"} | ({"additionalProperties": _of(args[1], f"{where}.*", outer)} if args else {})
     raise _no_json_form(origin, where)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from evenhand.domain.ask import Ask
-from evenhand.domain.errors import ScriptExhaustedError
+from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
 
@@ -24,7 +24,12 @@ class Scripted:
     def __init__(self, replies: Iterable[str | Reply | Exception], *, name: str = "scripted") -> None:
         if isinstance(replies, str):
             replies = [replies]
+        if not isinstance(replies, Iterable) or isinstance(replies, Mapping):
+            raise ConfigError(f"Scripted takes a list of replies, not {type(replies).__name__}")
         self._replies = deque(replies)
+        for reply in self._replies:
+            if not isinstance(reply, (str, Reply, Exception)):
+                raise ConfigError(f"a scripted reply is text, a Reply or an exception, not {type(reply).__name__}")
         self._given = len(self._replies)
         self._name = name
         self.asked: list[Ask] = []

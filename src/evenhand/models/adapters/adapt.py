@@ -27,9 +27,7 @@ def adapt(given: object, *, model: str | None = None, policy: RetryPolicy | None
         return None
     client = _modern_face(given, model, policy) or _adapted(given, model, policy)
     if model is not None and client is not None and not isinstance(client, OpenAIClient):
-        raise ConfigError(
-            f"judge {client.name} knows its model; model={model!r} goes with an OpenAI client, or alone"
-        )
+        raise ConfigError(f"judge {client.name} knows its model; model={model!r} goes with an OpenAI client, or alone")
     return client
 
 

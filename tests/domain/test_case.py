@@ -1,0 +1,72 @@
+"""What a case can be."""
+
+from typing import Any
+
+import pytest
+
+from evenhand import Case, ConfigError, Message, Rubric
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidate_answer": 5}, "case 'c': candidate_answer must be text or None, not int"),
+        ({"question": ["x"]}, "question must be text or None, not list"),
+        ({"metadata": 5}, "metadata must be a mapping, not int"),
+        ({"evaluation_schema": 5}, "evaluation_schema must be JSON text or an object, not int"),
+        ({"latency": "x"}, "latency is 'x'; it must be a number, 0 or more, or None"),
+        ({"cost": float("nan")}, "cost is nan"),
+        ({"cost": -1}, "cost is -1"),
+        ({"input_messages": 0}, "input_messages must be a list of messages, not int"),
+        ({"input_messages": "hi"}, "input_messages must be a list of messages, not str"),
+        ({"input_messages": [{"content": "x"}]}, "case 'c': input_messages: a message needs a role and content"),
+        ({"rubrics": 0}, "case 'c': rubrics must be a list of items, not int"),
+        ({"rubrics": [""]}, "case 'c': rubrics[1]"),
+    ],
+)
+def test_a_case_that_makes_no_sense_is_refused_by_its_id(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Case(id="c", **options)
+
+    assert message in str(refused.value)
+
+
+def test_lists_are_settled_so_that_later_changes_do_not_reach_the_case() -> None:
+    rubrics: list[Any] = []
+    messages: list[Any] = []
+    case = Case(candidate_answer="x", rubrics=rubrics, input_messages=messages)
+
+    rubrics.append("later")
+    messages.append("later")
+
+    assert (case.rubrics, case.input_messages) == ((), ())
+
+
+def test_messages_come_in_every_usual_form() -> None:
+    class Spoken:
+        type = "human"
+        content = (("text", "Hi"),)
+
+    case = Case(
+        input_messages=[
+            ("developer", "Be brief."),
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            Message("assistant", "c"),
+        ]
+    )
+
+    assert case.input_messages == (Message("system", "Be brief."), Message("user", "ab"), Message("assistant", "c"))
+    assert case.question_text == "system: Be brief.\n\nuser: ab\n\nassistant: c"
+
+
+def test_a_message_keeps_its_tool_calls() -> None:
+    call = {"id": "1", "function": {"name": "search"}}
+    case = Case(output_messages=[{"role": "assistant", "content": None, "tool_calls": [call]}])
+
+    (message,) = case.output_messages
+    assert isinstance(message, Message)
+    assert message.as_dict() == {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def test_rubrics_are_items_afterwards() -> None:
+    assert Case(rubrics=["Names it"]).items == (Rubric(id="rubric-1", description="Names it"),)
