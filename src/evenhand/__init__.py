@@ -49,8 +49,6 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         IContains as IContains,
         IsJson as IsJson,
         Latency as Latency,
-        Levenshtein as Levenshtein,
-        Numeric as Numeric,
         Regex as Regex,
         StartsWith as StartsWith,
     )
@@ -58,6 +56,8 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
     from evenhand.evaluators.json_match import JsonMatch as JsonMatch
+    from evenhand.evaluators.levenshtein import Levenshtein as Levenshtein
+    from evenhand.evaluators.numeric import Numeric as Numeric
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
     from evenhand.evaluators.schema import SchemaEvaluator as SchemaEvaluator
     from evenhand.models.resolve import resolve as resolve
@@ -92,8 +92,6 @@ _HOMES = {
         "IContains",
         "IsJson",
         "Latency",
-        "Levenshtein",
-        "Numeric",
         "Regex",
         "StartsWith",
     ),
@@ -101,6 +99,8 @@ _HOMES = {
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
     "evaluators.json_match": ("JsonMatch",),
+    "evaluators.levenshtein": ("Levenshtein",),
+    "evaluators.numeric": ("Numeric",),
     "evaluators.prompt": ("PromptEvaluator",),
     "evaluators.schema": ("SchemaEvaluator",),
     "models.resolve": ("resolve",),

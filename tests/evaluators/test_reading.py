@@ -312,6 +312,8 @@ def test_the_first_value_may_be_an_array() -> None:
 def test_a_parse_failure_says_where() -> None:
     with pytest.raises(ContractError, match="at line 2 column 6"):
         parse_strict('{"a": 1,\n "b":: 2}')
+    with pytest.raises(ContractError, match="at line 4 column 6"):
+        parse_strict('\n\n{"a": 1,\n "b":: 2}')
 
 
 def test_depth_is_bounded_in_both_ways_of_parsing() -> None:

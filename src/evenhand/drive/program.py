@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, cast
@@ -40,6 +41,10 @@ _NEEDED = {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP"}
 _NEEDED_ON_WINDOWS = {"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA"}
 _SHELL = "/bin/sh"
 
+# How many programs run at once on one loop: more would only get in each other's way.
+_AT_ONCE = 4 * (os.cpu_count() or 1)
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+
 
 async def run_program(want: Exec, *, deadline: float | None = None) -> Exited:
     """Run a program until it ends, its time is up (``deadline`` is of ``time.monotonic``), or it says too much.
@@ -47,6 +52,19 @@ async def run_program(want: Exec, *, deadline: float | None = None) -> Exited:
     What the program does is told in the result and never raised. A ``problem`` begins with its class: ``timeout``,
     ``output_too_large``, ``not_found`` or ``not_started``.
     """
+    turns = _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE))
+    try:
+        async with asyncio.timeout(None if deadline is None else max(deadline - time.monotonic(), 0)):
+            await turns.acquire()
+    except TimeoutError:
+        return _not_run("timeout: no time was left to run the program")
+    try:
+        return await _run(want, deadline)
+    finally:
+        turns.release()
+
+
+async def _run(want: Exec, deadline: float | None) -> Exited:
     begun = time.monotonic()
     seconds = want.timeout if deadline is None else min(want.timeout, deadline - begun)
     if seconds <= 0:

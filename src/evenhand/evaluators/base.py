@@ -84,5 +84,3 @@ class BaseEvaluator(ABC):
     def failed(self, error: str, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation when the judge failed."""
         return Evaluation.failed(evaluator=self.name, type=self.type, error=error, **rest)
-
-    _scored, _not_evaluated, _failed = scored, not_evaluated, failed

@@ -51,7 +51,7 @@ def output_contract(given: object) -> SchemaContract:
     """Take an output schema as a user may give it."""
     if isinstance(given, type) and hasattr(given, "model_json_schema") and hasattr(given, "model_validate_json"):
         described = given.model_json_schema()
-        return SchemaContract(described=described, make=_instance_of(given, compile_schema(described)))
+        return SchemaContract(described=described, make=_instance_of(given, _compiled(described)))
     if isinstance(given, type) and is_typed_dict(given):
         given = typed_dict_schema(given)
     if not isinstance(given, Mapping):
@@ -60,7 +60,7 @@ def output_contract(given: object) -> SchemaContract:
         raise ConfigError(
             f"output_schema: its type is {given['type']!r}; a judge replies with an object, so wrap it in one"
         )
-    compiled = compile_schema(given)
+    compiled = _compiled(given)
 
     def valid(value: object) -> object:
         _require_valid(compiled, value)
@@ -68,6 +68,13 @@ def output_contract(given: object) -> SchemaContract:
 
     # A copy: what the user does with theirs later must not change what the judge is told.
     return SchemaContract(described=copy.deepcopy(dict(given)), make=valid)
+
+
+def _compiled(described: Mapping[str, Any]) -> CompiledSchema:
+    compiled = compile_schema(described)
+    if compiled.apart:  # better said now than after the judge was paid
+        raise ConfigError(f"output_schema: replies cannot be checked against it at once: {compiled.apart}")
+    return compiled
 
 
 def _require_valid(compiled: CompiledSchema, value: object) -> None:

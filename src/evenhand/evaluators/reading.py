@@ -136,12 +136,13 @@ def parse_strict(text: str) -> object:
     >>> parse_strict('{"score": 0.5}')
     {'score': 0.5}
     """
-    trimmed = text.strip(_SPACE)
-    if not trimmed:
+    trimmed = text.rstrip(_SPACE)
+    begin = len(trimmed) - len(trimmed.lstrip(_SPACE))
+    if begin == len(trimmed):
         raise ContractError("there is no text", kind="empty")
-    if trimmed[0] in "{[" and not _is_shallow(trimmed):
+    if trimmed[begin] in "{[" and not _is_shallow(trimmed):
         scanner = Scanner(trimmed)
-        if scanner.end_of(0) is None:
+        if scanner.end_of(begin) is None:
             raise ContractError(
                 f"not JSON, or nested too deep, {_place(trimmed, scanner.stopped_at)}", kind="unparsable"
             )

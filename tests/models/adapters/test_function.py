@@ -168,7 +168,7 @@ def test_an_iterator_at_its_end_is_a_failed_request_and_no_endless_wait(adapted:
 
     assert isinstance(first, Reply)
     assert isinstance(second, Unanswered)
-    assert second.error.startswith("function_error: RuntimeError: StopIteration")
+    assert second.error == "function_error: RuntimeError: coroutine raised StopIteration"
 
 
 def test_a_script_at_its_end_goes_on_to_the_caller(adapted: Adapted, put: Put) -> None:

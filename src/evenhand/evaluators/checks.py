@@ -1,0 +1,268 @@
+"""The deterministic checks (SPEC-O4) of the answer's text and JSON, and of what making it took."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.rubric import is_weight
+from evenhand.evaluators.deterministic import (
+    NO_ANSWER,
+    NO_REFERENCE,
+    DeterministicCheck,
+    Finding,
+    Found,
+    Missing,
+    require_text,
+)
+from evenhand.evaluators.json_schema import compile_schema
+from evenhand.evaluators.patterns import MAX_LENGTH, Kind, kind_of
+from evenhand.evaluators.reading import parse_strict
+from evenhand.evaluators.schema import compile_option, find_errors, is_empty
+from evenhand.evaluators.showing import shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCheck(DeterministicCheck):
+    """A check of the answer's text against ``value``, or against the reference answer where no value is given."""
+
+    value: str | None = None
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        require_text(self.where, self.value)
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Compare the answer with what is expected of it."""
+        yield from ()
+        expected = case.reference_answer if self.value is None else self.value
+        if case.candidate_answer is None:
+            return NO_ANSWER
+        return NO_REFERENCE if expected is None else self.compare(case.candidate_answer, expected)
+
+    @abstractmethod
+    def compare(self, answer: str, expected: str) -> Finding:
+        """Say how the answer stands to what is expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equals(TextCheck):
+    r"""The answer is exactly ``value``; ``strip`` and ``ignore_case`` leave white space around it and case aside.
+
+    >>> from evenhand import Case
+    >>> Equals(strip=True).evaluate(Case(candidate_answer="Paris\n", reference_answer="Paris")).score
+    1.0
+    """
+
+    type: ClassVar[str] = "equals"
+
+    strip: bool = False
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        TextCheck.__post_init__(self)
+        for name in ("strip", "ignore_case"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be true or false")
+
+    def compare(self, answer: str, expected: str) -> Finding:
+        """Compare both as a whole."""
+        if self._plain(answer) == self._plain(expected):
+            return Found.that(True, f"The answer is {shown(expected)}.")
+        return Found.that(False, f"The answer is {shown(answer)}, not {shown(expected)}.")
+
+    def _plain(self, text: str) -> str:
+        text = text.strip() if self.strip else text
+        return text.casefold() if self.ignore_case else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsWith(TextCheck):
+    """The answer begins with ``value``."""
+
+    type: ClassVar[str] = "starts_with"
+
+    def compare(self, answer: str, expected: str) -> Finding:
+        """Compare the beginning."""
+        if not expected:
+            return Missing("What the answer must begin with is empty.")
+        if answer.startswith(expected):
+            return Found.that(True, f"The answer begins with {shown(expected)}.")
+        return Found.that(False, f"The answer begins with {shown(answer[: len(expected)])}, not {shown(expected)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contains(DeterministicCheck):
+    """The answer contains ``value``, or, of several values, ``all`` or ``any`` (``mode``).
+
+    >>> from evenhand import Case
+    >>> Contains(value=["Seine", "Loire"]).evaluate(Case(candidate_answer="On the Seine")).misses
+    ('The answer does not contain "Loire".',)
+    """
+
+    type: ClassVar[str] = "contains"
+
+    value: str | Sequence[str] | None = None
+    mode: Literal["all", "any"] = "all"
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if self.mode not in {"all", "any"}:
+            raise ConfigError(f"{self.where}: mode is {self.mode!r}; it must be 'all' or 'any'")
+        if self.value is None:
+            return
+        values = (self.value,) if isinstance(self.value, str) else self.value
+        if isinstance(values, Mapping) or not isinstance(values, Sequence) or not values:
+            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be text or a list of texts")
+        for one in values:
+            if not isinstance(one, str) or not one:
+                raise ConfigError(f"{self.where}: value has {one!r:.80}; it must be text that is not empty")
+        self._set("value", tuple(values))
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Look for each of the values."""
+        yield from ()
+        values = self.value or case.reference_answer
+        if case.candidate_answer is None:
+            return NO_ANSWER
+        if not values:
+            return NO_REFERENCE
+        wanted = (values,) if isinstance(values, str) else values
+        answer = self._plain(case.candidate_answer)
+        there = {one: self._plain(one) in answer for one in wanted}
+        hits = tuple(f"The answer contains {shown(one)}." for one, found in there.items() if found)
+        misses = tuple(f"The answer does not contain {shown(one)}." for one, found in there.items() if not found)
+        if self.mode == "any" and hits:
+            misses = ()  # one is enough, so nothing is missed
+        return Found(score=float(not misses), hits=hits, misses=misses)
+
+    def _plain(self, text: str) -> str:
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IContains(Contains):
+    """The answer contains ``value``, in whatever case."""
+
+    type: ClassVar[str] = "icontains"
+
+    def _plain(self, text: str) -> str:
+        return text.casefold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regex(DeterministicCheck):
+    r"""The answer has a match of the regular expression ``value``, anywhere unless it is anchored.
+
+    >>> from evenhand import Case
+    >>> Regex(value=r"(?i)^paris\b").evaluate(Case(candidate_answer="Paris, of course")).score
+    1.0
+
+    ECMAScript's dialect, on an engine that never backtracks, so without look-around and references back. ``\d`` and
+    ``\w`` are ASCII, ``$`` is the very end, ``.`` is no line break; ``(?i)``, ``(?m)`` and ``(?s)`` work.
+    """
+
+    type: ClassVar[str] = "regex"
+
+    value: str
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if not isinstance(self.value, str) or not self.value:
+            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a regular expression")
+        if len(self.value) > MAX_LENGTH:
+            raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are taken")
+        match kind_of(self.value):
+            case None:
+                raise ConfigError(f"{self.where}: {self.value!r:.120} is no regular expression, or too large a one")
+            case Kind.LOOKING:
+                raise ConfigError(
+                    f"{self.where}: {self.value!r:.120} looks around or refers back, which takes too long on some "
+                    "texts; use two checks, of which one may be negated"
+                )
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Look for a match."""
+        if case.candidate_answer is None:
+            return NO_ANSWER
+        errors = yield from find_errors(compile_schema({"pattern": self.value}), case.candidate_answer)
+        if errors:
+            return Found.that(False, f"The answer has no match of {shown(self.value)}: {shown(case.candidate_answer)}.")
+        return Found.that(True, f"The answer has a match of {shown(self.value)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsJson(DeterministicCheck):
+    """The answer is JSON and nothing else; with ``schema``, it is valid against it too."""
+
+    type: ClassVar[str] = "is_json"
+
+    schema: str | Mapping[str, Any] | bool | None = None
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if not is_empty(self.schema):
+            compile_option(self.schema, self.where)
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Read the answer, and hold it against the schema."""
+        if case.candidate_answer is None:
+            return NO_ANSWER
+        try:
+            value = parse_strict(case.candidate_answer)
+        except ContractError as error:
+            return Found.that(False, f"The answer is not JSON: {error}.")
+        if self.schema is None or is_empty(self.schema):
+            return Found.that(True, "The answer is JSON.")
+        errors = yield from find_errors(compile_schema(self.schema), value)
+        if errors:
+            return Found(score=0.0, misses=tuple(f"{path}: {message}" for path, message in errors))
+        return Found.that(True, "The answer is JSON and valid against the schema.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit(DeterministicCheck):
+    """What making the answer took is at most ``max``."""
+
+    max: float
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if not is_weight(self.max):
+            raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more")
+
+    def _compared(self, took: float | None, what: str, unit: str) -> Finding:
+        if took is None:
+            return Missing(f"The {what} is unknown.")
+        within = took <= self.max
+        told = f"The {what} is {took:g} {unit}, {'within' if within else 'above'} {self.max:g} {unit}."
+        return Found.that(within, told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency(_Limit):
+    """The answer was made within ``max`` seconds."""
+
+    type: ClassVar[str] = "latency"
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Compare what is known of the time."""
+        yield from ()
+        return self._compared(case.latency, "latency", "s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost(_Limit):
+    """The answer was made for at most ``max`` dollars."""
+
+    type: ClassVar[str] = "cost"
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Compare what is known of the cost."""
+        yield from ()
+        return self._compared(case.cost, "cost", "dollars")

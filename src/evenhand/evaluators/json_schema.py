@@ -1,0 +1,276 @@
+"""JSON Schema: compiled once, every error with its path, and nothing that hangs, crashes or fetches.
+
+The validator is jsonschema-rs, for drafts 4, 6, 7, 2019-09 and 2020-12 (the default). ``format`` is an annotation in
+every draft, as the latest one has it: what must be so is said with ``pattern``.
+
+A schema is somebody's input, and some schemas make any validator run for ever or overflow its stack, which would kill
+this process. So the work is counted first (``schema_graph``). What is quick is done here; what may not be is done
+apart, in a process that can be killed (``schema.find_errors``). docs/design/schema-validation.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.evaluators.patterns import Kind, engine, kinds_of, refuse, undecided
+from evenhand.evaluators.reading import MAX_DEPTH, parse_strict
+from evenhand.evaluators.schema_graph import TOO_MUCH, SchemaGraph
+from evenhand.evaluators.showing import path_text, shortened
+
+MAX_SCHEMA_TEXT: Final = 1_000_000
+MAX_SCHEMA_VALUES: Final = 10_000
+
+# Units of work (see schema_graph) that are done here: under a second at the very worst.
+_WORK_HERE = 20_000
+# Nested looks that are safe on a stack of 1 MiB, which is what a thread has on Windows.
+_NESTED_HERE = 400
+# The same for the compilation of unevaluatedProperties, which nests deeper and doubles with references.
+_UNEVALUATED_CHAIN_HERE = 20
+_UNEVALUATED_WORK_HERE = 10_000
+
+# Integers of thousands of digits take milliseconds.
+_BITS_IN_A_UNIT = 200
+
+_BRANCHES_SHOWN = 4
+_BASE = "schema:/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledSchema:
+    """A schema, ready to check values.
+
+    >>> compile_schema({"properties": {"price": {"type": "number"}}}).errors({"price": "x"})
+    [('$.price', '"x" is not of type "number"')]
+
+    ``apart`` says why no value can safely be checked in this process; None if some can.
+    """
+
+    text: str
+    apart: str | None
+    _kinds: Mapping[str, Kind] = field(repr=False)
+    _work: tuple[int, ...] = field(repr=False)
+    _chain: int = field(repr=False)
+    _validator: Any = field(repr=False)
+
+    def errors(self, value: object) -> list[tuple[str, str]]:
+        """Give every error in a value, as path and message; raises ``ContractError`` where that may take too long."""
+        if hazard := self.hazard(value):
+            raise ContractError(f"the value was not checked: {hazard}", kind="schema")
+        return self.errors_at_any_price(value)
+
+    def hazard(self, value: object) -> str | None:
+        """Say why checking a value may take long or crash; None where it is quick."""
+        if self.apart:
+            return self.apart
+        size, depth = measure(value)
+        if depth > MAX_DEPTH:
+            return f"it is nested more than {MAX_DEPTH} deep"
+        if size * self._work[depth] > _WORK_HERE:
+            return "it may take too many steps"
+        return "it may nest too deep" if self._chain * (depth + 1) > _NESTED_HERE else None
+
+    def errors_at_any_price(
+        self, value: object, *, once_invalid: Callable[[], None] = lambda: None
+    ) -> list[tuple[str, str]]:
+        """Give every error in a value, however long that takes: for a process that can be killed.
+
+        ``once_invalid`` is called as soon as it is known that there are any.
+        """
+        validator = self._validator or _validator(parse_strict(self.text), self._kinds)
+        looking = [pattern for pattern, kind in self._kinds.items() if kind is Kind.LOOKING]
+        try:
+            found = _found(validator, looking, value, once_invalid)
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell and no text can hold
+            found = _found(validator, looking, _storable(value), once_invalid)
+        except ValueError as error:
+            raise ContractError(f"the value cannot be checked: {error}", kind="schema") from None
+        # The same error, found on several ways through the schema, is one.
+        return list(dict.fromkeys((path_text(one.instance_path), _described(one)) for one in found))
+
+
+def compile_schema(schema: str | Mapping[str, Any] | bool) -> CompiledSchema:
+    """Compile a schema, given as JSON text or as what such text means, or say why it is none (``ConfigError``)."""
+    if isinstance(schema, str):
+        return _compiled(schema)
+    if not isinstance(schema, (bool, Mapping)):
+        raise ConfigError(f"schema: it must be an object, true or false, not {type(schema).__name__}: {schema!r:.80}")
+    _check_size(schema)
+    try:
+        text = json.dumps(schema, allow_nan=False, default=_as_dict)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"schema: it holds what JSON cannot: {error}") from None
+    return _compiled(text)
+
+
+def _as_dict(value: object) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} {value!r:.80}")
+
+
+@functools.lru_cache(maxsize=128)
+def _compiled(text: str) -> CompiledSchema:
+    if len(text) > MAX_SCHEMA_TEXT:
+        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are taken")
+    try:
+        schema = parse_strict(text)
+    except ContractError as error:
+        raise ConfigError(f"schema: {error}; a schema is a JSON object, true or false") from None
+    _check_size(schema)
+    _check_form(schema)
+    graph = SchemaGraph(schema if isinstance(schema, dict) else {})
+    kinds = kinds_of(graph.patterns())
+    work = graph.work(kinds)
+    if work[0] >= TOO_MUCH:
+        raise ConfigError(
+            f"schema: it may look at a single value more than {TOO_MUCH} times; "
+            "subschemas that refer to the same place double the work at each step"
+        )
+    apart = _apart(graph, kinds)
+    return CompiledSchema(
+        text=text,
+        apart=apart,
+        _kinds=kinds,
+        _work=work,
+        _chain=graph.chain,
+        _validator=None if apart else _validator(schema, kinds),
+    )
+
+
+def _check_size(schema: object) -> None:
+    size = 0
+    level: list[object] = [schema]
+    for _ in range(MAX_DEPTH + 1):
+        size += len(level)
+        if size > MAX_SCHEMA_VALUES:
+            raise ConfigError(f"schema: it has more than {MAX_SCHEMA_VALUES} values; take the part that matters")
+        for key in (key for one in level if isinstance(one, Mapping) for key in one if not isinstance(key, str)):
+            raise ConfigError(f"schema: the key {key!r:.80} is no text; put it in quotes")
+        if not (level := [member for one in level for member in _members(one)]):
+            return
+    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} deep")
+
+
+def _check_form(schema: Any) -> None:
+    """Hold a schema against its meta-schema, and make sure that it refers to nothing elsewhere."""
+    import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
+
+    try:
+        # In this order: on its own, the check of the form would fetch a meta-schema that it does not know.
+        registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=refuse)
+        jsonschema_rs.meta.validate(schema, registry=registry)
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise _refused(error) from None
+
+
+def _apart(graph: SchemaGraph, kinds: Mapping[str, Kind]) -> str | None:
+    if graph.beyond:
+        return graph.beyond
+    if Kind.HUGE in kinds.values():
+        return "it has a huge pattern"
+    if graph.unevaluated and (graph.chain > _UNEVALUATED_CHAIN_HERE or graph.heaviest(kinds) > _UNEVALUATED_WORK_HERE):
+        return "it asks what is unevaluated across many subschemas"
+    return None
+
+
+def _validator(schema: Any, kinds: Mapping[str, Kind]) -> Any:
+    import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
+
+    options = engine(set(kinds.values()))
+    try:
+        return jsonschema_rs.validator_for(schema, pattern_options=options, retriever=refuse, validate_formats=False)
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise _refused(error) from None
+
+
+def _refused(error: Exception) -> ConfigError:
+    import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
+
+    if isinstance(error, jsonschema_rs.ValidationError):
+        return ConfigError(f"schema: {path_text(error.instance_path)}: {_in_own_words(_described(error))}")
+    return ConfigError(f"schema: {_in_own_words(str(error))}")
+
+
+def _in_own_words(message: str) -> str:
+    """Say what the library's messages mean here."""
+    if "Unknown meta-schema" in message:
+        return f"{message.partition('. ')[0]}; known: drafts 4, 6, 7, 2019-09 and 2020-12"
+    if found := re.match(r"Resource '(.*?)' is not present", message):
+        place = found[1].removeprefix(_BASE)
+        return f"it refers to {place!r:.200}, which is elsewhere; nothing is fetched, so put it under $defs"
+    if "UTF-8" in message:
+        return "it holds half of a surrogate pair, which is no text"
+    return message
+
+
+def measure(value: object) -> tuple[int, int]:
+    """Give the size of a value and how deep it is nested; a hundred characters count as much as a value."""
+    size = characters = depth = 0
+    level = [value]
+    while depth <= MAX_DEPTH:
+        size += len(level)
+        below: list[object] = []
+        for one in level:
+            if isinstance(one, str):
+                characters += len(one)
+            elif isinstance(one, dict):
+                characters += sum(map(len, one))
+                below.extend(one.values())
+            elif isinstance(one, list):
+                below.extend(one)
+            elif isinstance(one, int):
+                size += one.bit_length() // _BITS_IN_A_UNIT
+        if not below:
+            break
+        level = below
+        depth += 1
+    return size + characters // 100, depth
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Give all strings in a value, keys too."""
+    level = [value]
+    while level:
+        yield from (one for one in level if isinstance(one, str))
+        yield from (key for one in level if isinstance(one, dict) for key in one)
+        level = [member for one in level for member in _members(one)]
+
+
+def _members(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _found(validator: Any, looking: list[str], value: object, once_invalid: Callable[[], None]) -> list[Any]:
+    for pattern in looking:
+        if (text := undecided(pattern, texts_in(value))) is not None:
+            raise ContractError(
+                f"the pattern {pattern!r:.120} could not be decided on {text!r:.60}; "
+                "look-around and references back make some texts too hard",
+                kind="schema",
+            )
+    if validator.is_valid(value):
+        return []
+    once_invalid()
+    return list(validator.iter_errors(value))
+
+
+def _described(error: Any) -> str:
+    """Give the message of an error; where several subschemas were tried, with the first thing each was missing."""
+    told = shortened(error.message)
+    tried = [branch[0] for branch in getattr(error.kind, "context", ()) if branch]
+    if not tried:
+        return told
+    branches = [f"{path_text(one.instance_path)}: {shortened(one.message)}" for one in tried[:_BRANCHES_SHOWN]]
+    return f"{told} ({'; '.join(branches)}{'; …' if len(tried) > _BRANCHES_SHOWN else ''})"
+
+
+def _storable(value: object) -> object:
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

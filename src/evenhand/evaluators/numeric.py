@@ -1,0 +1,125 @@
+"""Finding a number in a text, exactly as it is written, and comparing it with the one that was expected."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.rubric import exact, is_weight
+from evenhand.evaluators.deterministic import NO_ANSWER, NO_REFERENCE, DeterministicCheck, Finding, Found, Missing
+from evenhand.evaluators.showing import shown
+
+Extract: TypeAlias = Literal["whole", "first", "last"]
+
+MOST_DIGITS: Final = 1_000
+
+# Commas may group three digits each. What follows on a letter, digit, point or comma belongs to something else: to a
+# name, a version, a number written in another way.
+_SIGN = r"[+\-−]?"
+_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++"
+_EXPONENT = rf"(?:[eE]{_SIGN}[0-9]{{1,3}}(?![0-9]))?+"
+_NUMBER = re.compile(rf"(?<![\w.,]){_SIGN}(?:{_DIGITS}){_EXPONENT}(?![.,]?[0-9]|[eE]{_SIGN}[0-9])")
+
+
+class Number(NamedTuple):
+    """A number, and how it was written."""
+
+    exact: Fraction
+    written: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numeric(DeterministicCheck):
+    """The answer is the number ``value``, give or take ``tolerance``, or ``relative`` times the value.
+
+    >>> from evenhand import Case
+    >>> Numeric(value=42, tolerance=0.5, extract="last").evaluate(Case(candidate_answer="6 × 7 = 41.5")).score
+    1.0
+
+    The answer must be a number as a whole; with ``extract``, the ``first`` or the ``last`` number in it counts.
+    Without ``value``, the number is found in the reference answer in the same way. Everything is computed exactly.
+    """
+
+    type: ClassVar[str] = "numeric"
+
+    value: float | str | None = None
+    tolerance: float = 0.0
+    relative: float = 0.0
+    extract: Extract = "whole"
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if self.extract not in get_args(Extract):
+            raise ConfigError(f"{self.where}: extract is {self.extract!r}; it must be 'whole', 'first' or 'last'")
+        for name in ("tolerance", "relative"):
+            if not is_weight(getattr(self, name)):
+                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be a number, 0 or more")
+        if self.value is not None and self._given() is None:
+            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a finite number")
+
+    def _given(self) -> Number | None:
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float, str)):
+            return None
+        return find_number(str(self.value), "whole")
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Find the number and compare it."""
+        yield from ()
+        if case.candidate_answer is None:
+            return NO_ANSWER
+        expected = self._given()
+        if expected is None:
+            if case.reference_answer is None:
+                return NO_REFERENCE
+            expected = find_number(case.reference_answer, self.extract)
+        if expected is None:
+            return Missing(f"There is no number in the reference answer: {shown(case.reference_answer)}.")
+        found = find_number(case.candidate_answer, self.extract)
+        wanted = f"{expected.written}{self._margin()}"
+        if found is None:
+            where = "The answer is not a number" if self.extract == "whole" else "There is no number in the answer"
+            return Found.that(False, f"{where}: {shown(case.candidate_answer)}; expected {wanted}.")
+        near = abs(found.exact - expected.exact) <= self._allowed(expected)
+        told = f"The answer is {found.written}, {'as' if near else 'not'} {wanted}."
+        return Found.that(near, told, found=found.written, expected=expected.written)
+
+    def _allowed(self, expected: Number) -> Fraction:
+        return max(exact(self.tolerance), exact(self.relative) * abs(expected.exact))
+
+    def _margin(self) -> str:
+        margins = [f"{self.tolerance:g}"] if self.tolerance else []
+        if self.relative:
+            margins.append(f"{100 * self.relative:g} %")
+        return f" ± {' or '.join(margins)}" if margins else ""
+
+
+def find_number(text: str, extract: Extract) -> Number | None:
+    """Find a number: the text as a whole, or the first or last number in it.
+
+    >>> find_number("It costs 1,234.50 euros.", "first")
+    Number(exact=Fraction(2469, 2), written='1,234.50')
+
+    A percent sign or a unit is no part of a number. NaN and infinities are none, and neither is what takes more than
+    1,000 characters.
+    """
+    if extract == "whole":
+        found = _NUMBER.fullmatch(text.strip())
+        return next(_numbers(iter([found] if found else [])), None)
+    numbers = _numbers(_NUMBER.finditer(text))
+    if extract == "first":
+        return next(numbers, None)
+    return next(iter(deque(numbers, maxlen=1)), None)
+
+
+def _numbers(found: Iterator[re.Match[str]]) -> Iterator[Number]:
+    for one in found:
+        written = one[0]
+        if len(written) <= MOST_DIGITS:
+            yield Number(Fraction(written.replace(",", "").replace("−", "-")), written)

@@ -1,0 +1,265 @@
+"""How much work a schema can make, told before any is done.
+
+A validator looks at a value once for every way that leads there through the schema. Ways double with each pair of
+references to the same place, so a schema of 800 bytes can make a validator look a million times. Here the ways are
+counted without being walked: for each depth of a document, how often at most one value down there is looked at.
+
+The count is in units: one look at one value, or a hundred characters under a small pattern. A unit takes at most some
+40 µs, most of it for telling an error.
+"""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import unquote
+
+from evenhand.domain.errors import ConfigError
+from evenhand.evaluators.patterns import Kind
+from evenhand.evaluators.reading import MAX_DEPTH
+from evenhand.evaluators.showing import step_text
+
+# Where subschemas stand: alone, in a list, or under names; and which value they look at: the same one ("here"), one
+# of its members that no two of them share ("named"), or any member ("below").
+_ALONE = {"not", "if", "then", "else", "additionalProperties", "propertyNames", "items", "additionalItems"} | {
+    "contains", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+}  # fmt: skip
+_LISTED = {"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+_KEYED = {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
+_HERE = {"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"}
+_NAMED = {"properties", "prefixItems"}
+_UNAPPLIED = {"$defs", "definitions", "contentSchema"}
+_UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
+
+# Finding out what is unevaluated goes through the subschemas again: 2.6 times the work for each level, measured.
+_UNEVALUATED_FACTOR = 3
+# Each name in these is one more error where it is missing.
+_REQUIRING = {"required", "dependentRequired", "dependencies"}
+# Options of an enum, names of properties and the like that are compared in the time of one unit.
+_COMPARED_IN_A_UNIT = 16
+_PATTERN_WEIGHTS = {Kind.SMALL: 30, Kind.LARGE: 1_000, Kind.HUGE: 20_000, Kind.LOOKING: 1_000}
+
+# Most schemas look no different from a few levels down; of one that still does here, deeper levels count as too much.
+_LEVELS_COUNTED = 32
+# Counting stops here: no document is small enough for that much.
+TOO_MUCH: Final = 1_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One subschema and where it leads: to subschemas for the same value, for one member, for any member."""
+
+    path: str
+    schema: Mapping[str, Any]
+    here: list[int] = field(default_factory=list)
+    named: list[int] = field(default_factory=list)
+    below: list[int] = field(default_factory=list)
+
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns that stand in this subschema itself."""
+        named = self.schema.get("patternProperties")
+        found = [self.schema.get("pattern"), *(named if isinstance(named, Mapping) else ())]
+        return [pattern for pattern in found if isinstance(pattern, str)]
+
+
+class SchemaGraph:
+    """All subschemas of a schema (which has passed its meta-schema), the first being the whole.
+
+    ``beyond`` says what in it leads out of what can be counted; None if nothing does.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        dialect = str(schema.get("$schema", ""))
+        self._id = "id" if "draft-04" in dialect else "$id"
+        # Up to draft 7, a $ref hides whatever stands beside it.
+        self._ref_hides = "draft-0" in dialect
+        self._root = schema
+        self._numbers: dict[int, int] = {}
+        self._anchors: dict[str, Mapping[str, Any]] = {}
+        self.nodes: list[Node] = []
+        self.beyond: str | None = None
+        self._one_document = True
+        self._add(schema, "$")
+        self._link()
+        self.order = self._order()
+        self.chain = self._longest_chain()
+
+    def _add(self, schema: Mapping[str, Any], path: str) -> None:
+        waiting = [(schema, path)]
+        while waiting:
+            one, where = waiting.pop()
+            if id(one) not in self._numbers:
+                self._numbers[id(one)] = len(self.nodes)
+                self.nodes.append(Node(path=where, schema=one))
+                self._note_names(one, where)
+                waiting += [(child, f"{where}{step}") for _, child, step in subschemas(one)]
+
+    def _note_names(self, schema: Mapping[str, Any], path: str) -> None:
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := schema.get(keyword), str):
+                self._anchors[name] = schema
+        if path != "$" and isinstance(name := schema.get(self._id), str):
+            if name.startswith("#"):  # how drafts 6 and 7 spell an anchor
+                self._anchors[name[1:]] = schema
+            else:
+                self.beyond = f"{path} has an {self._id} of its own"
+                self._one_document = False
+        if path != "$" and "$schema" in schema:
+            self.beyond = f"{path} has a $schema of its own"
+        for keyword in ("$dynamicRef", "$recursiveRef"):
+            if keyword in schema:
+                self.beyond = f"{path} has a {keyword}"
+
+    def _link(self) -> None:
+        for node in self.nodes:  # grows while it is walked: a $ref may lead to where no keyword does
+            if self._one_document and isinstance(reference := node.schema.get("$ref"), str):
+                target = self._target(reference, node.path)
+                if target is not None:
+                    self._add(target, f"{node.path}.$ref")
+                    node.here.append(self._numbers[id(target)])
+                if self._ref_hides:
+                    continue
+            for keyword, child, _ in subschemas(node.schema):
+                number = self._numbers[id(child)]
+                if keyword in _HERE:
+                    node.here.append(number)
+                elif keyword in _NAMED or isinstance(node.schema[keyword], list):
+                    node.named.append(number)
+                elif keyword not in _UNAPPLIED:
+                    node.below.append(number)
+
+    def _target(self, reference: str, path: str) -> Mapping[str, Any] | None:
+        """Find what a reference means; None for true, false, and what stands outside of this document."""
+        own_name = str(self._root.get(self._id, "")).rstrip("#")
+        place = reference.removeprefix(own_name) if own_name else reference
+        found: Any = self._root
+        if place not in {"", "#"}:
+            if not place.startswith("#"):
+                self.beyond = f"{path}.$ref leads out of the schema"
+                return None
+            name = unquote(place[1:])
+            found = _pointed_at(found, name) if name.startswith("/") else self._anchors.get(name)
+        if isinstance(found, bool):
+            return None
+        if not isinstance(found, Mapping):
+            raise ConfigError(f"schema: {path}.$ref is {reference!r:.120}, where there is no schema")
+        return found
+
+    def _order(self) -> list[int]:
+        """Put every subschema behind those that look at the same value for it."""
+        try:
+            return list(graphlib.TopologicalSorter(dict(enumerate(node.here for node in self.nodes))).static_order())
+        except graphlib.CycleError as error:
+            ring = " → ".join(self.nodes[number].path for number in reversed(error.args[1]))
+            raise ConfigError(
+                f"schema: {ring:.400} refers to itself without going deeper into the document, so it never ends"
+            ) from None
+
+    def _longest_chain(self) -> int:
+        longest = [1] * len(self.nodes)
+        for number in self.order:
+            longest[number] += max((longest[other] for other in self.nodes[number].here), default=0)
+        return max(longest)
+
+    def patterns(self) -> dict[str, str]:
+        """Give all patterns, each with the place where it stands first."""
+        found: dict[str, str] = {}
+        for node in self.nodes:
+            for pattern in node.patterns:
+                found.setdefault(pattern, node.path)
+        return found
+
+    @property
+    def unevaluated(self) -> bool:
+        """Whether any subschema asks what others have left unevaluated."""
+        return any(_UNEVALUATED & node.schema.keys() for node in self.nodes)
+
+    def work(self, kinds: Mapping[str, Kind]) -> tuple[int, ...]:
+        """Count, for documents of each depth from 0 to the deepest, the units that one unit of their size can cost."""
+        level = self._here(kinds)
+        # Patterns that look around are tried on every text first, wherever they stand.
+        looking = sum(_PATTERN_WEIGHTS[kind] for kind in kinds.values() if kind is Kind.LOOKING)
+        totals = [min(level[0] + looking, TOO_MUCH)]
+        settled = False
+        for depth in range(MAX_DEPTH):
+            if not settled and depth < _LEVELS_COUNTED:
+                above, level = level, self._one_deeper(level)
+                settled = level == above
+            known = settled or depth < _LEVELS_COUNTED
+            totals.append(min(totals[-1] + level[0], TOO_MUCH) if known else TOO_MUCH)
+        return tuple(totals)
+
+    def heaviest(self, kinds: Mapping[str, Kind]) -> int:
+        """Count the units that any of the subschemas costs for one value."""
+        return max(self._here(kinds))
+
+    def _here(self, kinds: Mapping[str, Kind]) -> list[int]:
+        """Count for each subschema what it costs to look at one value, not at its members."""
+        level = [0] * len(self.nodes)
+        for number in self.order:
+            node = self.nodes[number]
+            own = 1 + sum(_names_in(node.schema[keyword]) for keyword in _REQUIRING & node.schema.keys())
+            own += sum(map(_size, node.schema.values())) // _COMPARED_IN_A_UNIT
+            own += sum(_PATTERN_WEIGHTS[kinds[one]] for one in node.patterns)
+            factor = _UNEVALUATED_FACTOR if _UNEVALUATED & node.schema.keys() else 1
+            level[number] = min(own + factor * sum(level[other] for other in node.here), TOO_MUCH)
+        return level
+
+    def _one_deeper(self, above: list[int]) -> list[int]:
+        level = [0] * len(self.nodes)
+        for number in self.order:
+            node = self.nodes[number]
+            if not (node.here or node.named or node.below):
+                continue
+            looks = sum([level[other] for other in node.here])
+            if _UNEVALUATED & node.schema.keys():
+                looks *= _UNEVALUATED_FACTOR
+            if node.named:
+                looks += max([above[other] for other in node.named])
+            level[number] = min(looks + sum([above[other] for other in node.below]), TOO_MUCH)
+        return level
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Give the subschemas of a schema, each with its keyword and the step of a path that leads to it."""
+    for keyword, value in schema.items():
+        if keyword in _LISTED and isinstance(value, list):
+            found = [(one, f".{keyword}[{number}]") for number, one in enumerate(value)]
+        elif keyword in _KEYED and isinstance(value, Mapping):
+            found = [(one, f".{keyword}{step_text(name)}") for name, one in value.items()]
+        elif keyword in _ALONE:
+            found = [(value, f".{keyword}")]
+        else:
+            continue
+        for one, step in found:
+            if isinstance(one, Mapping):
+                yield keyword, one, step
+
+
+def _pointed_at(root: object, pointer: str) -> object:
+    found = root
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return None
+    return found
+
+
+def _size(value: object) -> int:
+    """Count roughly what is compared for a keyword, such as the options of an enum."""
+    if isinstance(value, list):
+        return 1 + sum(map(_size, value))
+    return 1 + len(value) if isinstance(value, Mapping) else 1
+
+
+def _names_in(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_names_in, value.values()))
+    return len(value) if isinstance(value, list) else 0

@@ -1,0 +1,40 @@
+"""The process in which a schema is applied that might never come to an end.
+
+Reads ``{"schema", "value", "seconds"}`` from standard input and writes lines to standard output: ``{"valid": false}``
+as soon as that is known, and at the end ``{"errors"}`` or ``{"problem"}``. It ends itself when its time is up: the
+clock starts when Python has, which on a busy machine takes longer than any honest check. The watchdog needs nothing
+from the interpreter, which the validator does not release.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+
+from evenhand.domain.errors import EvenhandError
+from evenhand.evaluators.json_schema import compile_schema
+
+
+def main() -> None:
+    """Check one value."""
+    given = json.load(sys.stdin)
+    compile_schema("true")  # so that loading the library is not on the clock
+    faulthandler.dump_traceback_later(given["seconds"], exit=True)
+    try:
+        errors = compile_schema(given["schema"]).errors_at_any_price(
+            given["value"], once_invalid=lambda: _say({"valid": False})
+        )
+    except EvenhandError as error:
+        _say({"problem": str(error)})
+    else:
+        _say({"errors": errors})
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _say(something: object) -> None:
+    print(json.dumps(something), flush=True)  # noqa: T201 - its standard output is what it is read by
+
+
+if __name__ == "__main__":
+    main()
