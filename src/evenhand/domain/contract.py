@@ -158,8 +158,7 @@ class Texts:
 
     def schema(self) -> dict[str, Any]:
         """Describe the value to a decoder."""
-        limit = {} if self.most is None else {"maxItems": self.most}
-        return {"type": "array", "items": {"type": "string"}, **limit}
+        return {"type": "array", "items": {"type": "string"}}
 
     def absent(self) -> tuple[str, ...]:
         """Give an empty list."""
@@ -308,7 +307,11 @@ class FieldContract:
         return "\n".join(lines)
 
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema; every key is required there, as the strictest decoders want."""
+        """Give the JSON Schema; every key is required there, and nothing bounded, as the strictest decoders want."""
+        return self._schema
+
+    @functools.cached_property
+    def _schema(self) -> dict[str, Any]:
         return _closed_object({each.name: each.schema() for each in self.fields})
 
     def accept(self, value: object) -> Accepted:

@@ -112,8 +112,9 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         # Plain words are taken too: they come from files and from other people's evaluators.
-        object.__setattr__(self, "status", Status(self.status))
-        if self.verdict is not None:
+        if not isinstance(self.status, Status):
+            object.__setattr__(self, "status", Status(self.status))
+        if self.verdict is not None and not isinstance(self.verdict, Verdict):
             object.__setattr__(self, "verdict", Verdict(self.verdict))
         match self.status:
             case Status.SCORED:

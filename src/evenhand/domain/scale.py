@@ -61,7 +61,10 @@ class Range:
 
     def schema(self) -> dict[str, Any]:
         """Describe the scale to a structured-output decoder."""
-        return {"type": "integer" if self.whole else "number", "minimum": self.low, "maximum": self.high}
+        # No bounds: strict decoders refuse them. The words tell the judge, and the check holds it to them.
+        if self.whole:
+            return {"type": "integer", "enum": list(range(int(self.low), int(self.high) + 1))}
+        return {"type": "number"}
 
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
         """Read what the judge gave, with flags for what was done to it."""

@@ -56,6 +56,8 @@ class Record:
     def merged(cls, records: Iterable[Record]) -> Record:
         """Record several questions about one case together; the request is the last one's."""
         several = tuple(records)
+        if len(several) == 1:
+            return several[0]
         return cls(
             messages=several[-1].messages,
             attempts=tuple(attempt for record in several for attempt in record.attempts),

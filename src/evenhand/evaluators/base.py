@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.rubric import is_weight
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive import background
@@ -53,7 +53,7 @@ class BaseEvaluator(ABC):
     @property
     def marks(self) -> Thresholds:
         """The thresholds, settled."""
-        return Thresholds.of(self.thresholds)
+        return cast("Thresholds", self.thresholds)
 
     @abstractmethod
     def steps(self, case: Case) -> Steps[Evaluation]:
@@ -74,8 +74,8 @@ class BaseEvaluator(ABC):
 
     def scored(self, score: float, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation of an answer; the verdict is by the thresholds unless given."""
-        verdict = rest.pop("verdict", None) or self.marks.verdict(score)
-        return Evaluation.scored(evaluator=self.name, type=self.type, score=float(score), verdict=verdict, **rest)
+        rest["verdict"] = rest.get("verdict") or self.marks.verdict(score)
+        return Evaluation(evaluator=self.name, type=self.type, status=Status.SCORED, score=float(score), **rest)
 
     def not_evaluated(self, reasoning: str, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation of a case that has nothing to judge; the reasoning says what was missing."""

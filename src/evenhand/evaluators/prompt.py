@@ -138,7 +138,7 @@ class PromptEvaluator(BaseEvaluator):
     @property
     def settled_scale(self) -> Scale:
         """The scale, settled."""
-        return scale_of(self.scale)
+        return cast("Scale", self.scale)
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Judge a case: item by item when it or the evaluator has rubrics, freely otherwise (SPEC-P1)."""

@@ -59,9 +59,7 @@ def test_room_multiplies_the_limit_in_force(
     assert body.get("max_tokens") == sent
 
 
-def test_a_contract_of_ours_is_sent_strict_and_without_the_bounds_that_strict_decoders_refuse(
-    ask: Callable[..., Ask], contract: Contract
-) -> None:
+def test_a_contract_of_ours_is_sent_strict(ask: Callable[..., Ask], contract: Contract) -> None:
     body = encode(ask(contract=contract), PLAIN)
 
     assert body["response_format"] == {
@@ -81,21 +79,6 @@ def test_a_contract_of_ours_is_sent_strict_and_without_the_bounds_that_strict_de
             },
         },
     }
-    assert contract.schema()["properties"]["hits"]["maxItems"] == 4, "the contract's own schema is left as it was"
-
-
-def test_bounds_go_at_every_depth_and_properties_that_are_called_like_them_stay(ask: Callable[..., Ask]) -> None:
-    inner = {"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 3}}}
-    contract = Given({"type": "object", "properties": {"checks": {"items": {"anyOf": [inner]}}}}, closed=True)
-
-    body = encode(ask(contract=contract), PLAIN)
-
-    assert body["response_format"]["json_schema"]["schema"] == {
-        "type": "object",
-        "properties": {
-            "checks": {"items": {"anyOf": [{"type": "object", "properties": {"maximum": {"type": "integer"}}}]}}
-        },
-    }
 
 
 def test_a_schema_of_the_user_is_sent_whole_and_not_strict(ask: Callable[..., Ask]) -> None:
@@ -106,7 +89,7 @@ def test_a_schema_of_the_user_is_sent_whole_and_not_strict(ask: Callable[..., As
     assert body["response_format"]["json_schema"] == {"name": "given", "schema": schema}
 
 
-def test_a_server_that_is_not_strict_gets_the_bounds(ask: Callable[..., Ask], contract: Contract) -> None:
+def test_a_server_that_does_not_know_strict_is_not_asked_for_it(ask: Callable[..., Ask], contract: Contract) -> None:
     body = encode(ask(contract=contract), replace(PLAIN, strict=False))
 
     assert body["response_format"]["json_schema"] == {"name": "judgment", "schema": contract.schema()}

@@ -29,9 +29,6 @@ _LIMIT, _LIMIT_OF_REASONERS = "max_tokens", "max_completion_tokens"
 _FINISHES: Mapping[str, Finish] = {"length": "length", "model_length": "length", "content_filter": "filtered"}
 # The server's own trouble, told as a reason to stop.
 _BROKEN = frozenset({"error", "insufficient_system_resource"})
-# Strict decoders refuse schemas with these (OpenAI by now takes most, Azure and Cerebras do not). The prompt names the
-# bounds in words, and the contract checks them.
-_BOUNDS = frozenset({"minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format"})
 
 
 def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
@@ -57,24 +54,8 @@ def _response_format(ask: Ask, generation: Generation) -> dict[str, Any] | None:
         return {"type": "json_object"}
     form: dict[str, Any] = {"name": ask.contract.name, "schema": schema}
     if generation.strict and ask.contract.closed:
-        form |= {"schema": _unbounded(schema), "strict": True}
+        form["strict"] = True
     return {"type": "json_schema", "json_schema": form}
-
-
-def _unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave the bounds out of a schema of ours, at every depth."""
-    kept: dict[str, Any] = {}
-    for key, value in schema.items():
-        match key, value:
-            case "properties", dict():
-                kept[key] = {name: _unbounded(inner) for name, inner in value.items()}
-            case "items", dict():
-                kept[key] = _unbounded(value)
-            case "anyOf", list():
-                kept[key] = [_unbounded(inner) for inner in value]
-            case _ if key not in _BOUNDS:
-                kept[key] = value
-    return kept
 
 
 def decode(body: Any) -> Said:
