@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenhand.domain.ask import Message, Steps
 from evenhand.domain.case import Case
@@ -17,13 +16,12 @@ from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token, inquire
 from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.reading import EMBEDDED
+from evenhand.evaluators.sampling import all_flags, found_at, last_error, spread
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
 
 MOST_POINTS: Final = 4
-SAMPLES_LOST: Final = "samples_lost"
 # One token must be one whole number, and tokenizers agree on single digits only.
 DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
 
@@ -112,25 +110,3 @@ def token_scale(evaluator: PromptEvaluator) -> Range:
             raise ConfigError(
                 f"{evaluator.where}: score_from 'logprobs' reads one digit; the scale {given} does not fit, '1-5' would"
             )
-
-
-def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
-    """Tell how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
-    deviation = statistics.stdev(scores) if len(scores) > 1 else None
-    return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
-
-
-def found_at(answered: Sequence[Answered]) -> dict[str, Any]:
-    """Tell where in the replies the verdicts stood, where there was more around them."""
-    return {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
-
-
-def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:
-    """Give every flag of several replies once, and one for samples that could not be had."""
-    flags = [flag for one in answered for flag in one.flags]
-    return tuple(dict.fromkeys([*flags, SAMPLES_LOST] if lost else flags))
-
-
-def last_error(asked: Sequence[Answered | GaveUp]) -> str:
-    """Give the error of the last question that was given up."""
-    return [one.error for one in asked if isinstance(one, GaveUp)][-1]

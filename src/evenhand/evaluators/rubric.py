@@ -18,9 +18,9 @@ from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, appended, ask_first_token, inquire
-from evenhand.evaluators.freeform import all_flags, found_at, last_error, spread
 from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.sampling import all_flags, found_at, last_error, spread
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator

@@ -1,0 +1,34 @@
+"""What several replies to one question amount to."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any, Final
+
+from evenhand.evaluators.asking import Answered, GaveUp
+from evenhand.evaluators.reading import EMBEDDED
+
+SAMPLES_LOST: Final = "samples_lost"
+
+
+def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
+    """Tell how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
+    deviation = statistics.stdev(scores) if len(scores) > 1 else None
+    return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
+
+
+def found_at(answered: Sequence[Answered]) -> dict[str, Any]:
+    """Tell where in the replies the verdicts stood, where there was more around them."""
+    return {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
+
+
+def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:
+    """Give every flag of several replies once, and one for samples that could not be had."""
+    flags = [flag for one in answered for flag in one.flags]
+    return tuple(dict.fromkeys([*flags, SAMPLES_LOST] if lost else flags))
+
+
+def last_error(asked: Sequence[Answered | GaveUp]) -> str:
+    """Give the error of the last question that was given up."""
+    return [one.error for one in asked if isinstance(one, GaveUp)][-1]
