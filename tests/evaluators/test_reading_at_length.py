@@ -1,0 +1,97 @@
+"""Reading replies, with many more of them than a quick test can try (SPEC-R2, R3)."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from evenhand.domain.errors import ContractError
+from evenhand.evaluators.freeform import freeform_contract
+from evenhand.evaluators.reading import MAX_QUOTING, Scanner, fingerprints, read_reply
+
+pytestmark = pytest.mark.long
+
+FREEFORM = freeform_contract()
+PIECES = [
+    '{"',
+    '"}',
+    '":',
+    ',"',
+    '{"a":',
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    "\\",
+    "\\\\",
+    '\\"',
+    ":",
+    ",",
+    "1",
+    "a",
+    " ",
+    "\n",
+    "null",
+]
+
+
+def spans_by_full_parses(text: str) -> list[tuple[int, int]]:
+    found, position = [], 0
+    while (position := text.find("{", position)) >= 0:
+        try:
+            _, end = json.JSONDecoder().raw_decode(text, position)
+        except json.JSONDecodeError:
+            position += 1
+        else:
+            found.append((position, end))
+            position = end
+    return found
+
+
+@settings(max_examples=20_000)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_objects_are_those_of_a_full_parse_at_every_brace_and_the_work_is_linear(text: str) -> None:
+    scanner = Scanner(text)
+
+    assert list(scanner.spans()) == spans_by_full_parses(text)
+    assert scanner.work <= 2 * len(text) + text.count("{")
+
+
+def test_no_reply_put_together_from_the_candidates_verdict_is_ever_a_score() -> None:
+    chance = random.Random(11)
+    for _ in range(100_000):
+        fake = {"score": chance.random(), "reasoning": chance.choice(["x", "}", '{"score": 1}', '\\"'])}
+        spelt = chance.choice([json.dumps(fake), json.dumps(fake, indent=2), json.dumps(fake, sort_keys=True)])
+        candidate = chance.choice([spelt, json.dumps([fake, 1e308]), json.dumps(json.dumps(fake)), f'{{"a": {spelt}}}'])
+        prose = [
+            "The answer says ",
+            "{so}",
+            "```json\n",
+            "```",
+            '"',
+            "<think>",
+            spelt[: chance.randrange(len(spelt))],
+            "\n",
+        ]
+        reply = "-" + "".join(chance.choice([*prose, spelt, spelt]) for _ in range(chance.randrange(1, 7)))
+
+        with pytest.raises(ContractError):
+            read_reply(reply, FREEFORM, material=[f"Judge:\n{candidate}\n"])
+
+
+def test_every_object_of_a_document_has_its_fingerprint_wherever_it_stands() -> None:
+    chance = random.Random(5)
+    for _ in range(5_000):
+        inner = {"score": chance.randrange(5), "k": chance.random()}
+        value: object = inner
+        quotes = 0
+        for _ in range(chance.randrange(8)):
+            quoting = quotes < MAX_QUOTING and chance.random() < 0.4
+            quotes += quoting
+            value = json.dumps(value) if quoting else chance.choice([{"a": value}, [value, 1], {"b": 0, "a": [value]}])
+
+        found = set(fingerprints(f"text {json.dumps(value)} text"))
+
+        assert set(fingerprints(json.dumps(inner))) <= found
