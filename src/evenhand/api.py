@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec, TypeVar
 
+from evenhand import registry
+from evenhand.domain.errors import ConfigError
 from evenhand.drive import background
 from evenhand.drive.driver import drive
 from evenhand.evaluators.factory import PromptedJudge
@@ -23,10 +25,13 @@ def _with_options_of(
     def decorate(door: Callable[[PromptedJudge], Made]) -> Callable[Options, Made]:
         @functools.wraps(door)
         def create(*args: Options.args, **options: Options.kwargs) -> Made:
-            return door(make(*args, **options))
+            if args:
+                raise ConfigError(f"{door.__name__} takes its options by name, such as prompt=…")
+            made: PromptedJudge = registry.make(make, options, where=door.__name__)
+            return door(made)
 
-        made = inspect.signature(make).replace(return_annotation=inspect.signature(door).return_annotation)
-        create.__signature__ = made  # type: ignore[attr-defined]  # how help() learns of it
+        signature = inspect.signature(make).replace(return_annotation=inspect.signature(door).return_annotation)
+        create.__signature__ = signature  # type: ignore[attr-defined]  # how help() learns of it
         return create
 
     return decorate

@@ -9,11 +9,11 @@ from evenhand import ConfigError, Evaluation, Status, Thresholds, Verdict, Weigh
 
 
 def scored(score: float, verdict: Verdict | None = None) -> Evaluation:
-    return Evaluation.scored(evaluator="x", type="y", score=score, verdict=verdict or Thresholds().verdict(score))
+    return Evaluation.with_score(evaluator="x", type="y", score=score, verdict=verdict or Thresholds().verdict(score))
 
 
-FAILED = Evaluation.failed(evaluator="x", type="y", error="unparsable: no JSON")
-SKIPPED = Evaluation.not_evaluated(evaluator="x", type="y", reasoning="nothing there")
+FAILED = Evaluation.with_error(evaluator="x", type="y", error="unparsable: no JSON")
+SKIPPED = Evaluation.without_score(evaluator="x", type="y", reasoning="nothing there")
 
 
 def test_the_case_score_is_the_weighted_mean() -> None:

@@ -21,7 +21,7 @@ from evenhand import Case, ConfigError, Message, Rubric
         ({"input_messages": "hi"}, "input_messages must be a list of messages, not str"),
         ({"input_messages": [{"content": "x"}]}, "case 'c': input_messages: a message needs a role and content"),
         ({"rubrics": 0}, "case 'c': rubrics must be a list of items, not int"),
-        ({"rubrics": [""]}, "case 'c': rubrics[1]"),
+        ({"rubrics": [""]}, "case 'c': rubrics: item 1"),
     ],
 )
 def test_a_case_that_makes_no_sense_is_refused_by_its_id(options: dict[str, Any], message: str) -> None:

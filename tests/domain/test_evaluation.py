@@ -10,14 +10,14 @@ from evenhand import Attempt, Check, Evaluation, Status, Usage, Verdict
 
 
 def test_a_failed_evaluation_has_the_zero_of_the_contract_and_its_status() -> None:
-    failed = Evaluation.failed(evaluator="quality", type="llm_judge", error="unparsable: no JSON")
+    failed = Evaluation.with_error(evaluator="quality", type="llm_judge", error="unparsable: no JSON")
 
     assert (failed.score, failed.verdict, failed.hits, failed.misses) == (0.0, Verdict.FAIL, (), ())
     assert failed.status is Status.ERROR
 
 
 def test_an_evaluation_that_did_not_happen_has_no_score_and_says_why() -> None:
-    skipped = Evaluation.not_evaluated(evaluator="quality", type="llm_judge", reasoning="There is no schema.")
+    skipped = Evaluation.without_score(evaluator="quality", type="llm_judge", reasoning="There is no schema.")
 
     assert (skipped.score, skipped.verdict, skipped.error) == (None, None, None)
     assert skipped.reasoning == "There is no schema."
@@ -46,7 +46,7 @@ def test_contradictions_cannot_be_made(broken: dict[str, Any]) -> None:
 
 
 def test_the_plain_form_is_json_with_the_specified_names() -> None:
-    evaluation = Evaluation.scored(
+    evaluation = Evaluation.with_score(
         evaluator="quality",
         type="llm_judge",
         score=0.5,

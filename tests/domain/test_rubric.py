@@ -29,8 +29,8 @@ def test_ids_are_numbered_by_place() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([""], "rubrics[1]: rubric 'rubric-1': description is empty"),
-        (["fine", {"id": "x"}], "rubrics[2]: rubric 'x': description is empty"),
+        ([""], "rubrics: item 1: rubric 'rubric-1': description is empty"),
+        (["fine", {"id": "x"}], "rubrics: item 2: rubric 'x': description is empty"),
         ([{"id": "x", "description": "  "}], "description is empty"),
         ([{"id": "a", "description": "one"}, {"id": "a", "description": "two"}], "items 1 and 2 both have the id 'a'"),
         ([{"description": "x", "weight": -1}], "weight is -1; it must be a finite number, 0 or more"),
@@ -50,7 +50,7 @@ def test_ids_are_numbered_by_place() -> None:
         ([{"description": "x", "score_ranges": {}}], "score_ranges is {}; write bands"),
         ([{"description": "x", "score_ranges": {0: "a", "0": "b"}}], "score_ranges has 0 twice"),
         ([{"description": "x", "score_ranges": {"9" * 5000: "a"}}], "write an integer from 0 to 10"),
-        ([7], "rubrics[1] must be text or a mapping with a description, not int"),
+        ([7], "rubrics: item 1 must be text or a mapping with a description, not int"),
         ("one string", "rubrics must be a list of items, not str"),
     ],
 )

@@ -330,6 +330,21 @@ def test_a_jury_asks_every_judge_the_same_and_reports_agreement() -> None:
     assert len({judge.asked[0].messages for judge in judges}) == 1
 
 
+def test_a_jury_takes_no_judge_beside_its_own() -> None:
+    with pytest.raises(ConfigError, match="it takes no judge beside them"):
+        jury([Scripted([]), Scripted([])], judge=Scripted([]))
+    with pytest.raises(ConfigError, match="jury: no option 'agregator'"):
+        jury([Scripted([]), Scripted([])], agregator="median")
+
+
+def test_a_tie_is_one_also_in_decimal_weights() -> None:
+    evaluation = combined(
+        Given(finds=1.0, weight=0.1), Given(finds=1.0, weight=0.2), Given(finds=0.0, weight=0.3), aggregator="majority"
+    )
+
+    assert (evaluation.verdict, evaluation.reasoning) == (Verdict.FAIL, "50% of the weight is behind fail.")
+
+
 def test_a_jury_needs_two_judges() -> None:
     with pytest.raises(ConfigError, match="at least two judges"):
         jury([Scripted([])])

@@ -164,6 +164,24 @@ def test_a_name_nobody_gave_is_an_error_that_names_it() -> None:
         rate(inputs="a", outputs="b")
 
 
+def test_a_prompt_with_doubled_braces_only_would_judge_nothing_and_is_refused() -> None:
+    rate = create_llm_as_judge(prompt="Is {{outputs}} good?", judge=Scripted([]))
+
+    with pytest.raises(TemplateError, match=r"has {{outputs}}, which is literal text; write {outputs} for the value"):
+        rate(outputs="x")
+
+
+def test_an_option_that_does_not_exist_is_named_as_one_of_the_factory() -> None:
+    options: dict[str, Any] = {"prompt": "{outputs}", "few_shot": []}
+
+    with pytest.raises(
+        ConfigError, match="create_llm_as_judge: no option 'few_shot'; did you mean 'few_shot_examples'"
+    ):
+        create_llm_as_judge(**options)
+    with pytest.raises(ConfigError, match="create_async_llm_as_judge: prompt is missing"):
+        create_async_llm_as_judge()  # type: ignore[call-arg]  # what the message is for
+
+
 def test_a_callable_prompt_is_called_with_the_given_values_by_keyword() -> None:
     seen: dict[str, Any] = {}
 

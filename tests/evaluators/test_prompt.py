@@ -47,6 +47,7 @@ def test_a_good_reply_is_scored_with_everything_said_on_record() -> None:
     )
     assert evaluation.usage == Usage(input_tokens=120, output_tokens=30)
     assert (evaluation.retry_count, evaluation.flags, evaluation.error) == (0, (), None)
+    assert evaluation.details == {"judge": "scripted"}
 
 
 def test_sections_stand_in_the_specified_order_between_marks_no_material_contains() -> None:
@@ -156,7 +157,8 @@ def test_a_template_needs_neither_outcome_nor_reference() -> None:
     ("template", "message"),
     [
         ("Rate the answer", "must use {{ candidate_answer }}"),
-        ("Rate {{ question }}", "must use {{ candidate_answer }}"),
+        ("Rate {{ question }}", "must use {{ candidate_answer }}: it"),
+        ("Rate {candidate_answer}", "must use {{ candidate_answer }}, in double braces: it"),
         ("Rate {{ candidat_answer }}", "uses 'candidat_answer', which nobody gives; did you mean 'candidate_answer'?"),
     ],
 )
@@ -272,7 +274,7 @@ def test_a_judge_of_ones_own_may_go_unanswered() -> None:
 
 
 def test_a_scripted_judge_raises_when_its_replies_run_out() -> None:
-    with pytest.raises(ScriptExhaustedError, match="asked 2 times and has 1 replies"):
+    with pytest.raises(ScriptExhaustedError, match=r"asked 2 times and has 1 to say; .* has no complete JSON object"):
         judged("nonsense")
 
 

@@ -159,6 +159,8 @@ def test_in_separate_mode_one_item_that_cannot_be_judged_is_an_error() -> None:
     evaluation = judged(checks(safe=True), *["no"] * 3, rubrics=[SAFE, KIND], rubric_mode="separate")
 
     assert (evaluation.status, evaluation.score, len(evaluation.attempts)) == (Status.ERROR, 0.0, 4)
+    assert evaluation.error == "unparsable: the reply has no complete JSON object (item 'kind')"
+    assert "Is kind" in evaluation.details["requests"]["kind"]["systemPrompt"]
 
 
 def test_a_shuffled_order_is_seeded_and_recorded_and_changes_nothing_else() -> None:

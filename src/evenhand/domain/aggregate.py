@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -42,7 +42,7 @@ def weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
     return float(earned / total)
 
 
-def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | None = None) -> CaseScore:
+def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str, float] | None = None) -> CaseScore:
     """Weigh a case's evaluations.
 
     Weight 0 shows but does not count; a required evaluator that fails, fails the case. A judge that failed leaves the
@@ -58,7 +58,7 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | None = None)
     if not pairs:
         return CaseScore(status=Status.NOT_EVALUATED, score=None, verdict=None, evaluations=evaluations)
     score = weighted_mean(pairs)
-    verdict = (thresholds or Thresholds()).verdict(score)
+    verdict = Thresholds.of(thresholds).verdict(score)
     if any(one.required and one.evaluation.verdict is Verdict.FAIL for one in counting):
         verdict = Verdict.FAIL
     return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=evaluations)

@@ -68,6 +68,12 @@ class ContractError(EvenhandError):
         self.told = told or message
 
 
+def require_flag(value: object, what: str) -> None:
+    """Refuse what is neither true nor false: the text ``"no"`` would count as true."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{what} is {value!r:.80}; it must be true or false")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """End an error message with the nearest right name, or with all of them.
 

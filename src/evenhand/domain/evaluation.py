@@ -88,8 +88,8 @@ class Check:
 class Evaluation:
     """What one evaluator found about one case (SPEC-E1).
 
-    Made by ``scored``, ``not_evaluated`` or ``failed``, so that a broken judge never looks like a plain zero and a
-    skipped case never has a score.
+    Made by ``with_score``, ``without_score`` or ``with_error``, so that a broken judge never looks like a plain zero
+    and a skipped case never has a score.
     """
 
     evaluator: str
@@ -130,12 +130,12 @@ class Evaluation:
                     raise ValueError("a failed evaluation has score 0, verdict fail, no hits or misses, and an error")
 
     @classmethod
-    def scored(cls, *, evaluator: str, type: str, score: float, verdict: Verdict, **rest: Any) -> Evaluation:  # noqa: A002
+    def with_score(cls, *, evaluator: str, type: str, score: float, verdict: Verdict, **rest: Any) -> Evaluation:  # noqa: A002
         """Make an evaluation with a score."""
         return cls(evaluator=evaluator, type=type, status=Status.SCORED, score=score, verdict=verdict, **rest)
 
     @classmethod
-    def not_evaluated(cls, *, evaluator: str, type: str, reasoning: str, **rest: Any) -> Evaluation:  # noqa: A002
+    def without_score(cls, *, evaluator: str, type: str, reasoning: str, **rest: Any) -> Evaluation:  # noqa: A002
         """Make an evaluation that did not happen; ``reasoning`` says what was missing (SPEC-E2)."""
         return cls(
             evaluator=evaluator, type=type, status=Status.NOT_EVALUATED,
@@ -143,7 +143,7 @@ class Evaluation:
         )  # fmt: skip
 
     @classmethod
-    def failed(cls, *, evaluator: str, type: str, error: str, **rest: Any) -> Evaluation:  # noqa: A002
+    def with_error(cls, *, evaluator: str, type: str, error: str, **rest: Any) -> Evaluation:  # noqa: A002
         """Make the evaluation of a judge that failed: zero and ``fail`` by contract, and kept out of means."""
         return cls(
             evaluator=evaluator, type=type, status=Status.ERROR,

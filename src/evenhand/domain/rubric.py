@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError, did_you_mean, require_flag
 from evenhand.domain.evaluation import Check
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds, Verdict, reaches
@@ -53,8 +53,7 @@ class Rubric:
             raise ConfigError(f"{where}: description is empty; say in a sentence what the answer must do")
         if not isinstance(self.id, str):
             raise ConfigError(f"{where}: id must be text, not {self.id!r}")
-        if not isinstance(self.required, bool):
-            raise ConfigError(f"{where}: required is {self.required!r}; it must be true or false")
+        require_flag(self.required, f"{where}: required")
         if not is_weight(self.weight):
             raise ConfigError(f"{where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
         if self.score_ranges != ():
@@ -86,7 +85,7 @@ def rubric_items(given: Iterable[RubricLike], *, where: str = "rubrics") -> tupl
     """
     if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         raise ConfigError(f"{where} must be a list of items, not {type(given).__name__}")
-    items = tuple(_item(one, f"{where}[{number}]", number) for number, one in enumerate(given, start=1))
+    items = tuple(_item(one, f"{where}: item {number}", number) for number, one in enumerate(given, start=1))
     seen: dict[str, int] = {}
     for number, item in enumerate(items, start=1):
         if item.id in seen:
@@ -131,7 +130,7 @@ def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, wher
     if isinstance(given, Mapping):
         found = _shorthand(given, where)
     else:
-        found = tuple(_band(one, f"{where}: score_ranges[{number}]") for number, one in enumerate(given, start=1))
+        found = tuple(_band(one, f"{where}: score_ranges: band {number}") for number, one in enumerate(given, start=1))
     found = tuple(sorted(found, key=lambda band: band.min))
     following = 0
     for band in found:

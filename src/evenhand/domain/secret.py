@@ -16,10 +16,12 @@ class Secret:
     ***
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("_forms", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
+        encoded = base64.b64encode(value.encode("utf-8", "replace")).decode()
+        self._forms = (value, quote(value, safe="", errors="replace"), encoded) if value else ()
 
     def reveal(self) -> str:
         """Give the value itself, for the one place that sends it."""
@@ -27,9 +29,7 @@ class Secret:
 
     def scrub(self, text: str) -> str:
         """Hide the value in a text that came from elsewhere, also where it stands encoded."""
-        if not self._value:
-            return text
-        for form in (self._value, quote(self._value, safe=""), base64.b64encode(self._value.encode()).decode()):
+        for form in self._forms:
             text = text.replace(form, HIDDEN)
         return text
 

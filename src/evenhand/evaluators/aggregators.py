@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from evenhand import registry
@@ -14,6 +15,7 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.rubric import exact
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Verdict, reaches
 from evenhand.evaluators.code import CodeJudgeEvaluator
@@ -76,29 +78,36 @@ class Arithmetic:
 def weighted_average(members: Sequence[Member]) -> Combined:
     """Give the mean of the scores by weight."""
     score = weighted_mean([(member.score, member.weight) for member in members])
-    return Combined(score=score, reasoning=f"Weighted average of {len(members)} members.")
+    return Combined(score=score, reasoning=f"Weighted average of {_counted(members)}.")
 
 
 def median(members: Sequence[Member]) -> Combined:
     """Give the median of the scores of members that have a weight."""
     scores = [member.score for member in members if member.weight > 0]
-    return Combined(score=statistics.median(scores), reasoning=f"Median of {len(scores)} members.")
+    return Combined(score=statistics.median(scores), reasoning=f"Median of {_counted(scores)}.")
 
 
 def lowest(members: Sequence[Member]) -> Combined:
     """Give the lowest score of members that have a weight."""
     counting = [member for member in members if member.weight > 0]
     worst = min(counting, key=lambda member: member.score)
-    return Combined(score=worst.score, reasoning=f"Lowest of {len(counting)} members: {worst.name}.")
+    return Combined(score=worst.score, reasoning=f"Lowest of {_counted(counting)}: {worst.name}.")
+
+
+def _counted(members: Sequence[object]) -> str:
+    return "one member" if len(members) == 1 else f"{len(members)} members"
 
 
 def majority(members: Sequence[Member]) -> Combined:
     """Give the verdict that has most weight behind it, with the mean score of the members who gave it."""
-    behind = {verdict: sum(m.weight for m in members if m.evaluation.verdict is verdict) for verdict in _HARSHEST_FIRST}
+    behind = {
+        verdict: sum((exact(m.weight) for m in members if m.evaluation.verdict is verdict), Fraction(0))
+        for verdict in _HARSHEST_FIRST
+    }
     verdict = max(_HARSHEST_FIRST, key=lambda one: behind[one])
     won = [member for member in members if member.evaluation.verdict is verdict]
     score = weighted_mean([(member.score, member.weight) for member in won])
-    share = behind[verdict] / sum(behind.values())
+    share = float(behind[verdict] / sum(behind.values()))
     return Combined(score=score, verdict=verdict, reasoning=f"{share:.0%} of the weight is behind {verdict}.")
 
 

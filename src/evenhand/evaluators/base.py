@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, require_flag
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.rubric import is_weight
 from evenhand.domain.verdict import Thresholds
@@ -34,8 +34,7 @@ class BaseEvaluator(ABC):
         self._set("name", self.name or self.type)
         if not is_weight(self.weight):
             raise ConfigError(f"{self.where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
-        if not isinstance(self.required, bool):
-            raise ConfigError(f"{self.where}: required is {self.required!r}; it must be true or false")
+        require_flag(self.required, f"{self.where}: required")
         try:
             self._set("thresholds", Thresholds.of(self.thresholds))
         except ConfigError as error:
@@ -62,7 +61,9 @@ class BaseEvaluator(ABC):
     async def aevaluate(self, case: Case, *, timeout: float | None = None) -> Evaluation:
         """Evaluate a case; ``timeout`` bounds all of it, in seconds."""
         if not isinstance(case, Case):
-            raise ConfigError(f"{self.where}: it evaluates a Case, not {type(case).__name__}")
+            raise ConfigError(
+                f"{self.where}: it evaluates a Case, not {type(case).__name__}; write Case(candidate_answer=…)"
+            )
         evaluation = await drive(self.steps(case), timeout=timeout)
         if not isinstance(evaluation, Evaluation):
             raise TypeError(f"{self.where}: steps must return an Evaluation, not {type(evaluation).__name__}")
@@ -79,8 +80,8 @@ class BaseEvaluator(ABC):
 
     def not_evaluated(self, reasoning: str, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation of a case that has nothing to judge; the reasoning says what was missing."""
-        return Evaluation.not_evaluated(evaluator=self.name, type=self.type, reasoning=reasoning, **rest)
+        return Evaluation.without_score(evaluator=self.name, type=self.type, reasoning=reasoning, **rest)
 
     def failed(self, error: str, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation when the judge failed."""
-        return Evaluation.failed(evaluator=self.name, type=self.type, error=error, **rest)
+        return Evaluation.with_error(evaluator=self.name, type=self.type, error=error, **rest)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ContractError, require_flag
 from evenhand.domain.rubric import is_weight
 from evenhand.evaluators.deterministic import (
     NO_ANSWER,
@@ -67,8 +67,7 @@ class Equals(TextCheck):
     def __post_init__(self) -> None:
         TextCheck.__post_init__(self)
         for name in ("strip", "ignore_case"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be true or false")
+            require_flag(getattr(self, name), f"{self.where}: {name}")
 
     def compare(self, answer: str, expected: str) -> Finding:
         """Compare both as a whole."""

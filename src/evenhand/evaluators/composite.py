@@ -107,6 +107,8 @@ def jury(
     """
     if isinstance(judges, str) or not isinstance(judges, Sequence) or len(judges) < 2:
         raise ConfigError("a jury needs a list of at least two judges")
+    if "judge" in options:
+        raise ConfigError("a jury has its judges; it takes no judge beside them")
     own = {key: options.pop(key) for key in ("name", "weight", "required") if key in options}
     clients = [registry.judge(judge) for judge in judges]
     jurors = [
@@ -126,7 +128,7 @@ def _guarded(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
         raise
     except Exception as error:  # members are anybody's code
         crash = f"crashed: {type(error).__name__}: {error}"
-        return Evaluation.failed(evaluator=evaluator.name, type=evaluator.type, error=crash)
+        return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ContractError, require_flag
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Verdict, reaches
@@ -54,8 +54,7 @@ class DeterministicCheck(BaseEvaluator):
 
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
-        if not isinstance(self.negate, bool):
-            raise ConfigError(f"{self.where}: negate is {self.negate!r}; it must be true or false")
+        require_flag(self.negate, f"{self.where}: negate")
 
     @abstractmethod
     def look(self, case: Case) -> Steps[Finding]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict, cast
 from evenhand import registry
 from evenhand.domain.ask import Call, Message, Steps, messages_from
 from evenhand.domain.contract import Contract, FieldContract, Score, Text
-from evenhand.domain.errors import ConfigError, JudgeError, did_you_mean
+from evenhand.domain.errors import ConfigError, JudgeError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import usage_dict
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
@@ -66,8 +66,7 @@ class PromptedJudge:
 
     def __post_init__(self) -> None:
         for name in ("continuous", "use_reasoning"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name} is {getattr(self, name)!r:.80}; it must be true or false")
+            require_flag(getattr(self, name), name)
         if not isinstance(self.feedback_key, str) or not self.feedback_key:
             raise ConfigError(f"feedback_key is {self.feedback_key!r:.80}; it must be a name")
         if self.system is not None and not isinstance(self.system, str):
@@ -108,6 +107,7 @@ class PromptedJudge:
     def _messages(self, given: Mapping[str, Any]) -> Steps[tuple[Message, ...]]:
         source = self.source
         if isinstance(source, Template):
+            self._require_a_place(source, given)
             return (Message("user", source.render(_texts(given), where="the prompt")),)
         if isinstance(source, ReadyPrompt):
             return (Message("user", source.render(_texts(given))),)
@@ -125,6 +125,14 @@ class PromptedJudge:
                 raise exception
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
+
+    def _require_a_place(self, source: Template, given: Mapping[str, Any]) -> None:
+        """Refuse a prompt whose only places are in doubled braces, as other templates have them: it judges nothing."""
+        for name in given:
+            if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & given.keys():
+                raise TemplateError(
+                    f"the prompt has {{{{{name}}}}}, which is literal text; write {{{name}}} for the value"
+                )
 
     def _framed(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Put the system text and the format block into one system message at the top, and examples at the end."""

@@ -16,7 +16,7 @@ from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token, inquire
 from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_at, last_error, spread
+from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
@@ -52,11 +52,11 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     record = Record.merged(one.record for one in asked)
     answered = [one for one in asked if isinstance(one, Answered)]
     if not answered:
-        return evaluator.failed(last_error(asked), **record.fields())
+        return evaluator.failed(last_error(asked), details=found_by(evaluator.client), **record.fields())
     raws = [one.accepted.values["score"] for one in answered]
     scores = [scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
-    details = found_at(answered)
+    details = found_by(evaluator.client, answered)
     if len(asked) > 1:
         details |= spread(scores, lost=len(asked) - len(answered))
     # The words are those of the reply that comes nearest to the mean.
@@ -84,13 +84,13 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     )
     asked = yield from ask_first_token(messages, judge=evaluator.client)
     if isinstance(asked, GaveUp):
-        return evaluator.failed(asked.error, **asked.record.fields())
+        return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
     fields = asked.record.fields()
     try:
         expected = expected_number(asked.choices, numbers)
     except ContractError as error:
-        return evaluator.failed(f"{error.kind}: {error}", **fields)
-    details = {"probability_mass": expected.mass}
+        return evaluator.failed(f"{error.kind}: {error}", details=found_by(evaluator.client), **fields)
+    details = {**found_by(evaluator.client), "probability_mass": expected.mass}
     score = scale.unit(expected.value)
     return evaluator.scored(score, score_raw=expected.value, details=details, flags=("logprobs",), **fields)
 

@@ -11,7 +11,7 @@ from evenhand.domain.aggregate import weighted_mean
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import storable
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ContractError, require_flag
 from evenhand.domain.rubric import is_weight
 from evenhand.evaluators.deterministic import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, Missing
 from evenhand.evaluators.json_comparison import Comparison, ListMode
@@ -58,8 +58,7 @@ class JsonMatch(GradedCheck):
             raise ConfigError(f"{self.where}: ignore is {self.ignore!r:.80}; it must be a list of keys")
         if not isinstance(self.weights, Mapping) or not all(map(is_weight, self.weights.values())):
             raise ConfigError(f"{self.where}: weights is {self.weights!r:.80}; it must give keys numbers of 0 or more")
-        if not isinstance(self.extra_keys, bool):
-            raise ConfigError(f"{self.where}: extra_keys is {self.extra_keys!r}; it must be true or false")
+        require_flag(self.extra_keys, f"{self.where}: extra_keys")
         if self.parse not in {"strict", "tolerant"}:
             raise ConfigError(f"{self.where}: parse is {self.parse!r}; it must be 'strict' or 'tolerant'")
         if self.value is not None:

@@ -11,7 +11,7 @@ from evenhand import registry
 from evenhand.domain.ask import Message, Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import Contract
-from evenhand.domain.errors import ConfigError, TemplateError
+from evenhand.domain.errors import ConfigError, TemplateError, require_flag
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
@@ -89,7 +89,10 @@ class PromptEvaluator(BaseEvaluator):
         parsed.require_known(self.places, where=f"{self.where}: the template")
         for name in self.needed:
             if name not in parsed.names:
-                raise TemplateError(f"{self.where}: the template must use {{{{ {name} }}}}: it is what is judged")
+                single = ", in double braces" if f"{{{name}}}" in self.template else ""
+                raise TemplateError(
+                    f"{self.where}: the template must use {{{{ {name} }}}}{single}: it is what is judged"
+                )
 
     def _check_options(self) -> None:
         for name, allowed in (
@@ -99,8 +102,7 @@ class PromptEvaluator(BaseEvaluator):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}")
         for name in ("evidence", "strict"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be true or false")
+            require_flag(getattr(self, name), f"{self.where}: {name}")
         self._settle_samples()
         if self.shuffle is not None and (isinstance(self.shuffle, bool) or not isinstance(self.shuffle, int)):
             raise ConfigError(f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed")

@@ -14,13 +14,14 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import Checks, FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check, Evaluation
+from evenhand.domain.reply import TokenChoice
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
-from evenhand.evaluators.asking import Answered, GaveUp, Record, appended, ask_first_token, inquire
+from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token, inquire
 from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_at, last_error, spread
+from evenhand.evaluators.sampling import all_flags, found_by, spread
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
@@ -45,6 +46,17 @@ class Sheet:
         """The questions that were answered."""
         return [one for one in self.asked if isinstance(one, Answered)]
 
+    @property
+    def error(self) -> str:
+        """The first error; with the item that it is about, where each was asked for on its own."""
+        number, failed = next((n, one) for n, one in enumerate(self.asked) if isinstance(one, GaveUp))
+        return failed.error if len(self.asked) == 1 else f"{failed.error} (item {self.order[number]!r})"
+
+    @property
+    def requests(self) -> dict[str, dict[str, str]]:
+        """What was asked for each item, where each was asked for on its own."""
+        return {key: one.record.request for key, one in zip(self.order, self.asked, strict=True)}
+
     def checks(self, items: Sequence[Rubric]) -> tuple[Check, ...]:
         """Give the checks in the items' own order."""
         found = {check.id: check for one in self.answered for check in one.accepted.values["checks"]}
@@ -61,21 +73,19 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
     sheets = yield from together([_sheet(evaluator, case, items, sample) for sample in evaluator.sample_numbers])
     record = Record.merged(one.record for sheet in sheets for one in sheet.asked)
     complete = [sheet for sheet in sheets if sheet.complete]
-    if not complete:
-        return evaluator.failed(last_error([one for sheet in sheets for one in sheet.asked]), **record.fields())
-    found = [sheet.checks(items) for sheet in complete]
-    scores = [rubric_score(items, checks) for checks in found]
-    checks = found[0] if len(found) == 1 else _majority(found, evaluator.marks)
     answered = [one for sheet in complete for one in sheet.answered]
-    details = found_at(answered)
-    if len(sheets) > 1:
-        details |= spread(scores, lost=len(sheets) - len(complete))
+    details = found_by(evaluator.client, answered)
     if evaluator.shuffle is not None:
         details["order"] = [list(sheet.order) for sheet in sheets]
     if evaluator.rubric_mode == "separate":
-        details["requests"] = {
-            key: one.record.request for key, one in zip(sheets[-1].order, sheets[-1].asked, strict=True)
-        }
+        details["requests"] = sheets[-1].requests
+    if not complete:
+        return evaluator.failed(sheets[-1].error, details=details, **record.fields())
+    found = [sheet.checks(items) for sheet in complete]
+    scores = [rubric_score(items, checks) for checks in found]
+    checks = found[0] if len(found) == 1 else _majority(found, evaluator.marks)
+    if len(sheets) > 1:
+        details |= spread(scores, lost=len(sheets) - len(complete))
     return _evaluation(
         evaluator,
         items,
@@ -140,14 +150,15 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])
     record = Record.merged(one.record for one in asked)
+    details: dict[str, Any] = found_by(evaluator.client)
+    details["requests"] = {item.id: one.record.request for item, one in zip(items, asked, strict=True)}
     answers: dict[str, Expectation] = {}
     for item, one in zip(items, asked, strict=True):
-        if isinstance(one, GaveUp):
-            return evaluator.failed(f"{one.error} (item {item.id!r})", **record.fields())
         try:
-            answers[item.id] = yes_probability(one.choices)
+            answers[item.id] = yes_probability(_choices(one))
         except ContractError as error:
-            return evaluator.failed(f"{error.kind}: {error} (item {item.id!r})", **record.fields())
+            return evaluator.failed(f"{error} (item {item.id!r})", details=details, **record.fields())
+    details["probability_mass"] = {key: yes.mass for key, yes in answers.items()}
     checks = tuple(
         Check(id=key, satisfied=yes.value >= YES_FROM, probability=yes.value) for key, yes in answers.items()
     )
@@ -156,13 +167,16 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
         items,
         checks,
         score=rubric_score(items, checks),
-        details={
-            "probability_mass": {key: yes.mass for key, yes in answers.items()},
-            "requests": {item.id: one.record.request for item, one in zip(items, asked, strict=True)},
-        },
+        details=details,
         flags=("logprobs",),
         **record.fields(),
     )
+
+
+def _choices(asked: FirstToken | GaveUp) -> tuple[TokenChoice, ...]:
+    if isinstance(asked, GaveUp):
+        raise ContractError(asked.error)
+    return asked.choices
 
 
 def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:

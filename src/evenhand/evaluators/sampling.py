@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, Final
 
+from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.asking import Answered, GaveUp
 from evenhand.evaluators.reading import EMBEDDED
 
@@ -18,9 +19,10 @@ def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
     return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
 
 
-def found_at(answered: Sequence[Answered]) -> dict[str, Any]:
-    """Tell where in the replies the verdicts stood, where there was more around them."""
-    return {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
+def found_by(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str, Any]:
+    """Tell which judge it was and, where there was more around the verdicts, where in its replies they stood."""
+    spans = {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
+    return {"judge": judge.name, **spans}
 
 
 def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class HttpModel:
             # Scrubbed before it is cut: half a key is a secret too.
             raise fault.saying(_quote(self.endpoint.scrub(fault.message))) from None
         return Reply.said(
-            storable(said.text),
+            self.endpoint.scrub(storable(said.text)),
             finish=said.finish,
             usage=said.usage,
             latency=time.perf_counter() - began,
@@ -122,7 +122,7 @@ def _page(content: bytes) -> str:
 
 def _quote(text: str) -> str:
     """Put a text of unknown length on one short line."""
-    line = " ".join(text.split())
+    line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
     return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, UnknownNameError
 from evenhand.domain.seams import ModelClient
 from evenhand.registry import MODELS, find
 
@@ -39,8 +39,13 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     """
     if model is not None and not isinstance(model, str):
         raise ConfigError(f"model must be a name, such as 'openai/gpt-5-mini', not {type(model).__name__}")
+    if given is None and model is not None:
+        return _named(model, {})
     if given is None:
-        return _named(model or _judge_of_the_environment(), {})
+        try:
+            return _named(_judge_of_the_environment(), {})
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{JUDGE_VARIABLE}: {error}") from None
     if isinstance(given, (str, Mapping)) or _is_client(given):
         if model is not None:
             raise ConfigError(f"judge is {_short(given)} and model is {model!r}; give one of them")
@@ -67,8 +72,8 @@ def _judge_of_the_environment() -> str:
     name = os.environ.get(JUDGE_VARIABLE, "").strip()
     if not name:
         raise ConfigError(
-            "no judge: pass judge=… (a model client or any object that can be asked), model='openai/gpt-5-mini', "
-            f"or set {JUDGE_VARIABLE}, for example {JUDGE_VARIABLE}=ollama/qwen2.5:7b"
+            "no judge: pass judge='openai/gpt-5-mini', a client, another library's model or a function; in the factory "
+            f"also model='openai/gpt-5-mini'; or set {JUDGE_VARIABLE}, such as {JUDGE_VARIABLE}=ollama/qwen2.5:7b"
         )
     return name
 

@@ -45,8 +45,11 @@ class Scripted:
         try:
             reply = self._replies.popleft()
         except IndexError:
+            # Its end tells, where an invalid reply was asked for again, what was wrong with it.
+            ending = " ".join(ask.messages[-1].content[-160:].split())
             raise ScriptExhaustedError(
-                f"{self._name} was asked {len(self.asked)} times and has {self._given} replies"
+                f"{self._name} was asked {len(self.asked)} times and has {self._given} to say; "
+                f"the last question ends: …{ending}"
             ) from None
         if isinstance(reply, Exception):
             error = f"scripted: {type(reply).__name__}: {reply}"

@@ -99,7 +99,7 @@ class Adapter(ABC):
         """Put a text of unknown length on one short line, without secrets: before it is cut, as half a key is one."""
         for secret in self._secrets:
             text = secret.scrub(text)
-        line = " ".join(text.split())
+        line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
         return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
 
     def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
