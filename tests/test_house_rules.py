@@ -187,14 +187,19 @@ INDEX_ADDRESS = re.compile(r"index[-_]url|extra[-_]index|/simpl[e]\b", re.IGNORE
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|farm|root|home|Users)/\w")
 
 
-def our_texts() -> Iterator[tuple[str, str]]:
-    """Give the name and the content of every text file that is tracked, or would be if it were added."""
+def our_files() -> list[str]:
+    if not (ROOT / ".git").exists():  # unpacked from an archive: what is hidden there is not ours
+        paths = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
+        return [path.as_posix() for path in paths if not any(part.startswith((".", "__")) for part in path.parts[:-1])]
     # Whoever owns the checkout: CI often runs as somebody else, and only names are read.
     command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no git checkout, so nothing is tracked")
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=30, check=True).stdout.decode()
-    for name in filter(None, listed.split("\0")):
+    return [name for name in listed.split("\0") if name]
+
+
+def our_texts() -> Iterator[tuple[str, str]]:
+    """Give the name and the content of every text file that is tracked, or would be if it were added."""
+    for name in our_files():
         if (ROOT / name).is_file() and b"\0" not in (content := (ROOT / name).read_bytes()):
             yield name, content.decode()
 

@@ -42,24 +42,23 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.secret import Secret as Secret
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
-    from evenhand.evaluators.checks import (
+    from evenhand.evaluators.checks.is_json import IsJson as IsJson
+    from evenhand.evaluators.checks.json_match import JsonMatch as JsonMatch
+    from evenhand.evaluators.checks.levenshtein import Levenshtein as Levenshtein
+    from evenhand.evaluators.checks.limits import Cost as Cost, Latency as Latency
+    from evenhand.evaluators.checks.numeric import Numeric as Numeric
+    from evenhand.evaluators.checks.text import (
         Contains as Contains,
-        Cost as Cost,
         Equals as Equals,
         IContains as IContains,
-        IsJson as IsJson,
-        Latency as Latency,
         Regex as Regex,
         StartsWith as StartsWith,
     )
     from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
-    from evenhand.evaluators.json_match import JsonMatch as JsonMatch
-    from evenhand.evaluators.levenshtein import Levenshtein as Levenshtein
-    from evenhand.evaluators.numeric import Numeric as Numeric
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
-    from evenhand.evaluators.schema import SchemaEvaluator as SchemaEvaluator
+    from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
 
@@ -85,24 +84,23 @@ _HOMES = {
     "domain.secret": ("Secret",),
     "domain.verdict": ("Thresholds", "Verdict"),
     "evaluators.base": ("BaseEvaluator",),
-    "evaluators.checks": (
+    "evaluators.checks.is_json": ("IsJson",),
+    "evaluators.checks.limits": ("Cost", "Latency"),
+    "evaluators.checks.text": (
         "Contains",
-        "Cost",
         "Equals",
         "IContains",
-        "IsJson",
-        "Latency",
         "Regex",
         "StartsWith",
     ),
     "evaluators.code": ("CodeJudgeEvaluator",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
-    "evaluators.json_match": ("JsonMatch",),
-    "evaluators.levenshtein": ("Levenshtein",),
-    "evaluators.numeric": ("Numeric",),
+    "evaluators.checks.json_match": ("JsonMatch",),
+    "evaluators.checks.levenshtein": ("Levenshtein",),
+    "evaluators.checks.numeric": ("Numeric",),
     "evaluators.prompt": ("PromptEvaluator",),
-    "evaluators.schema": ("SchemaEvaluator",),
+    "evaluators.schema.evaluator": ("SchemaEvaluator",),
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
 }

@@ -237,6 +237,29 @@ def test_a_long_complaint_is_quoted_short(serve: Serve, language: Any, put: Put)
     assert answer.error.endswith("…")
 
 
+def test_a_form_that_did_not_help_either_is_not_kept_for_others(
+    serve: Serve, openai: Any, put: Put, contract: Contract
+) -> None:
+    too_long = error(400, "too many tokens, 100 of them in the json_schema")
+    server = serve(too_long, too_long, openai.reply('{"score": 1}'))
+    model = openai.model(server)
+
+    first, second = put(model, contract=contract), put(model, contract=contract)
+
+    assert isinstance(first, Unanswered)
+    assert isinstance(second, Reply)
+    assert [b"response_format" in request.body for request in server.requests] == [True, False, True]
+
+
+def test_a_response_that_is_nested_too_deep_is_a_failed_request(serve: Serve, openai: Any, put: Put) -> None:
+    server = serve({"body": b'{"error":' + b'{"a":' * 1000 + b"1" + b"}" * 1001})
+
+    answer = put(openai.model(server, max_transport_attempts=2))
+
+    assert isinstance(answer, Unanswered)
+    assert len(answer.attempts) == len(server.requests) == 2
+
+
 def test_a_server_that_refuses_structured_output_is_asked_without_it_from_then_on(
     serve: Serve, language: Any, put: Put, contract: Contract
 ) -> None:

@@ -100,12 +100,40 @@ def test_tokens_in_headers_are_hidden_as_well(
     assert "given-as-it-is" not in repr(model) + repr(model.endpoint.headers)
 
 
-@pytest.mark.parametrize("travel", [pickle.dumps, copy.deepcopy])
-def test_a_model_with_a_key_does_not_travel(travel: Callable[[object], object], key: str) -> None:
+def test_a_model_with_a_key_does_not_leave_the_process_and_can_be_copied_in_it(key: str) -> None:
     model = OPENAI("m", api_key=key)
 
     with pytest.raises(TypeError, match="a Secret is not pickled"):
-        travel(model)
+        pickle.dumps(model)
+    assert copy.deepcopy(model) == model
+
+
+def test_a_key_is_hidden_in_replies_and_a_placeholder_is_not_taken_for_one(
+    serve: Serve, openai: Any, put: Put, key: str
+) -> None:
+    said = f'{{"score": 1, "reasoning": "none of it, says {key}"}}'
+    server = serve(openai.reply(said))
+
+    hidden, placeholders = (
+        put(openai.model(server)),
+        [put(openai.model(server, api_key=word)) for word in ("1", "none")],
+    )
+
+    assert isinstance(hidden, Reply)
+    assert hidden.text == said.replace(key, "***")
+    assert [getattr(answer, "text", None) for answer in placeholders] == [said, said]
+
+
+@pytest.mark.parametrize("url", ["http://u:secret@host/v1?x=1", "u:secret@host", "http://u:secret@host:99999"])
+def test_a_login_in_a_base_url_is_refused_unseen(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url") as caught:
+        OPENAI("m", base_url=url, api_key="k")
+
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_in_an_extra_body_is_not_shown() -> None:
+    assert "hush" not in repr(OPENAI("m", base_url="http://127.0.0.1:1", extra_body={"token": "hush"}))
 
 
 def test_a_model_without_a_key_does() -> None:

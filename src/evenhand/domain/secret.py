@@ -48,5 +48,11 @@ class Secret:
     def __hash__(self) -> int:
         return hash((Secret, self._value))
 
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Secret is not pickled: pass the name of its variable instead")

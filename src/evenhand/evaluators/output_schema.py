@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.domain.contract import Accepted
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.evaluators.json_schema import CompiledSchema, compile_schema
+from evenhand.evaluators.schema.compiled import CompiledSchema, compile_schema
 from evenhand.evaluators.typed_schema import is_typed_dict, typed_dict_schema
 
 VALUE = "value"

@@ -39,30 +39,38 @@ class HttpModel:
         import aiohttp  # noqa: F401, PLC0415 - loaded by the first ask, before its time is taken
         import orjson  # noqa: F401, PLC0415
 
-        return await ask_with_retries(lambda seconds: self._once(ask, seconds), policy=self.policy, deadline=deadline)
+        # How this ask is put: the last form is tried, and kept for others once the server has taken it.
+        forms = [self._adjusted[0] if self._adjusted else self.generation]
+        return await ask_with_retries(
+            lambda seconds: self._once(ask, forms, seconds), policy=self.policy, deadline=deadline
+        )
 
-    async def _once(self, ask: Ask, seconds: float) -> Reply:
+    async def _once(self, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
         began = time.perf_counter()
-        generation = self._adjusted[0] if self._adjusted else self.generation
+        generation = forms[-1]
         try:
             request = self.dialect.encode(ask, generation)
             response = await post(self.endpoint, _written(request), seconds=seconds)
             if not 200 <= response.status < 300:
-                self._raise_fault(response, ask, generation, request)
+                self._raise_fault(response, ask, forms, request)
             said = self.dialect.decode(_parsed(response.content))
+        except RecursionError:
+            raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
             # Scrubbed before it is cut: half a key is a secret too.
             raise fault.saying(_quote(self.endpoint.scrub(fault.message))) from None
+        if len(forms) > 1:
+            self._adjusted[:] = [generation]
         return Reply.said(
-            self.endpoint.scrub(storable(said.text)),
+            self.endpoint.scrub_reply(storable(said.text)),
             finish=said.finish,
             usage=said.usage,
             latency=time.perf_counter() - began,
             first_token=said.first_token,
         )
 
-    def _raise_fault(self, response: Response, ask: Ask, generation: Generation, request: dict[str, Any]) -> NoReturn:
-        """Raise the fault of a response that is no success; where it was the request's form, adjust that first."""
+    def _raise_fault(self, response: Response, ask: Ask, forms: list[Generation], request: dict[str, Any]) -> NoReturn:
+        """Raise the fault of a response that is no success; where it was the request's form, add another first."""
         status = response.status
         if 300 <= status < 400:
             target = response.headers.get("Location", "elsewhere")
@@ -74,9 +82,9 @@ class HttpModel:
         complaint = complaint_in(_json_or_none(response.content)) or Complaint(None, _page(response.content))
         message, code = complaint.message, complaint.code
         if status in (400, 422):
-            other = self.dialect.otherwise(generation, f"{code}: {message}")
+            other = self.dialect.otherwise(forms[-1], f"{code}: {message}")
             if other is not None and self.dialect.encode(ask, other) != request:
-                self._adjusted[:] = [other]
+                forms.append(other)
                 raise TransportFault("format_refused", f"HTTP {status}: {message}", retryable=True, at_once=True)
         if status == 404:
             message = f"{message} (asked at {self.endpoint.url})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
 from evenhand.domain.secret import Secret
@@ -33,11 +33,11 @@ def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:
     """Check a base URL; with a ``bare_port``, an address such as ``box`` or ``0.0.0.0:8080`` will do."""
     if "://" not in url and bare_port is not None:
         url = _with_port(url, bare_port)
+    if "@" in url.rpartition("://")[2].partition("/")[0]:  # before anything that would show it
+        raise ConfigError(f"{where} must not hold a login; use api_key or headers")
     parts = _split(url)
     if parts is None or parts.query or parts.fragment:
         raise ConfigError(f"{where} {url!r:.200} must be like https://host/path, with nothing after the path")
-    if "@" in parts.netloc:
-        raise ConfigError(f"{where} must not hold a login; use api_key or headers")
     return url.rstrip("/")
 
 
@@ -65,7 +65,12 @@ def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
     parts = _split(url if "://" in url else f"http://{url}")
     if parts is None:
         raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
-    return Secret(parts.geturl()), [Secret(parts.password)] if parts.password else []
+    secrets = []
+    if parts.password:
+        login = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+        # A proxy may quote the password, and the login as the header has it.
+        secrets = [Secret(parts.password), Secret(unquote(parts.password)), Secret(login)]
+    return Secret(parts.geturl()), secrets
 
 
 def _split(url: str) -> SplitResult | None:

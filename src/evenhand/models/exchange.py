@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientTimeout
 
 _GZIP = 16 + zlib.MAX_WBITS
+_LEAST_SECRET = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,13 @@ class Endpoint:
         """Hide the secrets in a text."""
         for secret in self.secrets:
             text = secret.scrub(text)
+        return text
+
+    def scrub_reply(self, text: str) -> str:
+        """Hide the secrets in what a judge said; not short ones, which are placeholders and may be its own words."""
+        for secret in self.secrets:
+            if len(secret.reveal()) >= _LEAST_SECRET:
+                text = secret.scrub(text)
         return text
 
     def limits(self, seconds: float) -> ClientTimeout:

@@ -79,6 +79,7 @@ class Provider:
 
     def _base_url(self, given: ModelSettings, name: str) -> str:
         url = given.base_url or variable(*self.base_url_variables) or self.base_url
+        url = expanded(url, f"{name}: base_url")[0] if url else url
         if not url:
             raise ConfigError(f"{name} needs base_url; give it, or set {' or '.join(self.base_url_variables)}")
         return base_url_of(url, f"{name}: base_url", bare_port=self.bare_port)
@@ -89,7 +90,7 @@ class Provider:
         headers, secrets = self._headers(given, base_url, name)
         proxy = None
         if proxy_url := proxy_for(base_url) if given.proxy is None else given.proxy:
-            proxy, more = proxy_of(proxy_url, name)
+            proxy, more = proxy_of(expanded(proxy_url, f"{name}: proxy")[0], name)
             secrets += more
         ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.startswith("https:") else None
         if ca_file:

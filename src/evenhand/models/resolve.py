@@ -65,7 +65,7 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
 
 def _is_client(given: object) -> bool:
     # A class has the attributes too; what was meant is an instance.
-    return isinstance(given, ModelClient) and not isinstance(given, type)
+    return isinstance(given, ModelClient) and not isinstance(given, type) and isinstance(given.name, str)
 
 
 def _judge_of_the_environment() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+# To one host: a judge that hangs must not keep the others waiting.
 _CONNECTIONS = 256
 
 # The session, and the generator that closes it.
@@ -35,7 +36,7 @@ async def _session_until_the_end(loop: asyncio.AbstractEventLoop) -> AsyncGenera
     import aiohttp  # noqa: PLC0415 - loaded by the first request
 
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+        connector=aiohttp.TCPConnector(limit=0, limit_per_host=_CONNECTIONS),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,  # how far a body may be unpacked is the reader's to say
         # Proxies are worked out when a model is made. Here this would also send logins from ~/.netrc.

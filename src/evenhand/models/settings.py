@@ -35,7 +35,7 @@ class ModelSettings:
     max_tokens: int | None = None
     structured: Structured | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     timeout: float = 300.0
     connect_timeout: float = 10.0
     first_byte_timeout: float = 120.0

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evenhand.domain.ask import Ask
+from evenhand.domain.contract import storable
 from evenhand.domain.errors import ScriptExhaustedError
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.secret import Secret
@@ -58,15 +59,19 @@ class Adapter(ABC):
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
         """Ask the object, trying again on transport faults until ``deadline``."""
-        return await ask_with_retries(lambda seconds: self._once(ask, seconds), policy=self._policy, deadline=deadline)
+        # How this ask is put: the last form is tried, and kept for others once the object has taken it.
+        forms = [self._generation]
+        return await ask_with_retries(
+            lambda seconds: self._once(ask, forms, seconds), policy=self._policy, deadline=deadline
+        )
 
     @abstractmethod
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:
         """Ask the object once; whatever it raises is a failed request. Nobody waits longer than ``seconds``."""
 
-    async def _once(self, ask: Ask, seconds: float) -> Reply:
+    async def _once(self, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
         limit = None if math.isinf(seconds) else seconds
-        generation = self._generation
+        generation = forms[-1]
         began = time.monotonic()
         try:
             async with asyncio.timeout(limit) as timeout:
@@ -78,20 +83,22 @@ class Adapter(ABC):
         except Exception as error:
             if timeout.expired():
                 raise TransportFault("timeout", "no reply before the deadline", retryable=False) from error
-            raise self._fault(ask, generation, error) from error
+            raise self._fault(ask, forms, error) from error
         latency = time.monotonic() - began
+        if len(forms) > 1:
+            self._generation = generation
         return Reply.said(
-            said.text, finish=said.finish, usage=said.usage, latency=latency, first_token=said.first_token
+            storable(said.text), finish=said.finish, usage=said.usage, latency=latency, first_token=said.first_token
         )
 
-    def _fault(self, ask: Ask, generation: Generation, error: Exception) -> TransportFault:
+    def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:
         message = self._quoted(words_of(error))
         fault = self._known_fault(error, message)
         fault = fault or TransportFault(self.failure, f"{type(error).__name__}: {message}", retryable=False)
         if fault.kind in {self.failure, *_FORMAL}:
-            other = self._otherwise(ask, generation, error, message)
+            other = self._otherwise(ask, forms[-1], error, message)
             if other is not None:
-                self._generation = other
+                forms.append(other)
                 return TransportFault("format_refused", fault.message, retryable=True, at_once=True)
         return fault
 

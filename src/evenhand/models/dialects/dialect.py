@@ -32,7 +32,7 @@ class Generation:
     structured: Structured = "json_schema"
     strict: bool = True
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
-    extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
 
     def limit(self, ask: Ask) -> int | None:
         """Give the token limit in force, with the room that the ask wants."""

@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.evaluators.levenshtein import distance, is_feasible, similarity
+from evenhand.evaluators.checks.levenshtein import distance, is_feasible, similarity
 
 few_letters = st.text("abc", max_size=80)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from collections.abc import Generator
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from evenhand import Case, Evaluation, Exec, SchemaEvaluator, Status, Verdict
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.reply import Exited
-from evenhand.evaluators.json_schema import compile_schema
-from evenhand.evaluators.schema import find_errors
+from evenhand.evaluators.schema.compiled import compile_schema
+from evenhand.evaluators.schema.evaluator import find_errors
 from evenhand.registry import evaluator
 
 PRICED = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}
@@ -258,3 +259,24 @@ def test_a_process_that_died_leaves_the_answer_unchecked(exited: Exited, why: st
         answered(exited)
 
     assert raised.value.kind == "schema"
+
+
+def test_a_schema_with_long_texts_is_applied_apart_where_many_errors_would_repeat_them() -> None:
+    case = Case(candidate_answer=json.dumps([1] * 9000), evaluation_schema={"items": {"const": "x" * 200 * 1024}})
+
+    evaluation = SchemaEvaluator().evaluate(case)
+
+    assert evaluation.verdict == "fail"
+
+
+def test_long_keys_do_not_multiply_when_a_schema_is_compiled() -> None:
+    schema: dict[str, Any] = {
+        "properties": {"k" * 400_000: {"properties": {f"a{number}": {} for number in range(3000)}}}
+    }
+
+    tracemalloc.start()
+    SchemaEvaluator(schema=schema)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 100 * 1024 * 1024

@@ -4,8 +4,8 @@ The validator is jsonschema-rs, for drafts 4, 6, 7, 2019-09 and 2020-12 (the def
 every draft, as the latest one has it: what must be so is said with ``pattern``.
 
 A schema is somebody's input, and some schemas make any validator run for ever or overflow its stack, which would kill
-this process. So the work is counted first (``schema_graph``). What is quick is done here; what may not be is done
-apart, in a process that can be killed (``schema.find_errors``). docs/design/schema-validation.md has the measurements.
+this process. So the work is counted first (``graph``). What is quick is done here; what may not be is done apart, in a
+process that can be killed (``evaluator.find_errors``). docs/design/schema-validation.md has the measurements.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.evaluators.patterns import Kind, engine, kinds_of, refuse, undecided
 from evenhand.evaluators.reading import MAX_DEPTH, parse_strict
-from evenhand.evaluators.schema_graph import TOO_MUCH, SchemaGraph
+from evenhand.evaluators.schema.graph import TOO_MUCH, SchemaGraph
+from evenhand.evaluators.schema.patterns import Kind, engine, kinds_of, refuse, undecided
 from evenhand.evaluators.showing import path_text, shortened
 
 MAX_SCHEMA_TEXT: Final = 1_000_000
 MAX_SCHEMA_VALUES: Final = 10_000
 
-# Units of work (see schema_graph) that are done here: under a second at the very worst.
+# Units of work (see graph) that are done here: under a second at the very worst.
 _WORK_HERE = 20_000
 # Nested looks that are safe on a stack of 1 MiB, which is what a thread has on Windows.
 _NESTED_HERE = 400

@@ -13,7 +13,7 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.rubric import exact, is_weight
-from evenhand.evaluators.deterministic import NO_ANSWER, NO_REFERENCE, DeterministicCheck, Finding, Found, Missing
+from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, DeterministicCheck, Finding, Found, Missing
 from evenhand.evaluators.showing import shown
 
 Extract: TypeAlias = Literal["whole", "first", "last"]

@@ -13,8 +13,8 @@ from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError, require_flag
 from evenhand.domain.rubric import is_weight
-from evenhand.evaluators.deterministic import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, Missing
-from evenhand.evaluators.json_comparison import Comparison, ListMode
+from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, Missing
+from evenhand.evaluators.checks.json_comparison import Comparison, ListMode
 from evenhand.evaluators.reading import first_value, parse_strict
 from evenhand.evaluators.showing import path_text
 
@@ -99,6 +99,8 @@ class JsonMatch(GradedCheck):
                 score=score, hits=("The answer matches.",) if score == 1 else (), misses=tuple(comparison.misses)
             )
         scores = comparison.keys(expected, answer)
+        if not scores and not self.extra_keys:
+            return Found.that(True, "The answer has no key that counts, as expected.")
         weighed = [(score, self.weights.get(key, 1.0)) for key, score in scores.items()]
         if not any(weight for _, weight in weighed):
             return Missing("No key is expected that counts.")

@@ -15,12 +15,12 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.reply import Exited
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.json_schema import CompiledSchema, compile_schema
 from evenhand.evaluators.reading import first_value, parse_strict
+from evenhand.evaluators.schema.compiled import CompiledSchema, compile_schema
 
 CHECK_SECONDS: Final = 1.0
 
-_WORKER = "evenhand.evaluators.schema_worker"
+_WORKER = "evenhand.evaluators.schema.worker"
 _WORKER_SECONDS = 30.0
 _WORKER_BYTES = 1 << 30
 _READERS = {"strict": parse_strict, "tolerant": first_value}
@@ -104,7 +104,9 @@ def find_errors(compiled: CompiledSchema, value: object) -> Steps[list[tuple[str
     if hazard is None:
         return compiled.errors_at_any_price(value)
     given = json.dumps({"schema": compiled.text, "value": value, "seconds": CHECK_SECONDS})
-    argv = (sys.executable, "-I", "-m", _WORKER)
+    # Isolated, and still with our own path: the package may lie in a place that only the environment knows.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main()"
+    argv = (sys.executable, "-I", "-c", code)
     (exited,) = yield (Exec(argv=argv, stdin=given, timeout=_WORKER_SECONDS, memory_bytes=_WORKER_BYTES),)
     if not isinstance(exited, Exited):
         raise TypeError(f"an Exec is answered by Exited, not {type(exited).__name__}")
@@ -124,7 +126,8 @@ def _reported(exited: Exited, hazard: str) -> list[tuple[str, str]]:
     if said.get("valid") is False:
         # An answer with a million errors is wrong; it must not get away as one that could not be judged.
         return [("$", "the value is not valid, and has more errors than could be listed")]
-    why = exited.problem or f"exit code {exited.code}"
+    last_words = exited.stderr.strip().rpartition("\n")[2]
+    why = exited.problem or f"exit code {exited.code}{f' ({last_words:.200})' if last_words else ''}"
     if "Timeout" in exited.stderr:
         why = f"it took more than {CHECK_SECONDS:g} s"
     raise ContractError(f"the answer could not be checked: {why}; not done at once because {hazard}", kind="schema")

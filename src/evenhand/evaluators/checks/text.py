@@ -1,17 +1,16 @@
-"""The deterministic checks (SPEC-O4) of the answer's text and JSON, and of what making it took."""
+"""Checks of the answer's text (SPEC-O4)."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, ContractError, require_flag
-from evenhand.domain.rubric import is_weight
-from evenhand.evaluators.deterministic import (
+from evenhand.domain.errors import ConfigError, require_flag
+from evenhand.evaluators.checks.check import (
     NO_ANSWER,
     NO_REFERENCE,
     DeterministicCheck,
@@ -20,10 +19,9 @@ from evenhand.evaluators.deterministic import (
     Missing,
     require_text,
 )
-from evenhand.evaluators.json_schema import compile_schema
-from evenhand.evaluators.patterns import MAX_LENGTH, Kind, kind_of
-from evenhand.evaluators.reading import parse_strict
-from evenhand.evaluators.schema import compile_option, find_errors, is_empty
+from evenhand.evaluators.schema.compiled import compile_schema
+from evenhand.evaluators.schema.evaluator import find_errors
+from evenhand.evaluators.schema.patterns import MAX_LENGTH, Kind, kind_of
 from evenhand.evaluators.showing import shown
 
 
@@ -162,8 +160,8 @@ class Regex(DeterministicCheck):
     >>> Regex(value=r"(?i)^paris\b").evaluate(Case(candidate_answer="Paris, of course")).score
     1.0
 
-    ECMAScript's dialect, on an engine that never backtracks, so without look-around and references back. ``\d`` and
-    ``\w`` are ASCII, ``$`` is the very end, ``.`` is no line break; ``(?i)``, ``(?m)`` and ``(?s)`` work.
+    An engine that never backtracks, so without look-around and references back. ``\d`` and ``\w`` are ASCII, ``\b`` is
+    not, ``$`` is the very end, ``.`` is no line feed; ``(?i)``, ``(?m)`` and ``(?s)`` work.
     """
 
     type: ClassVar[str] = "regex"
@@ -193,75 +191,3 @@ class Regex(DeterministicCheck):
         if errors:
             return Found.that(False, f"The answer has no match of {shown(self.value)}: {shown(case.candidate_answer)}.")
         return Found.that(True, f"The answer has a match of {shown(self.value)}.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsJson(DeterministicCheck):
-    """The answer is JSON and nothing else; with ``schema``, it is valid against it too."""
-
-    type: ClassVar[str] = "is_json"
-
-    schema: str | Mapping[str, Any] | bool | None = None
-
-    def __post_init__(self) -> None:
-        DeterministicCheck.__post_init__(self)
-        if not is_empty(self.schema):
-            compile_option(self.schema, self.where)
-
-    def look(self, case: Case) -> Steps[Finding]:
-        """Read the answer, and hold it against the schema."""
-        if case.candidate_answer is None:
-            return NO_ANSWER
-        try:
-            value = parse_strict(case.candidate_answer)
-        except ContractError as error:
-            return Found.that(False, f"The answer is not JSON: {error}.")
-        if self.schema is None or is_empty(self.schema):
-            return Found.that(True, "The answer is JSON.")
-        errors = yield from find_errors(compile_schema(self.schema), value)
-        if errors:
-            return Found(score=0.0, misses=tuple(f"{path}: {message}" for path, message in errors))
-        return Found.that(True, "The answer is JSON and valid against the schema.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Limit(DeterministicCheck):
-    """What making the answer took is at most ``max``."""
-
-    max: float
-
-    def __post_init__(self) -> None:
-        DeterministicCheck.__post_init__(self)
-        if not is_weight(self.max):
-            raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more")
-
-    def _compared(self, took: float | None, what: str, unit: str) -> Finding:
-        if took is None:
-            return Missing(f"The {what} is unknown.")
-        within = took <= self.max
-        told = f"The {what} is {took:g} {unit}, {'within' if within else 'above'} {self.max:g} {unit}."
-        return Found.that(within, told)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency(_Limit):
-    """The answer was made within ``max`` seconds."""
-
-    type: ClassVar[str] = "latency"
-
-    def look(self, case: Case) -> Steps[Finding]:
-        """Compare what is known of the time."""
-        yield from ()
-        return self._compared(case.latency, "latency", "s")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost(_Limit):
-    """The answer was made for at most ``max`` dollars."""
-
-    type: ClassVar[str] = "cost"
-
-    def look(self, case: Case) -> Steps[Finding]:
-        """Compare what is known of the cost."""
-        yield from ()
-        return self._compared(case.cost, "cost", "dollars")

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ContractError
-from evenhand.evaluators.deterministic import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, require_text
+from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, require_text
 from evenhand.evaluators.showing import shown
 
 # Two texts of 30,000 characters, or one of 1,000 and one of 900,000: well under a second.

@@ -20,13 +20,14 @@ MOST_PAIRS: Final = 100_000
 class Comparison:
     """One comparison of an answer with what was expected; ``misses`` has a line for every difference that counts."""
 
-    def __init__(
-        self, *, list_mode: ListMode, ignore: Collection[str], extra_keys: bool, most_pairs: float = MOST_PAIRS
-    ) -> None:
+    def __init__(self, *, list_mode: ListMode, ignore: Collection[str], extra_keys: bool) -> None:
         self._list_mode = list_mode
         self._ignore = ignore
         self._extra_keys = extra_keys
-        self._pairs_left = most_pairs
+        self._pairs_left = MOST_PAIRS
+        # How alike two values are, by their identities, so that nested lists are not tried again at every level.
+        self._known: dict[tuple[int, int], float] = {}
+        self._trying = 0
         self.misses: list[str] = []
 
     def score(self, expected: object, answer: object, path: Path = ()) -> float:
@@ -39,7 +40,7 @@ class Comparison:
             return self._in_any_order(expected, answer, path)
         if _same(expected, answer):
             return 1.0
-        self._miss(path, f"expected {shown(expected)}, found {shown(answer)}")
+        self._miss(path, "expected {}, found {}", expected, answer)
         return 0.0
 
     def keys(self, expected: dict[str, Any], answer: dict[str, Any], path: Path = ()) -> dict[str, float]:
@@ -52,11 +53,11 @@ class Comparison:
                 scores[key] = self.score(wanted, answer[key], (*path, key))
             else:
                 scores[key] = 0.0
-                self._miss((*path, key), f"expected {shown(wanted)}, found nothing")
+                self._miss((*path, key), "expected {}, found nothing", wanted)
         if not self._extra_keys:
             for key in [key for key in answer if key not in expected and key not in self._ignore]:
                 scores[key] = 0.0
-                self._miss((*path, key), f"expected nothing, found {shown(answer[key])}")
+                self._miss((*path, key), "expected nothing, found {}", answer[key])
         return scores
 
     def _in_order(self, expected: list[Any], answer: list[Any], path: Path) -> float:
@@ -90,10 +91,11 @@ class Comparison:
                 partners[place] = equal.popleft()
         ours = [place for place in range(len(expected)) if place not in partners]
         theirs = sorted(place for rest in places.values() for place in rest)
-        pairs = _size([expected[place] for place in ours]) * _size([answer[place] for place in theirs])
-        if pairs > self._pairs_left:  # only equal items count in lists as large as these
-            return partners
-        self._pairs_left -= pairs
+        if not self._trying:  # what is tried within was paid for with the sizes of both lists
+            pairs = _size([expected[place] for place in ours]) * _size([answer[place] for place in theirs])
+            if pairs > self._pairs_left:  # in lists as large as these, the others are taken in order
+                return partners | dict(zip(ours, theirs, strict=False))
+            self._pairs_left -= pairs
         alike = sorted((-self._likeness(expected[one], answer[other]), one, other) for one in ours for other in theirs)
         taken: set[int] = set()
         for unlikeness, one, other in alike:
@@ -103,11 +105,12 @@ class Comparison:
         return partners
 
     def _likeness(self, expected: object, answer: object) -> float:
-        # What is tried here was paid for with the sizes of both lists, and is not told.
-        trial = Comparison(
-            list_mode=self._list_mode, ignore=self._ignore, extra_keys=self._extra_keys, most_pairs=math.inf
-        )
-        return trial.score(expected, answer)
+        both = (id(expected), id(answer))
+        if both not in self._known:
+            self._trying += 1
+            self._known[both] = self.score(expected, answer)
+            self._trying -= 1
+        return self._known[both]
 
     def _canonical(self, value: object) -> str:
         return json.dumps(self._plain(value), sort_keys=True)
@@ -121,10 +124,11 @@ class Comparison:
 
     def _miss_items(self, items: list[Any], places: Iterable[int], path: Path, told: str) -> None:
         for place in places:
-            self._miss((*path, place), told.format(shown(items[place])))
+            self._miss((*path, place), told, items[place])
 
-    def _miss(self, path: Path, told: str) -> None:
-        self.misses.append(f"{path_text(path)}: {told}")
+    def _miss(self, path: Path, told: str, *values: object) -> None:
+        if not self._trying:
+            self.misses.append(f"{path_text(path)}: {told.format(*map(shown, values))}")
 
 
 def _same(one: object, other: object) -> bool:

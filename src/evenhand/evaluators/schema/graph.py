@@ -11,15 +11,16 @@ The count is in units: one look at one value, or a hundred characters under a sm
 from __future__ import annotations
 
 import graphlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
 
 from evenhand.domain.errors import ConfigError
-from evenhand.evaluators.patterns import Kind
 from evenhand.evaluators.reading import MAX_DEPTH
-from evenhand.evaluators.showing import step_text
+from evenhand.evaluators.schema.patterns import Kind
+from evenhand.evaluators.showing import shortened, step_text
 
 # Where subschemas stand: alone, in a list, or under names; and which value they look at: the same one ("here"), one
 # of its members that no two of them share ("named"), or any member ("below").
@@ -30,6 +31,9 @@ _LISTED = {"allOf", "anyOf", "oneOf", "prefixItems", "items"}
 _KEYED = {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
 _HERE = {"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"}
 _NAMED = {"properties", "prefixItems"}
+_APPLIED = _ALONE | _LISTED | _KEYED
+# Their errors repeat the whole subschema.
+_REPEATED = {"not", "propertyNames", "contains"}
 _UNAPPLIED = {"$defs", "definitions", "contentSchema"}
 _UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
 
@@ -39,7 +43,12 @@ _UNEVALUATED_FACTOR = 3
 _REQUIRING = {"required", "dependentRequired", "dependencies"}
 # Options of an enum, names of properties and the like that are compared in the time of one unit.
 _COMPARED_IN_A_UNIT = 16
+# Characters of the schema that an error repeats in the time, and memory, of one unit.
+_TOLD_IN_A_UNIT = 200
 _PATTERN_WEIGHTS = {Kind.SMALL: 30, Kind.LARGE: 1_000, Kind.HUGE: 20_000, Kind.LOOKING: 1_000}
+
+# Every subschema keeps its path, and keys may be long.
+_LONGEST_STEP = 60
 
 # Most schemas look no different from a few levels down; of one that still does here, deeper levels count as too much.
 _LEVELS_COUNTED = 32
@@ -56,6 +65,12 @@ class Node:
     here: list[int] = field(default_factory=list)
     named: list[int] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
+
+    @property
+    def told(self) -> int:
+        """How many characters an error of this subschema may repeat."""
+        own = {key: value for key, value in self.schema.items() if key in _REPEATED or key not in _APPLIED}
+        return len(json.dumps(own))
 
     @property
     def patterns(self) -> list[str]:
@@ -203,6 +218,7 @@ class SchemaGraph:
             node = self.nodes[number]
             own = 1 + sum(_names_in(node.schema[keyword]) for keyword in _REQUIRING & node.schema.keys())
             own += sum(map(_size, node.schema.values())) // _COMPARED_IN_A_UNIT
+            own += node.told // _TOLD_IN_A_UNIT
             own += sum(_PATTERN_WEIGHTS[kinds[one]] for one in node.patterns)
             factor = _UNEVALUATED_FACTOR if _UNEVALUATED & node.schema.keys() else 1
             level[number] = min(own + factor * sum(level[other] for other in node.here), TOO_MUCH)
@@ -229,7 +245,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
         if keyword in _LISTED and isinstance(value, list):
             found = [(one, f".{keyword}[{number}]") for number, one in enumerate(value)]
         elif keyword in _KEYED and isinstance(value, Mapping):
-            found = [(one, f".{keyword}{step_text(name)}") for name, one in value.items()]
+            found = [(one, f".{keyword}{step_text(shortened(name, _LONGEST_STEP))}") for name, one in value.items()]
         elif keyword in _ALONE:
             found = [(value, f".{keyword}")]
         else:

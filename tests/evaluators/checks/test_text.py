@@ -26,7 +26,7 @@ from evenhand import (
 )
 from evenhand.domain.errors import ConfigError
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.numeric import find_number
+from evenhand.evaluators.checks.numeric import find_number
 from evenhand.registry import evaluator
 
 ALL: list[BaseEvaluator] = [

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import Case, Evaluation, JsonMatch, Status, Verdict
 from evenhand.domain.errors import ConfigError
-from evenhand.evaluators.json_comparison import MOST_PAIRS, Comparison, ListMode
+from evenhand.evaluators.checks.json_comparison import MOST_PAIRS, Comparison, ListMode
 
 MODES: list[ListMode] = ["ordered", "unordered", "subset", "superset"]
 
@@ -272,3 +272,31 @@ def test_it_can_be_negated_and_have_a_mark_of_its_own() -> None:
 def test_a_wrong_option_is_refused_and_said_what_would_be_right(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=f"^json_match: {complaint}"):
         JsonMatch(**options)
+
+
+@pytest.mark.parametrize("mode", ["unordered", "subset", "superset"])
+def test_nested_lists_in_any_order_do_not_take_for_ever(mode: Any) -> None:
+    nested = {end: "[" * 60 + f"1,{end}" + "]" * 60 for end in (2, 3)}
+
+    evaluation = JsonMatch(list_mode=mode).evaluate(Case(candidate_answer=nested[3], reference_answer=nested[2]))
+
+    assert evaluation.score is not None
+    assert 0 < evaluation.score < 1
+
+
+def test_lists_too_large_to_try_every_pair_are_taken_in_order() -> None:
+    expected = [{"id": number, "name": "x", "ok": True} for number in range(300)]
+    answer = [one | {"ok": False} for one in expected]
+
+    evaluation = JsonMatch(list_mode="unordered").evaluate(
+        Case(candidate_answer=json.dumps(answer), reference_answer=json.dumps(expected))
+    )
+
+    assert evaluation.score == pytest.approx(2 / 3)
+
+
+def test_nothing_expected_and_nothing_found_is_right_where_extra_keys_count() -> None:
+    strict = JsonMatch(extra_keys=False)
+
+    assert strict.evaluate(Case(candidate_answer="{}", reference_answer="{}")).score == 1.0
+    assert strict.evaluate(Case(candidate_answer='{"a": 1}', reference_answer="{}")).score == 0.0

@@ -13,7 +13,7 @@ import json
 import sys
 
 from evenhand.domain.errors import EvenhandError
-from evenhand.evaluators.json_schema import compile_schema
+from evenhand.evaluators.schema.compiled import compile_schema
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""The checks that need no judge."""

@@ -1,0 +1,1 @@
+"""Judging by a JSON Schema that nobody has to trust."""
