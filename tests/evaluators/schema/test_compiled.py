@@ -606,3 +606,11 @@ def test_compiled_schemas_say_little_when_printed() -> None:
 
     assert repr(compiled) == """CompiledSchema(text='{"type": "object"}', apart=None)"""
     assert isinstance(compiled, CompiledSchema)
+
+
+def test_keys_that_look_like_places_in_a_list_are_shown_as_keys() -> None:
+    schema = {"additionalProperties": {"items": {"additionalProperties": {"type": "integer"}}}}
+
+    errors = compile_schema(schema).errors({"2024": [{"1": 1}, {"1": "x"}]})
+
+    assert errors == [('$["2024"][1]["1"]', '"x" is not of type "integer"')]

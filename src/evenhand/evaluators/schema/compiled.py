@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ class CompiledSchema:
         except ValueError as error:
             raise ContractError(f"the value cannot be checked: {error}", kind="schema") from None
         # The same error, found on several ways through the schema, is one.
-        return list(dict.fromkeys((path_text(one.instance_path), _described(one)) for one in found))
+        return list(dict.fromkeys((path_text(_steps(value, one.instance_path)), _described(one)) for one in found))
 
 
 def compile_schema(schema: str | Mapping[str, Any] | bool) -> CompiledSchema:
@@ -270,6 +270,19 @@ def _described(error: Any) -> str:
         return told
     branches = [f"{path_text(one.instance_path)}: {shortened(one.message)}" for one in tried[:_BRANCHES_SHOWN]]
     return f"{told} ({'; '.join(branches)}{'; …' if len(tried) > _BRANCHES_SHOWN else ''})"
+
+
+def _steps(value: object, path: Iterable[str | int]) -> Iterator[str | int]:
+    """Give a path as it is in the value: the validator takes keys such as "2024" for places in a list."""
+    for step in path:
+        inside = isinstance(value, dict) and isinstance(step, int)
+        taken = str(step) if inside else step
+        yield taken
+        value = value.get(taken) if isinstance(value, dict) else _at(value, taken)
+
+
+def _at(value: object, place: str | int) -> object:
+    return value[place] if isinstance(value, list) and isinstance(place, int) and place < len(value) else None
 
 
 def _storable(value: object) -> object:
