@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import threading
 from collections.abc import Coroutine
@@ -57,7 +58,8 @@ class BackgroundLoop:
         """End the loop, after closing what lives on it (model clients keep their connections in async generators)."""
         if not self.alive:
             return
-        asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(_CLOSING_SECONDS)
+        with contextlib.suppress(TimeoutError):  # a loop that somebody blocks is left behind
+            asyncio.run_coroutine_threadsafe(self.loop.shutdown_asyncgens(), self.loop).result(_CLOSING_SECONDS)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_CLOSING_SECONDS)
         if not self.thread.is_alive():

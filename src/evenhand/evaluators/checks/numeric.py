@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
@@ -111,15 +110,11 @@ def find_number(text: str, extract: Extract) -> Number | None:
     """
     if extract == "whole":
         found = _NUMBER.fullmatch(text.strip())
-        return next(_numbers(iter([found] if found else [])), None)
-    numbers = _numbers(_NUMBER.finditer(text))
-    if extract == "first":
-        return next(numbers, None)
-    return next(iter(deque(numbers, maxlen=1)), None)
+        return _number(found[0]) if found and len(found[0]) <= MOST_DIGITS else None
+    written = (one[0] for one in _NUMBER.finditer(text) if len(one[0]) <= MOST_DIGITS)
+    chosen = written if extract == "first" else deque(written, maxlen=1)
+    return next(map(_number, chosen), None)
 
 
-def _numbers(found: Iterator[re.Match[str]]) -> Iterator[Number]:
-    for one in found:
-        written = one[0]
-        if len(written) <= MOST_DIGITS:
-            yield Number(Fraction(written.replace(",", "").replace("−", "-")), written)
+def _number(written: str) -> Number:
+    return Number(Fraction(written.replace(",", "").replace("−", "-")), written)
