@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from evenhand.domain.errors import ConfigError, UnknownNameError, did_you_mean
 from evenhand.domain.seams import Evaluator, ModelClient
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 EVALUATORS = "evenhand.evaluators"
 MODELS = "evenhand.models"
@@ -23,6 +25,8 @@ RESOLVERS = "evenhand.resolvers"
 @functools.cache
 def points(group: str) -> Mapping[str, EntryPoint]:
     """Give the registered entry points of a group by name, sorted."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load, and not needed to import the package
+
     return {point.name: point for point in sorted(entry_points(group=group), key=lambda point: point.name)}
 
 
