@@ -13,9 +13,15 @@ from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
 from evenhand.models.exchange import Endpoint, Response, post
-from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, retry_after_seconds, status_fault
+from evenhand.models.retry import (
+    RetryPolicy,
+    TransportFault,
+    ask_with_retries,
+    quoted,
+    retry_after_seconds,
+    status_fault,
+)
 
-_LONGEST_QUOTE = 500
 _LONGEST_PAGE = 64 * 1024
 
 
@@ -58,7 +64,7 @@ class HttpModel:
             raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
             # Scrubbed before it is cut: half a key is a secret too.
-            raise fault.saying(_quote(self.endpoint.scrub(fault.message))) from None
+            raise fault.saying(quoted(self.endpoint.scrub(fault.message))) from None
         if len(forms) > 1:
             self._adjusted[:] = [generation]
         return Reply.said(
@@ -126,12 +132,6 @@ def _json_or_none(content: bytes) -> Any:
 def _page(content: bytes) -> str:
     """Read a body that is no JSON, or nobody's error object."""
     return content[:_LONGEST_PAGE].decode("utf-8", "replace").strip() or "an empty body"
-
-
-def _quote(text: str) -> str:
-    """Put a text of unknown length on one short line."""
-    line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
-    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -143,6 +143,12 @@ def error_body_fault(message: str, *, code: str | None, retry_after: float | Non
     return TransportFault("error_body", message, retryable=not lasting, retry_after=retry_after)
 
 
+def quoted(text: str) -> str:
+    """Put a text of unknown length and kind on one short line that can be shown."""
+    line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
+    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+
+
 def is_quota(code: str | None) -> bool:
     """Tell a used-up account from a rate limit: both come with status 429, and only the second one passes."""
     return code is not None and code.lower() in _QUOTA_CODES
@@ -182,6 +188,7 @@ def _counted(requests: int) -> str:
     return "1 request" if requests == 1 else f"{requests} requests"
 
 
+_LONGEST_QUOTE = 500
 _QUOTA = "quota"
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "account_deactivated"})
 # What OpenAI, Anthropic and Google call mistakes that a second request would only repeat.

@@ -17,9 +17,8 @@ from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.secret import Secret
 from evenhand.models.adapters.faults import fault_of, words_of
 from evenhand.models.dialects.dialect import Generation, Said, without_structure
-from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries
+from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
 
-_LONGEST_QUOTE = 500
 # What a model's own code raises for what it does not do.
 _NOT_DONE_HERE = (NotImplementedError, AttributeError, TypeError, AssertionError)
 # The faults that another form of the request may mend.
@@ -106,8 +105,7 @@ class Adapter(ABC):
         """Put a text of unknown length on one short line, without secrets: before it is cut, as half a key is one."""
         for secret in self._secrets:
             text = secret.scrub(text)
-        line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
-        return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+        return quoted(text)
 
     def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
         """Class an exception of the object's library; None for one that says nothing of the transport."""
