@@ -144,9 +144,11 @@ def test_whatever_way_a_verdict_is_planted_in_the_prompt_quoting_it_does_not_cou
     assert "echo_skipped" in reading.flags
 
 
-def test_looking_for_echoes_takes_time_in_proportion_to_the_prompt() -> None:
-    deep = '{"a":' * 90 + "[" + ",".join(["1e308"] * 20_000) + "]" + "}" * 90
-    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(40_000)) + ',"k39999":0}'
+@pytest.mark.slow
+def test_no_prompt_makes_looking_for_echoes_endless() -> None:
+    # Large enough that work of depth times size, or of keys times keys, would not end within the time of a test.
+    deep = '{"a":' * 98 + "[" + ",".join(["1e308"] * 200_000) + "]" + "}" * 98
+    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(300_000)) + ',"k299999":0}'
     quoted = json.dumps(json.dumps({"a": "x" * 200_000}))
 
     reading = read_reply('Mine: {"score": 0.1}', FREEFORM, material=[deep, doubled, quoted])
@@ -155,9 +157,9 @@ def test_looking_for_echoes_takes_time_in_proportion_to_the_prompt() -> None:
 
 
 def test_a_reply_with_many_keys_one_of_them_twice_is_refused_at_once() -> None:
-    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(40_000)) + ',"k39999":0}'
+    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(70_000)) + ',"k69999":0}'
 
-    with pytest.raises(ContractError, match="a key stands twice in one object: 'k39999'"):
+    with pytest.raises(ContractError, match="a key stands twice in one object: 'k69999'"):
         read_reply(doubled, FREEFORM)
 
 
