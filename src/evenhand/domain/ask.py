@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Exited, Raised, Reply, Returned, Unanswered
@@ -41,7 +41,7 @@ class Ask:
 
     ``contract`` is what the reply must satisfy, None where any text will do; ``sample`` tells repeated equal
     questions apart; ``top_logprobs`` asks for that many alternatives per token; ``room`` multiplies the model's token
-    limit and is doubled after a reply was cut off.
+    limit and is doubled after a reply was cut off. Each request takes one from the ``allowance``, where there is one.
     """
 
     messages: tuple[Message, ...]
@@ -51,6 +51,15 @@ class Ask:
     top_logprobs: int = 0
     room: int = 1
     max_tokens: int | None = None
+    allowance: Allowance | None = None
+
+
+class Allowance(Protocol):
+    """How many requests may still be sent."""
+
+    def take(self) -> bool:
+        """Take one, and tell whether there was one to take."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,9 @@
     - TemplateError                   a template names what nobody gave
     - UnknownNameError                no provider, evaluator or prompt has that name
     - MissingKeyError                 a model needs an API key and none is set
+  + StoreError                        the database cannot be opened, read or written
+    - RunNotFoundError                no run has that id
+    - RunBusyError                    another process is at work on the run
   + JudgeError                        the judge was asked as often as allowed; no reply could be used
   + ScriptExhaustedError              a Scripted judge was asked more often than it has replies
   + ContractError                     a reply breaks its contract (evaluators turn it into a failed attempt)
@@ -41,6 +44,18 @@ class UnknownNameError(ConfigError):
 
 class MissingKeyError(ConfigError):
     """A model needs an API key, and the variable that should hold it is not set."""
+
+
+class StoreError(EvenhandError):
+    """The database cannot be opened, read or written: says which, and what would help."""
+
+
+class RunNotFoundError(StoreError):
+    """No run has that id, or several do."""
+
+
+class RunBusyError(StoreError):
+    """Another process is at work on the run."""
 
 
 class JudgeError(EvenhandError):

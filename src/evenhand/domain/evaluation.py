@@ -40,7 +40,8 @@ class Attempt:
     """One request to a judge and what became of it (SPEC-E6).
 
     ``kind`` is ``reply`` when the judge said something (``raw``, word for word) and ``transport`` when the request
-    brought no reply. ``error`` is None, or the class of the failure and a sentence: ``"truncated: …"``.
+    brought no reply. ``error`` is None, or the class of the failure and a sentence: ``"truncated: …"``. ``cached``
+    says that the reply is one from before, which took no request and cost nothing (SPEC-S5).
     """
 
     kind: Literal["reply", "transport"]
@@ -48,16 +49,20 @@ class Attempt:
     error: str | None = None
     latency: float = 0.0
     usage: Usage | None = None
+    cached: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the attempt as plain JSON values."""
-        return {
+        """Give the attempt as plain JSON values; ``cached`` only where it is true."""
+        known = {
             "kind": self.kind,
             "raw": self.raw,
             "error": self.error,
             "latency": self.latency,
             "usage": usage_dict(self.usage),
         }
+        if self.cached:
+            known["cached"] = True
+        return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from typing import TypeAlias, TypeVar
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
@@ -21,18 +21,37 @@ CASE_SECONDS = 600.0
 GRACE_SECONDS = 1.0
 
 
-async def drive(steps: Steps[Outcome], *, timeout: float | None = None) -> Outcome:
+class Deadline:
+    """When the work on a case must be done, as ``time.monotonic`` tells time; waiting for one's turn does not count."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, seconds: float) -> None:
+        self.at = time.monotonic() + seconds
+
+    def put_off(self, seconds: float) -> None:
+        """Move the deadline by time that was spent waiting for a turn."""
+        self.at += seconds
+
+
+# How a judge is asked: straight away, or by whoever counts, limits and remembers what is asked.
+Asker: TypeAlias = Callable[[Ask, Deadline], Awaitable[Reply | Unanswered]]
+
+
+async def drive(steps: Steps[Outcome], *, timeout: float | None = None, ask: Asker | None = None) -> Outcome:
     """Drive a step generator to its outcome; what it wants at once is done side by side.
 
-    ``timeout`` is the time, in seconds, within which the whole must be done; requests do not outlast it.
+    ``timeout`` is the time, in seconds, within which the whole must be done; requests do not outlast it. ``ask`` is
+    how judges are asked; without it, straight away.
     """
     if not isinstance(steps, Generator):
         raise TypeError(f"steps must be a generator, which yields what it wants to know; got {type(steps).__name__}")
-    deadline = time.monotonic() + _checked_timeout(timeout)
+    deadline = Deadline(_checked_timeout(timeout))
+    asker = ask or ask_now
     try:
         wants = next(steps)
         while True:
-            wants = steps.send(await _answers(wants, deadline))
+            wants = steps.send(await _answers(wants, deadline, asker))
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return outcome
@@ -48,42 +67,42 @@ def _checked_timeout(timeout: float | None) -> float:
     return timeout
 
 
-async def _answers(wants: tuple[Want, ...], deadline: float) -> tuple[Answer, ...]:
+async def _answers(wants: tuple[Want, ...], deadline: Deadline, asker: Asker) -> tuple[Answer, ...]:
     if not isinstance(wants, tuple):
         raise TypeError(f"steps must yield a tuple of Ask, Exec and Call; got {type(wants).__name__}")
     if len(wants) == 1:
-        return (await act(wants[0], deadline),)
+        return (await act(wants[0], deadline, asker),)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(act(want, deadline)) for want in wants]
+            tasks = [group.create_task(act(want, deadline, asker)) for want in wants]
     except BaseExceptionGroup as several:
         # The first one is why the others were cancelled, and what a caller of one evaluation expects to catch.
         raise several.exceptions[0] from None
     return tuple(task.result() for task in tasks)
 
 
-async def act(want: Want, deadline: float) -> Answer:
+async def act(want: Want, deadline: Deadline, asker: Asker) -> Answer:
     """Do one thing: ask a judge, run a program, or call a function."""
     match want:
         case Ask():
-            return await _ask(want, deadline)
+            return await asker(want, deadline)
         case Exec():
             from evenhand.drive.program import run_program  # noqa: PLC0415 - only where programs judge
 
-            return await run_program(want, deadline=deadline)
+            return await run_program(want, deadline=deadline.at)
         case Call():
             return await _call(want, deadline)
         case _:
             raise TypeError(f"steps must yield Ask, Exec and Call; got {type(want).__name__}")
 
 
-async def _ask(ask: Ask, deadline: float) -> Reply | Unanswered:
+async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here."""
     began = time.monotonic()
-    timeout = asyncio.timeout(max(deadline + GRACE_SECONDS - began, 0))
+    timeout = asyncio.timeout(max(deadline.at + GRACE_SECONDS - began, 0))
     try:
         async with timeout:
-            answer = await ask.judge.ask(ask, deadline=deadline)
+            answer = await ask.judge.ask(ask, deadline=deadline.at)
         if isinstance(answer, Unanswered) or (isinstance(answer, Reply) and isinstance(answer.text, str)):
             return answer
         error = f"crashed: a client must give a Reply with text, or Unanswered; this one gave {type(answer).__name__}"
@@ -97,9 +116,9 @@ async def _ask(ask: Ask, deadline: float) -> Reply | Unanswered:
     return Unanswered(error=error, attempts=(failed,))
 
 
-async def _call(call: Call, deadline: float) -> Returned | Raised:
+async def _call(call: Call, deadline: Deadline) -> Returned | Raised:
     try:
-        async with asyncio.timeout(max(deadline - time.monotonic(), 0)):
+        async with asyncio.timeout(max(deadline.at - time.monotonic(), 0)):
             value = await functions.call(call.function, *call.args, **call.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
         return Raised(exception=error)

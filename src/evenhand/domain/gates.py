@@ -1,0 +1,238 @@
+"""Gates: what a run's numbers must reach, and the exit code that tells of it (SPEC-S8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, Literal, TypeAlias
+
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.scale import is_finite_number
+from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.verdict import reaches
+
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+_EVALUATORS: Final = "evaluators"
+MAX_UNSCORED: Final = "max_unscored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """Whether a gate let the run pass: what was wanted, and what was found.
+
+    A ``found`` of None means that it could not be computed, which ``problem`` explains; such a gate has failed. Whole
+    numbers count cases, others are scores or shares. ``kind`` is ``unscored`` for the gate that has its own exit code.
+    """
+
+    name: str
+    wanted: float
+    found: float | None
+    ok: bool
+    kind: Literal["score", "unscored"] = "score"
+    problem: str = ""
+
+    @property
+    def words(self) -> str:
+        """Say it in a sentence.
+
+        >>> GateResult(name="min_mean", wanted=0.8, found=0.71, ok=False).words
+        'min_mean: 0.71, wanted at least 0.8'
+        """
+        limit = "at least" if self.name.rpartition(".")[2].startswith("min") else "at most"
+        found = self.problem if self.found is None else f"{self.found:.4g}"
+        return f"{self.name}: {found}, wanted {limit} {self.wanted:.4g}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the result as plain JSON values."""
+        known = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
+        return known | ({"problem": self.problem} if self.problem else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One demand: a rule such as ``min_mean``, its limit, and the evaluator that it is about, None for the cases."""
+
+    rule: str
+    limit: float
+    evaluator: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The gate as it is written, with the evaluator before it."""
+        return self.rule if self.evaluator is None else f"{self.evaluator}.{self.rule}"
+
+    def check(self, summary: Summary) -> GateResult:
+        """Hold the gate against a run's numbers."""
+        tally = summary.cases if self.evaluator is None else summary.evaluators.get(self.evaluator)
+        if tally is None:
+            known = did_you_mean(self.evaluator or "", summary.evaluators)
+            return self._result(None, f"no evaluator of that name judged a case{known}")
+        if self.rule in _LEAST:
+            return self._result(_LEAST[self.rule](tally), _missing(tally))
+        count, among = _MOST[self.rule](tally)
+        if not among:
+            return self._result(None, _missing(tally))
+        return self._result(count if isinstance(self.limit, int) else count / among)
+
+    def _result(self, found: float | None, problem: str = "") -> GateResult:
+        if found is None:
+            ok = False
+        elif self.rule in _LEAST:
+            ok = reaches(found, self.limit)
+        else:
+            ok = reaches(self.limit, found)
+        return GateResult(
+            name=self.name,
+            wanted=self.limit,
+            found=found,
+            ok=ok,
+            kind="unscored" if self.rule == MAX_UNSCORED else "score",
+            problem=problem if found is None else "",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """All that a suite demands of its runs.
+
+    >>> Gates.of({"min_mean": 0.8, "max_unscored": "5%"}).gates[1]
+    Gate(rule='max_unscored', limit=0.05, evaluator=None)
+    """
+
+    gates: tuple[Gate, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | Gates | None, *, where: str = "gates") -> Gates:
+        """Take what a user may write: nothing, or a mapping of rules to limits, and ``evaluators`` by name.
+
+        ``min_mean``, ``min_pass_rate`` and, for the lower ends of their intervals, ``min_mean_low`` and
+        ``min_pass_rate_low`` are shares; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
+        """
+        if isinstance(given, Gates):
+            return given
+        if given is None:
+            return cls()
+        return cls(gates=tuple(_gates(given, where, evaluator=None)))
+
+    def check(self, summary: Summary) -> tuple[GateResult, ...]:
+        """Hold all gates against a run's numbers."""
+        return tuple(gate.check(summary) for gate in self.gates)
+
+    @property
+    def limits_unscored(self) -> bool:
+        """Whether the suite says itself how many cases may go without a score."""
+        return any(gate.rule == MAX_UNSCORED and gate.evaluator is None for gate in self.gates)
+
+
+class ExitCode(IntEnum):
+    """How a command ends."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    GATE_FAILED = 100
+    UNSCORED = 101
+    BUDGET_REACHED = 102
+    JUDGE_NOT_TRUSTED = 103
+    INTERRUPTED = 130
+
+
+def exit_code(
+    summary: Summary | None,
+    gates: Gates | None = None,
+    *,
+    interrupted: bool = False,
+    usage: bool = False,
+    error: bool = False,
+    budget_reached: bool = False,
+    judge_not_trusted: bool = False,
+) -> ExitCode:
+    """Give the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
+
+    ``usage`` is a mistake in the command or the suite, ``error`` any other trouble; ``summary`` is None where it did
+    not come to numbers.
+    """
+    gates = gates or Gates()
+    failed = {result.kind for result in gates.check(summary) if not result.ok} if summary else set()
+    errors = summary is not None and summary.cases.errors > 0 and not gates.limits_unscored
+    for happened, code in (
+        (interrupted, ExitCode.INTERRUPTED),
+        (usage, ExitCode.USAGE),
+        (error, ExitCode.ERROR),
+        (budget_reached, ExitCode.BUDGET_REACHED),
+        (errors or "unscored" in failed, ExitCode.UNSCORED),
+        (judge_not_trusted, ExitCode.JUDGE_NOT_TRUSTED),
+        ("score" in failed, ExitCode.GATE_FAILED),
+    ):
+        if happened:
+            return code
+    return ExitCode.OK
+
+
+_Number: TypeAlias = Callable[[Tally], float | None]
+_Count: TypeAlias = Callable[[Tally], tuple[int, int]]
+
+
+def _low(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.low
+
+
+_LEAST: dict[str, _Number] = {
+    "min_mean": lambda tally: tally.mean,
+    "min_mean_low": lambda tally: _low(tally.interval),
+    "min_pass_rate": lambda tally: tally.pass_rate,
+    "min_pass_rate_low": lambda tally: _low(tally.pass_rate_interval),
+}
+# How many, and of how many; what is pending is in neither.
+_MOST: dict[str, _Count] = {
+    MAX_UNSCORED: lambda tally: (tally.errors + tally.not_evaluated, tally.n - tally.pending),
+    "max_failed": lambda tally: (tally.failed, tally.scored),
+}
+_RULES = (*_LEAST, *_MOST)
+
+
+def _missing(tally: Tally) -> str:
+    return "no scored case" if not tally.scored else f"no interval, with {tally.scored} scored"
+
+
+def _gates(given: object, where: str, *, evaluator: str | None) -> Iterator[Gate]:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{where} must be a mapping such as {{'min_mean': 0.8}}, not {given!r:.80}")
+    for rule, limit in given.items():
+        if rule in _RULES:
+            reader = _share if rule in _LEAST else _share_or_count
+            yield Gate(rule=rule, limit=reader(limit, f"{where}: {rule}"), evaluator=evaluator)
+        elif rule == _EVALUATORS and evaluator is None:
+            if not isinstance(limit, Mapping):
+                raise ConfigError(f"{where}: evaluators must be a mapping of names to gates, not {limit!r:.80}")
+            for name, demands in limit.items():
+                yield from _gates(demands, f"{where}: evaluators: {name}", evaluator=str(name))
+        else:
+            known = _RULES if evaluator is not None else (*_RULES, _EVALUATORS)
+            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), known)}")
+
+
+def _share(given: object, what: str) -> float:
+    share = _percent(given)
+    if not is_finite_number(share) or not 0 <= share <= 1:
+        raise ConfigError(f"{what} is {given!r:.80}; it must be a number from 0 to 1, or such as '80%'")
+    return float(share)
+
+
+def _share_or_count(given: object, what: str) -> float:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return given
+    share = _percent(given)
+    if not isinstance(share, float) or not (0 <= share < 1 or (isinstance(given, str) and share == 1)):
+        raise ConfigError(
+            f"{what} is {given!r:.80}; it must be a whole number of cases, a fraction below 1, or such as '5%'"
+        )
+    return share
+
+
+def _percent(given: object) -> object:
+    if isinstance(given, str) and (found := _PERCENT.fullmatch(given)):
+        return float(found[1]) / 100
+    return given

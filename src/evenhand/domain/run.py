@@ -1,0 +1,183 @@
+"""A run: what was to be judged, by what, and what came of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from evenhand.domain.aggregate import CaseScore, Weighed, case_score
+from evenhand.domain.ask import Message
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
+from evenhand.domain.rubric import exact
+from evenhand.domain.verdict import Thresholds, Verdict
+
+
+class RunStatus(StrEnum):
+    """How far a run has come. All but ``finished`` can be resumed."""
+
+    PLANNING = "planning"
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """What the store knows of a run as a whole.
+
+    ``definition`` is what the user defined, without secrets: ``judge``, ``target``, ``evaluators``, ``thresholds``,
+    ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
+    are, ``repeat`` how often each is judged. Times are seconds since 1970.
+    """
+
+    number: int
+    id: str
+    name: str
+    status: RunStatus
+    reason: str = ""
+    source: str | None = None
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    cases: int = 0
+    repeat: int = 1
+    forked_from: str | None = None
+    version: str = ""
+    created: float = 0.0
+    finished: float | None = None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds for the verdict on a whole case."""
+        return Thresholds.of(self.definition.get("thresholds"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeAnswer:
+    """An answer that the target made for a case, and what it took; ``text`` is None when it failed.
+
+    ``messages`` are those of a target that tells its whole conversation. ``sample`` and ``round`` are as in
+    ``Judgment``.
+    """
+
+    text: str | None
+    error: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    latency: float | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    messages: tuple[Message, ...] = ()
+    sample: int = 0
+    round: int = 0
+
+    def put_into(self, case: Case) -> Case:
+        """Give the case with this answer in it, and what making it took."""
+        return replace(
+            case,
+            candidate_answer=self.text,
+            output_messages=self.messages,
+            latency=self.latency,
+            cost=self.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """An evaluation as it stands in a run.
+
+    ``sample`` tells repeats apart, ``round`` how often it was done anew after an error: the last round counts.
+    ``key`` is its identity: the hash of case, evaluator, judge, prompt and sample. ``cost`` is in dollars, None where
+    a price is unknown; replies from the cache cost nothing.
+    """
+
+    evaluation: Evaluation
+    weight: float = 1.0
+    required: bool = False
+    sample: int = 0
+    round: int = 0
+    key: str = ""
+    cost: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCase:
+    """A case of a run, with its place, and the evaluators it brings itself (None: those of the run).
+
+    ``line`` is where it stands in its file. ``hash`` is of its content, and ``expected`` how many evaluators judge it;
+    both are worked out when the run is planned.
+    """
+
+    position: int
+    case: Case
+    evaluators: tuple[Mapping[str, Any], ...] | None = None
+    line: int | None = None
+    hash: str = ""
+    expected: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """A case with everything that was found about it; ``judgments`` are the ones that count, by sample and evaluator.
+
+    ``awaited`` is how many judgments are still to be made: 0 in a run that has finished.
+    """
+
+    position: int
+    case: Case
+    answers: tuple[MadeAnswer, ...] = ()
+    judgments: tuple[Judgment, ...] = ()
+    awaited: int = 0
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    @property
+    def id(self) -> str:
+        """The id of the case."""
+        return self.case.id or f"case-{self.position + 1}"
+
+    @property
+    def by_sample(self) -> tuple[CaseScore, ...]:
+        """The case's score in each sample (SPEC-O5)."""
+        samples: dict[int, list[Weighed]] = {}
+        for one in self.judgments:
+            weighed = Weighed(evaluation=one.evaluation, weight=one.weight, required=one.required)
+            samples.setdefault(one.sample, []).append(weighed)
+        return tuple(case_score(samples[number], self.thresholds) for number in sorted(samples))
+
+    @property
+    def pending(self) -> bool:
+        """Whether something is still to be judged, so that nothing is decided."""
+        return self.awaited > 0
+
+    @property
+    def outcome(self) -> CaseScore:
+        """What all samples together say of the case: the mean of those that scored; an error only if none did."""
+        return _combined(self.by_sample, self.thresholds)
+
+    @property
+    def cost(self) -> float | None:
+        """What the case cost, in dollars; None where a price is unknown."""
+        costs = [one.cost for one in self.judgments] + [one.cost for one in self.answers]
+        return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
+
+
+def _combined(samples: tuple[CaseScore, ...], thresholds: Thresholds) -> CaseScore:
+    if len(samples) == 1:
+        return samples[0]
+    evaluations = tuple(evaluation for sample in samples for evaluation in sample.evaluations)
+    make = functools.partial(CaseScore, evaluations=evaluations)
+    scores = [exact(sample.score) for sample in samples if sample.status is Status.SCORED and sample.score is not None]
+    if not scores:
+        if any(sample.status is Status.ERROR for sample in samples):
+            return make(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL)
+        return make(status=Status.NOT_EVALUATED, score=None, verdict=None)
+    score = float(sum(scores, Fraction(0)) / len(scores))
+    # A required evaluator may fail a sample whatever its score; where it did in most of them, it fails the case.
+    failed = sum(sample.status is Status.SCORED and sample.verdict is Verdict.FAIL for sample in samples)
+    verdict = Verdict.FAIL if 2 * failed > len(scores) else thresholds.verdict(score)
+    return make(status=Status.SCORED, score=score, verdict=verdict)

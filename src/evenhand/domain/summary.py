@@ -1,0 +1,62 @@
+"""The numbers of a run: each mean with how many it is over, and an error bar (SPEC-S7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An interval around an estimate; ``method`` is how it was found, such as ``wilson`` or ``t``."""
+
+    low: float
+    high: float
+    method: str
+    level: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How a set of cases, or one evaluator's evaluations of them, came out.
+
+    ``n`` is how many there are in all, ``pending`` how many of them are not done. The mean is over the scored ones;
+    ``mean_if_errors_zero`` over the scored ones and the errors, these as 0.
+    """
+
+    n: int = 0
+    scored: int = 0
+    not_evaluated: int = 0
+    errors: int = 0
+    pending: int = 0
+    mean: float | None = None
+    interval: Interval | None = None
+    mean_if_errors_zero: float | None = None
+    passed: int = 0
+    borderline: int = 0
+    failed: int = 0
+    pass_rate: float | None = None
+    pass_rate_interval: Interval | None = None
+    clusters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The numbers of a run: of its cases, of each evaluator by name, and what it took.
+
+    ``cost`` is in dollars, None where a price is unknown. ``calls`` counts requests, ``cached`` replies that came from
+    the cache, ``retries`` replies that were asked for again.
+    """
+
+    cases: Tally
+    evaluators: dict[str, Tally] = field(default_factory=dict)
+    repeat: int = 1
+    calls: int = 0
+    cached: int = 0
+    retries: int = 0
+    transport_faults: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    judges: tuple[str, ...] = ()
+    errors_by_class: dict[str, int] = field(default_factory=dict)
+    flags: dict[str, int] = field(default_factory=dict)

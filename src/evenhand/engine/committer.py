@@ -1,0 +1,59 @@
+"""Group commit: what finishes at about the same time is written in one transaction, by one writer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from evenhand.store.rows import Batch
+from evenhand.store.store import Store
+
+# How long the first row of a batch waits for others. Nobody who asks a model notices, and a transaction costs more
+# than the rows in it.
+GATHER_SECONDS = 0.005
+
+
+class Committer:
+    """The one writer of a run. Whoever hands in rows waits until the commit that contains them has returned."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._batch = Batch()
+        self._written: asyncio.Future[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+
+    async def commit(
+        self,
+        *,
+        answers: tuple[tuple[Any, ...], ...] = (),
+        evaluations: tuple[tuple[Any, ...], ...] = (),
+        replies: list[tuple[Any, ...]] | tuple[()] = (),
+    ) -> None:
+        """Hand in rows, and wait until they are committed; raises ``StoreError`` when they could not be."""
+        loop = asyncio.get_running_loop()
+        self._batch.answers.extend(answers)
+        self._batch.evaluations.extend(evaluations)
+        self._batch.replies.extend(replies)
+        if self._written is None:
+            self._written = loop.create_future()
+        if self._writing is None or self._writing.done():
+            self._writing = loop.create_task(self._write())
+        # Shielded: others wait for the same commit.
+        await asyncio.shield(self._written)
+
+    async def _write(self) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
+        while (written := self._written) is not None:
+            batch, self._batch, self._written = self._batch, Batch(), None
+            try:
+                if self._store.database.quick:
+                    self._store.commit(batch)
+                else:
+                    await asyncio.to_thread(self._store.commit, batch)
+            except BaseException as error:  # told to everybody who waits for it
+                written.set_exception(error)
+                written.exception()  # nobody may be waiting any more
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                written.set_result(None)

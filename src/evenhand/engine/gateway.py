@@ -1,0 +1,180 @@
+"""The way to the judges during a run: through the cache, the budget, and the lane of each account."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.evaluation import Attempt, usage_dict
+from evenhand.domain.reply import Reply, TokenChoice, Unanswered
+from evenhand.domain.seams import ModelClient
+from evenhand.domain.stored import usage_from
+from evenhand.drive.driver import Deadline, ask_now
+from evenhand.engine.budget import Budget
+from evenhand.engine.identity import canonical, digest
+from evenhand.engine.lane import Lane, LaneClosed
+from evenhand.models.prices import PriceBook
+from evenhand.models.retry import BUDGET
+from evenhand.store.rows import reply_row
+from evenhand.store.store import Store
+
+# Replies that were read by other rules are other replies.
+_READING = b"1"
+
+
+class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
+    """The run stops: this question is not asked, and its evaluation stays to be done."""
+
+
+class Gateway:
+    """Asks judges on behalf of a run. ``stopped`` says why it does not any more."""
+
+    def __init__(
+        self, store: Store, *, budget: Budget, prices: PriceBook, concurrency: int, use_cache: bool = True
+    ) -> None:
+        self._store = store
+        self._prices = prices
+        self._concurrency = concurrency
+        self._use_cache = use_cache
+        self.budget = budget
+        self.stopped: str | None = None
+        self.cached = 0
+        self.lanes: dict[str, Lane] = {}
+        # By object, which is kept, so that no other can come to have its number.
+        self._clients: dict[int, tuple[ModelClient, Lane, bytes | None]] = {}
+
+    def asking(self, sample: int) -> Asking:
+        """Begin to ask for one evaluation."""
+        return Asking(self, sample)
+
+    def known(self, client: ModelClient) -> tuple[ModelClient, Lane, bytes | None]:
+        """Give the lane of a client, and its identity for the cache: one that does not say it is not cached."""
+        found = self._clients.get(id(client))
+        if found is None:
+            account = getattr(client, "account", client.name)
+            lane = self.lanes.setdefault(account, Lane(self._concurrency))
+            identity = getattr(client, "identity", None) if self._use_cache else None
+            said = canonical(identity) if isinstance(identity, (str, Mapping)) else None
+            found = self._clients[id(client)] = (client, lane, said)
+        return found
+
+    def stop(self, why: str) -> None:
+        """Ask nothing any more."""
+        self.stopped = self.stopped or why
+
+    def price(self, client: ModelClient, answer: Reply | Unanswered) -> float | None:
+        """Tell what an answer cost, in dollars; None if nobody knows."""
+        return self._prices.cost_of(client.name, answer.attempts)
+
+    async def look_up(self, key: str) -> Mapping[str, Any] | None:
+        """Look for a reply in the cache."""
+        if self._store.database.quick:
+            return self._store.reply(key)
+        return await asyncio.to_thread(self._store.reply, key)
+
+
+class Asking:
+    """The questions of one evaluation: what they cost, and the replies that the cache may keep."""
+
+    __slots__ = ("_gateway", "_kept", "_sample", "cost")
+
+    def __init__(self, gateway: Gateway, sample: int) -> None:
+        self._gateway = gateway
+        self._sample = sample
+        self._kept: list[tuple[str, str, Reply]] = []
+        self.cost: float | None = 0.0
+
+    async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
+        """Ask a judge, or find that it was asked before."""
+        gateway = self._gateway
+        client, lane, identity = gateway.known(ask.judge)
+        key = None
+        if identity is not None:
+            key = cache_key(identity, ask, self._sample)
+            if (known := await gateway.look_up(key)) is not None:
+                gateway.cached += 1
+                return reply_from(known)
+        await self._turn(lane, deadline)
+        answer = None
+        gateway.budget.begin()
+        try:
+            answer = await ask_now(gateway.budget.allow(ask), deadline)
+        finally:
+            cost = 0.0 if answer is None else gateway.price(client, answer)
+            gateway.budget.end(cost)
+            lane.leave(answer)
+        if isinstance(answer, Unanswered):
+            self._check(answer, lane)
+        elif key is not None and answer.finish == "stop":
+            self._kept.append((key, client.name, answer))
+        gateway.budget.count(answer.attempts)
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        return answer
+
+    async def _turn(self, lane: Lane, deadline: Deadline) -> None:
+        """Wait for a turn in the lane; the time that takes is not the case's."""
+        gateway = self._gateway
+        began = time.monotonic()
+        try:
+            await lane.enter()
+        except LaneClosed as closed:
+            raise Abandoned(str(closed)) from None
+        deadline.put_off(time.monotonic() - began)
+        if used_up := gateway.budget.used_up:
+            gateway.stop(f"{BUDGET}: {used_up}")
+        if gateway.stopped is not None:
+            lane.leave(None)
+            raise Abandoned(gateway.stopped)
+
+    def _check(self, answer: Unanswered, lane: Lane) -> None:
+        """Give up where it is not this case's trouble: the account is refused, or the budget is used up."""
+        gateway = self._gateway
+        if answer.error.startswith(f"{BUDGET}:"):
+            gateway.stop(f"{BUDGET}: {gateway.budget.used_up}")
+            raise Abandoned(answer.error)
+        if lane.closed is not None:
+            gateway.stop(lane.closed)
+            raise Abandoned(lane.closed)
+
+    def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
+        """Give the rows for the cache: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
+        sound = {id(attempt) for attempt in attempts if attempt.error is None}
+        return [
+            reply_row(key, model, reply_to(reply))
+            for key, model, reply in self._kept
+            if id(reply.attempts[-1]) in sound
+        ]
+
+
+def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
+    """Hash everything that decides on a reply, and the number of the sample."""
+    form = b"" if ask.contract is None else orjson.dumps([ask.contract.name, ask.contract.schema()])
+    settings = f"{sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}".encode()
+    said = [
+        part.encode("utf-8", "surrogatepass") for message in ask.messages for part in (message.role, message.content)
+    ]
+    more = (
+        canonical([message.more for message in ask.messages]) if any(message.more for message in ask.messages) else b""
+    )
+    return digest(_READING, identity, form, settings, more, *said)
+
+
+def reply_to(reply: Reply) -> dict[str, Any]:
+    """Write a reply for the cache."""
+    last = reply.attempts[-1]
+    known: dict[str, Any] = {"text": reply.text, "usage": usage_dict(last.usage)}
+    if reply.first_token:
+        known["first_token"] = [[choice.token, choice.logprob] for choice in reply.first_token]
+    return known
+
+
+def reply_from(given: Mapping[str, Any]) -> Reply:
+    """Read a reply from the cache; its one attempt says that it is from there."""
+    attempt = Attempt(kind="reply", raw=given["text"], usage=usage_from(given["usage"]), cached=True)
+    choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in given.get("first_token", ()))
+    return Reply(text=given["text"], attempts=(attempt,), first_token=choices)

@@ -1,0 +1,90 @@
+"""Who is who: the hashes by which a case, an evaluator and an evaluation are known, never by their place (SPEC-S3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import orjson
+
+from evenhand.domain.seams import Evaluator, ModelClient
+from evenhand.domain.secret import HIDDEN, Secret
+
+_SIZE = 16
+
+
+def digest(*parts: bytes) -> str:
+    """Hash some parts, each with its length, so that ("ab", "c") is not ("a", "bc")."""
+    hashed = hashlib.blake2b(digest_size=_SIZE)
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.hexdigest()
+
+
+def digest_of(value: object) -> str:
+    """Hash plain JSON values; the order of keys does not matter."""
+    return digest(canonical(value))
+
+
+def canonical(value: object) -> bytes:
+    """Write plain JSON values in the one way that equal ones share."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+
+
+def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
+    """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
+    return digest(case.encode(), evaluator.encode(), target.encode(), str(sample).encode())
+
+
+def describe(part: object) -> Any:
+    """Describe an evaluator, a judge or one of their options in plain JSON values, without secrets.
+
+    What would judge differently must be described differently. A model says by ``identity`` what it is; an evaluator
+    by its fields, and by the ``wording`` of its prompts where it has some.
+    """
+    match part:
+        case None | bool() | int() | float() | str():
+            return part
+        case Enum():
+            return part.value
+        case Secret():
+            return HIDDEN
+        case Mapping():
+            return {str(key): describe(value) for key, value in part.items()}
+        case Sequence() | set() | frozenset():
+            return [describe(one) for one in part]
+        case _:
+            return _describe_object(part)
+
+
+def _describe_object(part: object) -> Any:
+    identity = getattr(part, "identity", None)
+    if isinstance(identity, (str, Mapping)):
+        return identity
+    if isinstance(part, ModelClient):
+        return {"model": part.name}
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        known = {one.name: describe(getattr(part, one.name)) for one in dataclasses.fields(part) if one.compare}
+        return known | {"class": type(part).__qualname__, "wording": getattr(part, "wording", None)}
+    kind = part if callable(part) and hasattr(part, "__qualname__") else type(part)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Fingerprints:
+    """The hashes of evaluators, each worked out once."""
+
+    def __init__(self) -> None:
+        # By object, which is kept, so that no other can come to have its number.
+        self._known: dict[int, tuple[Evaluator, str]] = {}
+
+    def of(self, evaluator: Evaluator) -> str:
+        """Give the hash of an evaluator."""
+        known = self._known.get(id(evaluator))
+        if known is None:
+            described = {"name": evaluator.name, "type": evaluator.type, "is": describe(evaluator)}
+            known = self._known[id(evaluator)] = (evaluator, digest_of(described))
+        return known[1]

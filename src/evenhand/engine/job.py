@@ -1,0 +1,77 @@
+"""What a run is to do, wherever it comes from: a suite file, a stored run, or the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import PlannedCase
+from evenhand.domain.seams import Evaluator
+from evenhand.engine.budget import Limits
+from evenhand.models.prices import PriceBook
+
+if TYPE_CHECKING:
+    from evenhand.engine.target import Target
+
+DEFAULT_CONCURRENCY: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The cases, who judges them, and who answers them if they have no answers yet.
+
+    ``cases`` gives them anew each time it is called. ``definition`` is what is stored of all this, without secrets.
+    """
+
+    name: str
+    definition: Mapping[str, Any]
+    cases: Callable[[], Iterable[PlannedCase]]
+    evaluators_for: Callable[[PlannedCase], Sequence[Evaluator]]
+    source: str | None = None
+    target: Target | None = None
+    prices: PriceBook = field(default_factory=PriceBook)
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which of the cases a run takes, and how often: this belongs to the run and is stored with it.
+
+    ``only`` are ids or patterns such as ``refund-*``; ``limit`` is how many of them at most; ``answers_from`` is the
+    id of a run whose answers are judged instead of new ones.
+    """
+
+    only: tuple[str, ...] = ()
+    limit: int | None = None
+    repeat: int = 1
+    answers_from: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("limit", self.limit), ("repeat", self.repeat)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the scope as plain JSON values."""
+        return {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How this process goes about a run: how much at once, what it may spend, whether it looks into the cache.
+
+    ``drain_seconds`` is how long questions under way may take to end after an interrupt.
+    """
+
+    concurrency: int = DEFAULT_CONCURRENCY
+    limits: Limits = field(default_factory=Limits)
+    use_cache: bool = True
+    retry_errors: bool = False
+    drain_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        most = self.concurrency
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            raise ConfigError(f"concurrency is {most!r:.80}; it must be a whole number, 1 or more")

@@ -1,0 +1,122 @@
+"""Lanes: how many questions a provider's account is asked at once, and when to stop asking it (SPEC-S4).
+
+A lane begins with few questions and allows more while all goes well; a server that says "too many" makes it narrower.
+It closes for good when the account itself is refused: trying the next case would not help.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from evenhand.domain.reply import Reply, Unanswered
+
+FIRST_LIMIT: Final = 4
+GROWTH: Final = 0.05
+CUT: Final = 0.8
+CUT_PAUSE_SECONDS: Final = 15.0
+SATURATED: Final = 0.8
+
+# The server has too much to do; fewer questions at once will help.
+CROWDED: Final = frozenset({"rate_limited", "overloaded"})
+# The account, its key or the model is refused. So many in a row, without a reply in between, close the lane.
+REFUSED: Final = frozenset({"unauthorized", "forbidden", "not_found", "quota"})
+REFUSALS_TO_CLOSE: Final = 3
+# A request that is wrong in itself may be one case's trouble; if nothing else ever came back, it is everybody's.
+MALFORMED: Final = frozenset({"bad_request", "redirect", "certificate"})
+MALFORMED_TO_CLOSE: Final = 5
+
+
+class LaneClosed(Exception):  # noqa: N818 - it ends the run, and the run says why
+    """The account is not asked any more; the message says why."""
+
+
+class Lane:
+    """The questions to one account that are under way."""
+
+    def __init__(self, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.most = most
+        self.limit = float(min(FIRST_LIMIT, most))
+        self.in_flight = 0
+        self.widest = 0
+        self.closed: str | None = None
+        self._clock = clock
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slow_start = True
+        self._cut_at = float("-inf")
+        self._refusals = 0
+        self._malformed = 0
+        self._answered = False
+
+    async def enter(self) -> None:
+        """Wait for a turn."""
+        while self.closed is None and self.in_flight >= self._open():
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._wake()  # somebody else's turn, then
+                raise
+        if self.closed is not None:
+            raise LaneClosed(self.closed)
+        self.in_flight += 1
+        self.widest = max(self.widest, self.in_flight)
+
+    def leave(self, answer: Reply | Unanswered | None) -> None:
+        """End a turn, and learn from what came back; None for one that was given up."""
+        saturated = self.in_flight >= SATURATED * self._open()
+        self.in_flight -= 1
+        if answer is not None:
+            self._learn(answer, saturated=saturated)
+        self._wake()
+
+    def _open(self) -> int:
+        # After a refusal one at a time, until it is clear whether it was the account's.
+        return 1 if self._refusals else int(self.limit)
+
+    def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
+        crowded = any(attempt.error and _kind(attempt.error) in CROWDED for attempt in answer.attempts)
+        if isinstance(answer, Reply):
+            self._answered = True
+            self._refusals = self._malformed = 0
+        else:
+            self._count(_kind(answer.error), answer.error)
+        if crowded:
+            self._slow_start = False
+            if self._clock() - self._cut_at >= CUT_PAUSE_SECONDS:
+                self.limit = max(1.0, self.limit * CUT)
+                self._cut_at = self._clock()
+        elif saturated and isinstance(answer, Reply):
+            self.limit = min(self.most, self.limit + (1.0 if self._slow_start else GROWTH))
+
+    def _count(self, kind: str, error: str) -> None:
+        if kind in REFUSED:
+            self._refusals += 1
+        elif kind in MALFORMED:
+            self._malformed += 1
+        if self._refusals >= REFUSALS_TO_CLOSE or (self._malformed >= MALFORMED_TO_CLOSE and not self._answered):
+            self.closed = error
+
+    def _wake(self) -> None:
+        """Let as many go on as there is room for."""
+        room = len(self._waiting) if self.closed is not None else self._open() - self.in_flight
+        while room > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                room -= 1
+
+
+def _kind(error: str) -> str:
+    """Give the class of a failure, which stands before its sentence."""
+    return error.partition(":")[0]
+
+
+def is_refusal(error: str) -> bool:
+    """Tell whether an evaluation failed for the account's sake, so that a resumed run does it again."""
+    return _kind(error) in REFUSED

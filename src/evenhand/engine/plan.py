@@ -1,0 +1,114 @@
+"""Planning a run: its cases are checked and put into the store, all of them, before the first judge is asked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from evenhand.domain.errors import ConfigError, StoreError, did_you_mean
+from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
+from evenhand.engine.earlier import EarlierAnswers
+from evenhand.engine.identity import digest
+from evenhand.engine.job import Job, Scope
+from evenhand.store.rows import case_content, dumps
+from evenhand.store.store import PAGE, Store
+
+_IDS_SHOWN = 2000
+
+
+def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None) -> RunRecord:
+    """Make a run from a job. If one case has a mistake, there is no run, and nothing was asked."""
+    run = store.runs.create(
+        name=job.name,
+        source=job.source,
+        definition=job.definition,
+        options=scope.as_dict(),
+        repeat=scope.repeat,
+        forked_from=forked_from,
+    )
+    try:
+        return fill(store, run, job, scope)
+    except Exception:
+        store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
+        store.runs.delete(run)
+        raise
+
+
+def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
+    """Put the cases into a run; many short transactions, so that others can write in between."""
+    count = 0
+    planned = planned_cases(store, job, scope)
+    while page := list(itertools.islice(planned, PAGE)):
+        try:
+            store.add_cases(run, page)
+        except StoreError:
+            _refuse_doubles(store, run, page)
+            raise
+        count += len(page)
+    if not count:
+        raise ConfigError(_why_none(job, scope))
+    return store.runs.mark(run, RunStatus.RUNNING, cases=count)
+
+
+def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[PlannedCase, str]]:
+    """Give the cases that a run takes, each with its place, hash and content."""
+    earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
+    for position, given in enumerate(selected(job.cases(), scope)):
+        one = given if earlier is None else earlier.put_into(given)
+        content = dumps(case_content(one))
+        yield (
+            PlannedCase(
+                position=position,
+                case=one.case,
+                evaluators=one.evaluators,
+                line=one.line,
+                hash=digest(content.encode()),
+                expected=len(job.evaluators_for(one)),
+            ),
+            content,
+        )
+
+
+def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
+    """Give the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked."""
+    taken = 0
+    for one in cases:
+        if scope.only and not any(_matches(one.case.id or "", wanted) for wanted in scope.only):
+            continue
+        if scope.limit is None or taken < scope.limit:
+            taken += 1
+            yield one
+
+
+def _matches(identity: str, wanted: str) -> bool:
+    # An id may have brackets in it, which a pattern would take for something else.
+    return identity == wanted or fnmatchcase(identity, wanted)
+
+
+def _why_none(job: Job, scope: Scope) -> str:
+    where = job.source or job.name
+    if not scope.only:
+        return f"{where}: there are no cases; list some under cases"
+    ids = [one.case.id or "" for one in itertools.islice(job.cases(), _IDS_SHOWN)]
+    hint = did_you_mean(scope.only[0], ids) if len(ids) <= 10 else did_you_mean(scope.only[0], ids).split("; known")[0]
+    return f"{where}: no case has the id {' or '.join(repr(one) for one in scope.only)}{hint}"
+
+
+def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[PlannedCase, str]]) -> None:
+    """Say which ids are there twice, where that is why the store refused them."""
+    seen = {identity for identity, _ in store.hashes(run)}
+    for one, _ in page:
+        if one.case.id in seen:
+            raise ConfigError(f"two cases have the id {one.case.id!r}; ids must differ") from None
+        seen.add(one.case.id or "")
+
+
+def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:
+    """Give a case that has no id one by its content; equal ones are numbered."""
+    if case.case.id is not None:
+        return case
+    named = f"case-{digest(dumps(case_content(case)).encode())[:8]}"
+    taken[named] = number = taken.get(named, 0) + 1
+    return replace(case, case=replace(case.case, id=named if number == 1 else f"{named}-{number}"))

@@ -1,0 +1,56 @@
+"""How a run is getting on, for whoever wants to look."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from evenhand.domain.evaluation import Status
+from evenhand.domain.run import Judgment
+from evenhand.domain.verdict import Verdict
+
+
+class Progress:
+    """Counts that grow while a run goes on; reading them costs nothing."""
+
+    def __init__(self, *, total: int = 0, done: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.began = clock()
+        self.total = total
+        self.done_before = self.done = done
+        self.scored = self.not_evaluated = self.errors = self.retries = 0
+        self.passed = self.borderline = self.failed = 0
+        self.calls = self.cached = self.faults = 0
+        self.cost: float | None = 0.0
+
+    def add(self, judgment: Judgment) -> None:
+        """Count an evaluation that was committed."""
+        evaluation = judgment.evaluation
+        if judgment.round == 0:
+            self.done += 1
+        self.retries += evaluation.retry_count
+        match evaluation.status:
+            case Status.ERROR:
+                self.errors += 1
+            case Status.NOT_EVALUATED:
+                self.not_evaluated += 1
+            case Status.SCORED:
+                self.scored += 1
+                self.passed += evaluation.verdict is Verdict.PASS
+                self.borderline += evaluation.verdict is Verdict.BORDERLINE
+                self.failed += evaluation.verdict is Verdict.FAIL
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has been at it."""
+        return self._clock() - self.began
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second."""
+        return (self.done - self.done_before) / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest may take at this rate; None while nobody can tell."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else None

@@ -1,0 +1,284 @@
+"""Driving a run: case by case from the store to the judges and back into the store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ScriptExhaustedError, StoreError
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.domain.seams import Evaluator
+from evenhand.drive.driver import drive
+from evenhand.engine.budget import Budget
+from evenhand.engine.committer import Committer
+from evenhand.engine.gateway import Abandoned, Gateway
+from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
+from evenhand.engine.job import Job, Pace
+from evenhand.engine.lane import is_refusal
+from evenhand.engine.progress import Progress
+from evenhand.store.rows import answer_row, evaluation_row
+from evenhand.store.runs import HEARTBEAT_SECONDS
+from evenhand.store.store import Store
+
+# Told of each evaluation once it is committed.
+Observer: TypeAlias = Callable[[PlannedCase, Judgment], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """An evaluation to be made: which evaluator of the case, for which sample, and for how manieth time."""
+
+    place: int
+    evaluator: Evaluator
+    sample: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A case with what is still to be done about it, and the answers that it has, by sample."""
+
+    planned: PlannedCase
+    todo: list[Todo]
+    answers: dict[int, MadeAnswer]
+
+
+class Runner:
+    """Brings a planned run to its end, or as far as it goes."""
+
+    def __init__(
+        self, store: Store, run: RunRecord, job: Job, pace: Pace, *, observers: Sequence[Observer] = ()
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._job = job
+        self._pace = pace
+        self._observers = observers
+        self.budget = Budget(pace.limits)
+        self.gateway = Gateway(
+            store, budget=self.budget, prices=job.prices, concurrency=pace.concurrency, use_cache=pace.use_cache
+        )
+        self.progress = Progress()
+        self._committer = Committer(store)
+        self._fingerprints = Fingerprints()
+        self._target = "" if job.target is None else digest_of(job.target.description())
+        # An evaluation holds its place until it is committed, so that no more than these are lost with the process.
+        self._places = asyncio.Semaphore(pace.concurrency)
+        self._workers: list[asyncio.Task[None]] = []
+        self._interrupted = False
+
+    async def run(self) -> RunRecord:
+        """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands."""
+        expected, judged = self._store.extent(self._run)
+        self.progress = Progress(total=expected, done=judged)
+        heart = asyncio.create_task(self._beat())
+        work = self._work(resuming=judged > 0)
+        count = min(self._pace.concurrency, max(self._run.cases, 1))
+        self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
+        try:
+            await self._end_of_workers()
+        except BaseException:
+            with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+                self._store.runs.mark(self._run, RunStatus.INTERRUPTED, "it broke off")
+            raise
+        finally:
+            heart.cancel()
+        return self._ended()
+
+    def interrupt(self) -> None:
+        """Take no more work. What is under way may end; soon it is given up."""
+        if not self._interrupted:
+            self._interrupted = True
+            asyncio.get_running_loop().call_later(self._pace.drain_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+
+    @property
+    def _stopping(self) -> bool:
+        return self._interrupted or self.gateway.stopped is not None
+
+    async def _end_of_workers(self) -> None:
+        done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+        failures = [error for one in done if not one.cancelled() and (error := one.exception()) is not None]
+        if failures:
+            self._give_up()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+            raise failures[0]
+
+    def _ended(self) -> RunRecord:
+        expected, judged = self._store.extent(self._run)
+        if judged >= expected and not self._stopping:
+            return self._store.runs.mark(self._run, RunStatus.FINISHED)
+        if judged >= expected and not self._pace.retry_errors:
+            return self._store.runs.mark(self._run, RunStatus.FINISHED)
+        if self.gateway.stopped is not None:
+            return self._store.runs.mark(self._run, RunStatus.STOPPED, self.gateway.stopped)
+        return self._store.runs.mark(self._run, RunStatus.INTERRUPTED, "it was interrupted")
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with contextlib.suppress(StoreError):  # whoever commits will hear of it
+                self._store.runs.alive(self._run)
+
+    async def _worker(self, work: Iterator[Work]) -> None:
+        for one in work:
+            if self._stopping:
+                return
+            await self._case(one)
+
+    def _work(self, *, resuming: bool) -> Iterator[Work]:
+        """Give the cases about which something is to be done, page by page from the store."""
+        for page in self._store.planned(self._run):
+            first, last = page[0].position, page[-1].position
+            judged = self._store.judged(self._run, first, last) if resuming else {}
+            answered = {} if self._job.target is None else self._store.answered(self._run, first, last)
+            for planned in page:
+                todo = self._todo(planned, judged)
+                answers = {
+                    sample: answered[key]
+                    for sample in range(self._run.repeat)
+                    if (key := (planned.position, sample)) in answered
+                }
+                if todo:
+                    yield Work(planned, todo, answers)
+
+    def _todo(self, planned: PlannedCase, judged: dict[tuple[int, int, int], tuple[int, str, str]]) -> list[Todo]:
+        todo = []
+        for place, evaluator in enumerate(self._job.evaluators_for(planned)):
+            for sample in range(self._run.repeat):
+                known = judged.get((planned.position, place, sample))
+                if known is None:
+                    todo.append(Todo(place, evaluator, sample, 0))
+                    continue
+                number, status, error = known
+                if status == Status.ERROR and (self._pace.retry_errors or is_refusal(error)):
+                    todo.append(Todo(place, evaluator, sample, number + 1))
+        return todo
+
+    async def _case(self, work: Work) -> None:
+        samples: dict[int, list[Todo]] = {}
+        for one in work.todo:
+            samples.setdefault(one.sample, []).append(one)
+        await _side_by_side([self._sample(work, sample, todo) for sample, todo in samples.items()])
+
+    async def _sample(self, work: Work, sample: int, todo: list[Todo]) -> None:
+        """Get the answer, if the target is to make it, and let all evaluators judge it."""
+        case = work.planned.case
+        if self._job.target is not None and case.candidate_answer is None:
+            made = work.answers.get(sample)
+            if made is None or (made.error is not None and todo[0].round > 0):
+                made = await self._answer(work.planned, sample, 0 if made is None else made.round + 1)
+            if made is None:
+                return
+            if made.error is not None:
+                await self._without_answer(work.planned, todo, made.error)
+                return
+            case = made.put_into(case)
+        await _side_by_side([self._evaluation(work.planned, one, case) for one in todo])
+
+    async def _answer(self, planned: PlannedCase, sample: int, number: int) -> MadeAnswer | None:
+        """Let the target answer a case, and commit that before anything depends on it; None if the run stops."""
+        assert self._job.target is not None  # noqa: S101 - the caller looked
+        async with self._places:
+            if self._stopping:
+                return None
+            asking = self.gateway.asking(sample)
+            try:
+                made = await drive(self._job.target.steps(planned.case), timeout=self._job.timeout, ask=asking.ask)
+            except Abandoned:
+                return None
+            cost = asking.cost if made.attempts or made.cost is None else made.cost
+            made = replace(made, sample=sample, round=number, cost=cost)
+            row = answer_row(self._run.number, planned.position, made)
+            await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
+            self._count()
+            return made
+
+    async def _without_answer(self, planned: PlannedCase, todo: list[Todo], error: str) -> None:
+        """Record that a case could not be judged since there was no answer to judge."""
+        for one in todo:
+            failed = Evaluation.with_error(
+                evaluator=one.evaluator.name, type=one.evaluator.type, error=f"no_answer: the target failed: {error}"
+            )
+            await self._commit(planned, one, failed, cost=0.0, seconds=0.0, replies=[])
+
+    async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
+        """Make one evaluation and commit it."""
+        async with self._places:
+            if self._stopping:
+                return
+            asking = self.gateway.asking(todo.sample)
+            began = time.perf_counter()
+            try:
+                evaluation = await self._evaluate(todo.evaluator, case, asking.ask)
+            except Abandoned:
+                return
+            seconds = time.perf_counter() - began
+            replies = asking.to_keep(evaluation.attempts)
+            await self._commit(planned, todo, evaluation, cost=asking.cost, seconds=seconds, replies=replies)
+
+    async def _evaluate(self, evaluator: Evaluator, case: Case, ask: Any) -> Evaluation:
+        """Let an evaluator judge; if it crashes, that is its failed evaluation."""
+        try:
+            evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=ask)
+            if not isinstance(evaluation, Evaluation):
+                raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
+        except (Abandoned, ScriptExhaustedError):
+            raise
+        except Exception as error:  # evaluators are anybody's code
+            crash = f"crashed: {type(error).__name__}: {error}"
+            return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
+        return evaluation
+
+    async def _commit(
+        self,
+        planned: PlannedCase,
+        todo: Todo,
+        evaluation: Evaluation,
+        *,
+        cost: float | None,
+        seconds: float,
+        replies: list[tuple[Any, ...]],
+    ) -> None:
+        judgment = Judgment(
+            evaluation=evaluation,
+            weight=todo.evaluator.weight,
+            required=todo.evaluator.required,
+            sample=todo.sample,
+            round=todo.round,
+            key=evaluation_key(planned.hash, self._fingerprints.of(todo.evaluator), self._target, todo.sample),
+            cost=cost,
+            seconds=seconds,
+        )
+        row = evaluation_row(self._run.number, planned.position, todo.place, judgment)
+        await self._committer.commit(evaluations=(row,), replies=replies)
+        self.progress.add(judgment)
+        self._count()
+        for observer in self._observers:
+            observer(planned, judgment)
+
+    def _count(self) -> None:
+        progress, budget = self.progress, self.budget
+        progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
+        progress.cost = budget.cost if budget.cost_is_known else None
+
+
+async def _side_by_side(several: list[Coroutine[Any, Any, None]]) -> None:
+    if len(several) == 1:
+        await several[0]
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in several:
+                group.create_task(one)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None

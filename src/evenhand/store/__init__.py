@@ -1,0 +1,1 @@
+"""Keeping runs: one schema and one set of statements, in a file or in PostgreSQL."""

@@ -1,0 +1,100 @@
+"""A database that speaks SQL: what SQLite and PostgreSQL have in common here.
+
+Statements are written once, with ``?`` for values. What differs between the two is in their own modules: how to
+connect, how to begin to write, and what an automatic number is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from evenhand.domain.errors import StoreError
+
+
+class Database(ABC):
+    """One connection, which threads may share; a transaction is one thread's at a time."""
+
+    serial: ClassVar[str]
+    # Whether a commit returns quickly enough to be waited for on an event loop.
+    quick: ClassVar[bool]
+
+    def __init__(self, where: str, *, trouble: type[Exception]) -> None:
+        self.where = where
+        # What the driver raises when the database is in trouble.
+        self.trouble = trouble
+        self._mine = threading.RLock()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do everything inside, or nothing of it."""
+        with self._mine:
+            with self._telling("write to"):
+                self._begin()
+            try:
+                yield
+                with self._telling("write to"):
+                    self._run("COMMIT")
+            except BaseException:
+                with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
+                    self._run("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Ask for rows."""
+        with self._mine, self._telling("read"):
+            return list(self._run(sql, values).fetchall())
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Change something, and tell how many rows changed."""
+        with self._mine, self._telling("write to"):
+            count: int = self._run(sql, values).rowcount
+            return count
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Do the same change with many rows of values."""
+        if rows:
+            with self._mine, self._telling("write to"):
+                self._run_many(sql, rows)
+
+    @contextlib.contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except self.trouble as error:
+            raise StoreError(f"cannot {what} {self.where}: {error}{self._advice(error)}") from error
+
+    def _advice(self, error: Exception) -> str:  # noqa: ARG002 - for the dialects that have some
+        """Say what would help, where that is known."""
+        return ""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begin a transaction that will write, waiting for those of others."""
+
+    @abstractmethod
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement and give its cursor."""
+
+    @abstractmethod
+    def _run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement with many rows of values."""
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is a table of that name."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """Within a transaction, wait until no other process is in one that asked for the same."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ``StoreError`` if the database is damaged."""

@@ -1,0 +1,61 @@
+"""Bringing a database up to date: numbered SQL files, all within one transaction.
+
+A database that was written by a newer program is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from evenhand.domain.errors import StoreError
+from evenhand.store.database import Database
+
+
+def known() -> list[str]:
+    """Give the migrations of this program, the first one first."""
+    files = resources.files(__package__).iterdir()
+    return [one.read_text(encoding="utf-8") for one in sorted(files, key=lambda one: one.name) if _is_sql(one.name)]
+
+
+def version_of(database: Database) -> int:
+    """Tell up to which migration a database is."""
+    if not database.has_table("schema_version"):
+        return 0
+    return int(database.rows("SELECT version FROM schema_version")[0][0])
+
+
+def migrate(database: Database, migrations: Sequence[str]) -> None:
+    """Apply the migrations that a database lacks; when one fails or the process dies, none is applied."""
+    if _refuse_newer(database, len(migrations)):
+        return
+    with database.transaction():
+        database.lock()
+        version = version_of(database)  # another process may have been quicker
+        if version == 0:
+            database.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
+            database.execute("INSERT INTO schema_version (version) VALUES (0)")
+        for text in migrations[version:]:
+            for statement in _statements(text):
+                database.execute(statement.replace("{serial}", database.serial))
+        database.execute("UPDATE schema_version SET version = ?", [len(migrations)])
+
+
+def _refuse_newer(database: Database, newest: int) -> bool:
+    """Tell whether a database is up to date; one from the future is an error."""
+    version = version_of(database)
+    if version > newest:
+        raise StoreError(
+            f"{database.where} was written by a newer Evenhand (schema {version}, this one knows {newest}); "
+            "upgrade, or give another database with --db"
+        )
+    return version == newest
+
+
+def _statements(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
+    return [statement for part in "\n".join(lines).split(";") if (statement := part.strip())]
+
+
+def _is_sql(name: str) -> bool:
+    return name.endswith(".sql")

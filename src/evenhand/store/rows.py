@@ -1,0 +1,114 @@
+"""What a run writes, as rows: cases, answers, evaluations, and replies for the cache."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from evenhand.domain.contract import storable
+from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
+from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows that are committed together."""
+
+    answers: list[tuple[Any, ...]] = field(default_factory=list)
+    evaluations: list[tuple[Any, ...]] = field(default_factory=list)
+    replies: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.answers) + len(self.evaluations)
+
+
+def dumps(value: object) -> str:
+    """Write JSON for a column. NaN becomes null; what JSON cannot say becomes text."""
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # whole numbers of more than 64 bits, and lone surrogates
+        text = storable(json.dumps(value, default=str, ensure_ascii=False))
+        return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+
+
+def case_content(planned: PlannedCase) -> dict[str, Any]:
+    """Give what defines a case: itself, and the evaluators it brings."""
+    content: dict[str, Any] = {"case": case_to(planned.case)}
+    if planned.evaluators is not None:
+        content["evaluators"] = [dict(one) for one in planned.evaluators]
+    return content
+
+
+def case_row(run: int, planned: PlannedCase, content: str) -> tuple[Any, ...]:
+    """Write a case."""
+    return (run, planned.position, planned.case.id, planned.hash, planned.expected, content)
+
+
+def planned_from(position: int, digest: str, expected: int, content: str) -> PlannedCase:
+    """Read a case."""
+    given: Mapping[str, Any] = orjson.loads(content)
+    evaluators = given.get("evaluators")
+    return PlannedCase(
+        position=position,
+        case=case_from(given["case"]),
+        evaluators=None if evaluators is None else tuple(evaluators),
+        hash=digest,
+        expected=expected,
+    )
+
+
+def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
+    """Write an answer that a target made."""
+    return (run, position, answer.sample, answer.round, dumps(answer_to(answer)))
+
+
+def answer_of(content: str) -> MadeAnswer:
+    """Read an answer that a target made."""
+    return answer_from(orjson.loads(content))
+
+
+def evaluation_row(run: int, position: int, place: int, judgment: Judgment) -> tuple[Any, ...]:
+    """Write an evaluation; what is looked for by itself has its own column too."""
+    evaluation = judgment.evaluation
+    return (
+        run,
+        position,
+        place,
+        judgment.sample,
+        judgment.round,
+        evaluation.evaluator,
+        judgment.key,
+        evaluation.status.value,
+        evaluation.score,
+        None if evaluation.verdict is None else evaluation.verdict.value,
+        judgment.weight,
+        int(judgment.required),
+        judgment.cost,
+        judgment.seconds,
+        dumps(evaluation.as_dict()),
+    )
+
+
+def judgment_of(row: Sequence[Any]) -> Judgment:
+    """Read an evaluation from ``sample, round, key, weight, required, cost, seconds, content``."""
+    sample, number, key, weight, required, cost, seconds, content = row
+    return Judgment(
+        evaluation=evaluation_from(orjson.loads(content)),
+        weight=weight,
+        required=bool(required),
+        sample=sample,
+        round=number,
+        key=key,
+        cost=cost,
+        seconds=seconds,
+    )
+
+
+def reply_row(key: str, model: str, content: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Write a reply for the cache."""
+    return (key, model, time.time(), dumps(content))

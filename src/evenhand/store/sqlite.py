@@ -1,0 +1,109 @@
+"""SQLite, the embedded default: a file in WAL mode, which readers and one writer share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evenhand.domain.errors import StoreError
+from evenhand.store.database import Database
+
+MEMORY = ":memory:"
+# The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
+FOLDER = ".evenhand"
+WAIT_SECONDS = 10.0
+
+
+class SQLite(Database):
+    """A database in one file, or in memory."""
+
+    serial: ClassVar[str] = "INTEGER PRIMARY KEY"
+    quick: ClassVar[bool] = True
+
+    def __init__(self, path: str, *, durable: bool = False) -> None:
+        super().__init__(path, trouble=sqlite3.Error)
+        if path != MEMORY:
+            _prepare(Path(path))
+        with self._telling("open"):
+            # Each transaction is begun by hand: the driver would begin some, and not others.
+            self._connection = sqlite3.connect(
+                path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._settle(durable=durable)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _settle(self, *, durable: bool) -> None:
+        self._run(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
+        self._run("PRAGMA journal_mode = WAL")
+        # A commit survives the death of this process either way; FULL survives that of the machine too.
+        self._run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        self._run("PRAGMA foreign_keys = ON")
+
+    def _begin(self) -> None:
+        # At once: a transaction that turns to writing later may find another writer, and cannot wait then.
+        self._run("BEGIN IMMEDIATE")
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, values)
+
+    def _run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is a table of that name."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
+
+    def lock(self) -> None:
+        """Do nothing: whoever writes here is alone."""
+
+    def close(self) -> None:
+        """Close the connection; the last one to close folds the WAL into the file."""
+        with self._mine:
+            self._connection.close()
+
+    def check(self) -> None:
+        """Raise ``StoreError`` if the file is damaged."""
+        found = [str(row[0]) for row in self.rows("PRAGMA integrity_check")]
+        if found != ["ok"]:
+            raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}")
+
+    def _advice(self, error: Exception) -> str:
+        told = str(error)
+        if "disk is full" in told:
+            return "; what was committed before is safe: make room, then resume"
+        if "locked" in told or "busy" in told:
+            return f"; another process has been writing for more than {WAIT_SECONDS:.0f} seconds: try again"
+        if "readonly" in told or "unable to open" in told:
+            return "; is there a folder of that name, and may you write in it?"
+        if "not a database" in told:
+            return "; it is another kind of file: give the right one with --db"
+        return ""
+
+
+def connect(url: str, *, durable: bool = False) -> SQLite:
+    """Open ``sqlite:///path/to/file.db``, or a plain path."""
+    path = url.removeprefix("sqlite://")
+    if path != url:
+        path = path.removeprefix("/") or MEMORY
+    return SQLite(path, durable=durable)
+
+
+def _prepare(path: Path) -> None:
+    """Make the folder and an empty file that only their owner can read: answers may be confidential."""
+    try:
+        if path.parent.name == FOLDER:
+            if not path.parent.exists():
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError), (path.parent / ".gitignore").open("x") as ignored:
+                ignored.write("*\n")
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"cannot make {path}: {error.strerror}; give another place with --db") from None

@@ -1,0 +1,254 @@
+"""The store: where a run's cases come from and where its evaluations go, each finished when its commit has returned."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from evenhand import registry
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
+from evenhand.store import migrations
+from evenhand.store.database import Database
+from evenhand.store.rows import Batch, answer_of, case_row, judgment_of, planned_from
+from evenhand.store.runs import Runs
+
+STORES: Final = "evenhand.stores"
+DEFAULT_URL: Final = ".evenhand/evenhand.db"
+IN_MEMORY: Final = "sqlite://"
+PAGE: Final = 256
+
+_ADD_EVALUATION = (
+    "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
+    "required, cost, seconds, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_COPY_EVALUATION = (
+    "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
+    "required, cost, seconds, content) SELECT ?, ?, ?, sample, 0, evaluator, key, status, score, verdict, weight, "
+    "required, cost, seconds, content FROM evaluations "
+    "WHERE run = ? AND position = ? AND place = ? AND key = ? AND round = ?"
+)
+
+
+def open_store(url: str = DEFAULT_URL, *, durable: bool = False) -> Store:
+    """Open a store: the path of a file, ``sqlite:///path``, or ``postgresql://user@host/database``.
+
+    >>> open_store("sqlite://").runs.newest()
+    []
+    """
+    scheme = url.partition("://")[0] if "://" in url else "sqlite"
+    scheme = {"postgres": "postgresql"}.get(scheme, scheme)
+    known = registry.points(STORES)
+    if scheme not in known:
+        raise ConfigError(f"no store speaks {scheme!r}{did_you_mean(scheme, known)}; or give the path of a file")
+    database: Database = known[scheme].load()(url, durable=durable)
+    try:
+        migrations.migrate(database, migrations.known())
+    except BaseException:
+        database.close()
+        raise
+    return Store(database)
+
+
+class Store:
+    """Runs with their cases, answers and evaluations, and the replies of judges for the cache."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.runs = Runs(database)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    def add_cases(self, run: RunRecord, planned: Sequence[tuple[PlannedCase, str]]) -> None:
+        """Put cases into a run, each with its content."""
+        with self.database.transaction():
+            self.database.execute_many(
+                "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)",
+                [case_row(run.number, one, content) for one, content in planned],
+            )
+
+    def forget_cases(self, run: RunRecord) -> None:
+        """Take all cases out of a run whose planning did not come to its end."""
+        with self.database.transaction():
+            self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
+
+    def planned(self, run: RunRecord) -> Iterator[list[PlannedCase]]:
+        """Give the cases of a run in their order, page by page."""
+        after = -1
+        while rows := self.database.rows(
+            "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? "
+            "ORDER BY position LIMIT ?",
+            [run.number, after, PAGE],
+        ):
+            yield [planned_from(*row) for row in rows]
+            after = rows[-1][0]
+
+    def hashes(self, run: RunRecord) -> Iterator[tuple[str, str]]:
+        """Give the id and the hash of each case of a run, in their order."""
+        after = -1
+        while rows := self.database.rows(
+            "SELECT position, id, hash FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
+            [run.number, after, PAGE],
+        ):
+            yield from ((row[1], row[2]) for row in rows)
+            after = rows[-1][0]
+
+    def judged(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int, int], tuple[int, str, str]]:
+        """Tell what is there for some positions: by position, place and sample its last round, status and error."""
+        rows = self.database.rows(
+            "SELECT position, place, sample, round, status, content FROM evaluations "
+            "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY round",
+            [run.number, first, last],
+        )
+        return {
+            (position, place, sample): (number, status, _error_in(content) if status == "error" else "")
+            for position, place, sample, number, status, content in rows
+        }
+
+    def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], MadeAnswer]:
+        """Give the last answers that the target made for some positions, by position and sample."""
+        rows = self.database.rows(
+            "SELECT position, sample, content FROM answers WHERE run = ? AND position BETWEEN ? AND ? ORDER BY round",
+            [run.number, first, last],
+        )
+        return {(position, sample): answer_of(content) for position, sample, content in rows}
+
+    def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
+        """Find a case of a run by its id, with the answer that the target made for it first."""
+        rows = self.database.rows(
+            "SELECT position, hash, expected, content FROM cases WHERE run = ? AND id = ?", [run.number, identity]
+        )
+        if not rows:
+            return None
+        planned = planned_from(*rows[0])
+        return planned.case, self.answered(run, planned.position, planned.position).get((planned.position, 0))
+
+    def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
+        """Find cases in a run, by their id and hash: for each place now, the place there."""
+        marks = ", ".join("?" * len(cases))
+        rows = self.database.rows(
+            f"SELECT id, hash, position FROM cases WHERE run = ? AND id IN ({marks})",  # noqa: S608 - question marks
+            [run.number, *(one.case.id for one in cases)],
+        )
+        known = {(identity, digest): position for identity, digest, position in rows}
+        return {one.position: known[key] for one in cases if (key := (one.case.id or "", one.hash)) in known}
+
+    def copy(
+        self,
+        before: RunRecord,
+        run: RunRecord,
+        *,
+        positions: Mapping[int, int],
+        wanted: Mapping[str, tuple[int, int]],
+        answers: bool,
+    ) -> int:
+        """Copy evaluations into a run: those of the given keys, each to its position and place.
+
+        ``positions`` are the cases' places now and before. With ``answers``, those of the target come along.
+        """
+        copied = 0
+        with self.database.transaction():
+            for now, then in positions.items():
+                if answers:
+                    self.database.execute(
+                        "INSERT INTO answers (run, position, sample, round, content) "
+                        "SELECT ?, ?, sample, round, content FROM answers WHERE run = ? AND position = ?",
+                        [run.number, now, before.number, then],
+                    )
+                keys = self.database.rows(
+                    "SELECT key, place, MAX(round) FROM evaluations WHERE run = ? AND position = ? GROUP BY key, place",
+                    [before.number, then],
+                )
+                for key, place, last in keys:
+                    if key in wanted:
+                        copied += self.database.execute(
+                            _COPY_EVALUATION,
+                            [run.number, *wanted[key], before.number, then, place, key, last],
+                        )
+        return copied
+
+    def extent(self, run: RunRecord) -> tuple[int, int]:
+        """Tell how many evaluations a run is to have, and how many it has."""
+        ((expected,),) = self.database.rows("SELECT SUM(expected) FROM cases WHERE run = ?", [run.number])
+        ((judged,),) = self.database.rows(
+            "SELECT COUNT(*) FROM (SELECT DISTINCT position, place, sample FROM evaluations WHERE run = ?) AS done",
+            [run.number],
+        )
+        return int(expected or 0) * run.repeat, int(judged)
+
+    def commit(self, batch: Batch) -> None:
+        """Write rows in one transaction. What is there already stays: a second worker's evaluation is not a second."""
+        with self.database.transaction():
+            self.database.execute_many(
+                "INSERT INTO answers (run, position, sample, round, content) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO NOTHING",
+                batch.answers,
+            )
+            self.database.execute_many(
+                _ADD_EVALUATION,
+                batch.evaluations,
+            )
+            self.database.execute_many(
+                "INSERT INTO replies (key, model, created, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                batch.replies,
+            )
+
+    def results(self, run: RunRecord) -> Iterator[CaseResult]:
+        """Give each case of a run with what was found about it, in suite order; memory stays flat."""
+        thresholds = run.thresholds
+        for page in self.planned(run):
+            first, last = page[0].position, page[-1].position
+            judgments = self._judgments(run, first, last)
+            answers = self.answered(run, first, last)
+            for planned in page:
+                found = judgments.get(planned.position, [])
+                made = [answers[key] for sample in range(run.repeat) if (key := (planned.position, sample)) in answers]
+                yield CaseResult(
+                    position=planned.position,
+                    case=planned.case,
+                    answers=tuple(made),
+                    judgments=tuple(found),
+                    awaited=max(planned.expected * run.repeat - len(found), 0),
+                    thresholds=thresholds,
+                )
+
+    def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[Judgment]]:
+        rows = self.database.rows(
+            "SELECT position, place, sample, round, key, weight, required, cost, seconds, content FROM evaluations "
+            "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, sample, place, round",
+            [run.number, first, last],
+        )
+        found: dict[int, list[Judgment]] = {}
+        for (position, _, _), rounds in itertools.groupby(rows, key=lambda row: (row[0], row[2], row[1])):
+            *_, counts = rounds
+            found.setdefault(position, []).append(judgment_of(counts[2:]))
+        return found
+
+    def reply(self, key: str) -> Mapping[str, Any] | None:
+        """Look up a reply from before."""
+        rows = self.database.rows("SELECT content FROM replies WHERE key = ?", [key])
+        return orjson.loads(rows[0][0]) if rows else None
+
+    def replies_by_model(self) -> list[tuple[str, int, int, float]]:
+        """Tell what the cache holds: for each model how many replies, how many characters, and since when."""
+        rows = self.database.rows(
+            "SELECT model, COUNT(*), SUM(LENGTH(content)), MIN(created) FROM replies GROUP BY model ORDER BY model"
+        )
+        return [(model, count, int(size), oldest) for model, count, size, oldest in rows]
+
+    def forget_replies(self, model: str | None = None) -> int:
+        """Empty the cache, or what it holds of one model, and tell how many replies that were."""
+        with self.database.transaction():
+            if model is None:
+                return self.database.execute("DELETE FROM replies")
+            return self.database.execute("DELETE FROM replies WHERE model = ?", [model])
+
+
+def _error_in(content: str) -> str:
+    return str(orjson.loads(content).get("error") or "")
