@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import NoneType
 from typing import Any, cast
 
 from evenhand.domain.ask import Message, MessageLike, messages_from
@@ -48,13 +47,17 @@ class Case:
                 raise ConfigError(
                     f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}"
                 )
+        # Most cases have none of these, and a suite may have very many cases.
         for name in ("input_messages", "output_messages", "expected_messages"):
-            object.__setattr__(self, name, self._messages(name))
-        object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
-        if not isinstance(self.metadata, Mapping):
+            if getattr(self, name) != ():
+                object.__setattr__(self, name, self._messages(name))
+        if self.rubrics != ():
+            object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
+        if type(self.metadata) is not dict and not isinstance(self.metadata, Mapping):
             raise ConfigError(f"{self._where()}metadata must be a mapping, not {type(self.metadata).__name__}")
-        if not isinstance(self.evaluation_schema, (str, Mapping, bool, NoneType)):
-            kind = type(self.evaluation_schema).__name__
+        schema = self.evaluation_schema
+        if schema is not None and not isinstance(schema, (str, bool, Mapping)):
+            kind = type(schema).__name__
             raise ConfigError(f"{self._where()}evaluation_schema must be JSON text or an object, not {kind}")
         for name in ("latency", "cost"):
             value = getattr(self, name)

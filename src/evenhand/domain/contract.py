@@ -168,8 +168,8 @@ class Texts:
         """Read the texts: trimmed, without empty ones and what is no text, and no more than allowed."""
         if not isinstance(value, list):
             raise ContractError(f"{self.name} must be a list of strings, not {type(value).__name__}")
-        texts = tuple(text for one in value if isinstance(one, str) and (text := storable(one).strip()))
-        kept = texts[: self.most]
+        texts = [text for one in value if isinstance(one, str) and (text := storable(one).strip())]
+        kept = tuple(texts[: self.most])
         return kept, (() if len(kept) == len(value) else (TRIMMED,))
 
 
@@ -321,12 +321,14 @@ class FieldContract:
         values: dict[str, Any] = {}
         flags: list[str] = []
         for each in self.fields:
-            if each.name not in value or (value[each.name] is None and not each.required):
+            name = each.name
+            given = value.get(name)
+            if given is None and (not each.required or name not in value):
                 if each.required:
-                    raise ContractError(f"the reply lacks {each.name!r}")
-                values[each.name] = each.absent()
+                    raise ContractError(f"the reply lacks {name!r}")
+                values[name] = each.absent()
                 continue
-            values[each.name], more = each.read(value[each.name])
+            values[name], more = each.read(given)
             flags += more
         return Accepted(values, tuple(dict.fromkeys(flags)))
 

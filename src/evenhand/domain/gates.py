@@ -38,11 +38,11 @@ class GateResult:
         """Say it in a sentence.
 
         >>> GateResult(name="min_mean", wanted=0.8, found=0.71, ok=False).words
-        'min_mean: 0.71, wanted at least 0.8'
+        'min_mean: wanted at least 0.8, found 0.71'
         """
         limit = "at least" if self.name.rpartition(".")[2].startswith("min") else "at most"
         found = self.problem if self.found is None else f"{self.found:.4g}"
-        return f"{self.name}: {found}, wanted {limit} {self.wanted:.4g}"
+        return f"{self.name}: wanted {limit} {self.wanted:.4g}, found {found}"
 
     def as_dict(self) -> dict[str, Any]:
         """Give the result as plain JSON values."""

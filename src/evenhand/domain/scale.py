@@ -68,6 +68,8 @@ class Range:
 
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
         """Read what the judge gave, with flags for what was done to it."""
+        if type(value) is float and self.low <= value <= self.high and not self.whole:
+            return value, ()  # what nearly every judge gives needs no further look
         number, flags = read_number(value, name=name)
         if self.whole:
             if number != int(number):

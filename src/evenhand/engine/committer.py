@@ -19,7 +19,7 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._batch = Batch()
-        self._written: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def commit(
@@ -34,26 +34,28 @@ class Committer:
         self._batch.answers.extend(answers)
         self._batch.evaluations.extend(evaluations)
         self._batch.replies.extend(replies)
-        if self._written is None:
-            self._written = loop.create_future()
+        written = loop.create_future()
+        self._waiting.append(written)
         if self._writing is None or self._writing.done():
             self._writing = loop.create_task(self._write())
-        # Shielded: others wait for the same commit.
-        await asyncio.shield(self._written)
+        await written
 
     async def _write(self) -> None:
         await asyncio.sleep(GATHER_SECONDS)
-        while (written := self._written) is not None:
-            batch, self._batch, self._written = self._batch, Batch(), None
-            try:
-                if self._store.database.quick:
-                    self._store.commit(batch)
-                else:
-                    await asyncio.to_thread(self._store.commit, batch)
-            except BaseException as error:  # told to everybody who waits for it
-                written.set_exception(error)
-                written.exception()  # nobody may be waiting any more
-                if not isinstance(error, Exception):
-                    raise
+        while self._waiting:
+            batch, self._batch = self._batch, Batch()
+            waiting, self._waiting = self._waiting, []
+            error = await self._written(batch)
+            for one in waiting:
+                if not one.done():  # who was cancelled does not wait any more
+                    one.set_result(None) if error is None else one.set_exception(error)
+
+    async def _written(self, batch: Batch) -> Exception | None:
+        try:
+            if self._store.database.quick:
+                self._store.commit(batch)
             else:
-                written.set_result(None)
+                await asyncio.to_thread(self._store.commit, batch)
+        except Exception as error:  # told to everybody who waits for it
+            return error
+        return None

@@ -18,6 +18,7 @@ from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.budget import Budget
 from evenhand.engine.identity import canonical, digest
 from evenhand.engine.lane import Lane, LaneClosed
+from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
 from evenhand.store.rows import reply_row
@@ -41,6 +42,7 @@ class Gateway:
         self._prices = prices
         self._concurrency = concurrency
         self._use_cache = use_cache
+        self.remembered = Remembered(store.reply_keys() if use_cache else ())
         self.budget = budget
         self.stopped: str | None = None
         self.cached = 0
@@ -96,7 +98,7 @@ class Asking:
         key = None
         if identity is not None:
             key = cache_key(identity, ask, self._sample)
-            if (known := await gateway.look_up(key)) is not None:
+            if key in gateway.remembered and (known := await gateway.look_up(key)) is not None:
                 gateway.cached += 1
                 return reply_from(known)
         await self._turn(lane, deadline)

@@ -18,11 +18,8 @@ _SIZE = 16
 
 def digest(*parts: bytes) -> str:
     """Hash some parts, each with its length, so that ("ab", "c") is not ("a", "bc")."""
-    hashed = hashlib.blake2b(digest_size=_SIZE)
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "big"))
-        hashed.update(part)
-    return hashed.hexdigest()
+    lengths = ",".join([str(len(part)) for part in parts])
+    return hashlib.blake2b(b"".join((lengths.encode(), b":", *parts)), digest_size=_SIZE).hexdigest()
 
 
 def digest_of(value: object) -> str:

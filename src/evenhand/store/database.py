@@ -32,12 +32,13 @@ class Database(ABC):
     def transaction(self) -> Iterator[None]:
         """Do everything inside, or nothing of it."""
         with self._mine:
-            with self._telling("write to"):
+            try:
                 self._begin()
+            except self.trouble as error:
+                raise self._told("write to", error) from error
             try:
                 yield
-                with self._telling("write to"):
-                    self._run("COMMIT")
+                self.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
                     self._run("ROLLBACK")
@@ -45,27 +46,35 @@ class Database(ABC):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Ask for rows."""
-        with self._mine, self._telling("read"):
-            return list(self._run(sql, values).fetchall())
+        try:
+            with self._mine:
+                found: list[tuple[Any, ...]] = self._run(sql, values).fetchall()
+        except self.trouble as error:
+            raise self._told("read", error) from error
+        return found
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Change something, and tell how many rows changed."""
-        with self._mine, self._telling("write to"):
-            count: int = self._run(sql, values).rowcount
-            return count
+        try:
+            with self._mine:
+                count: int = self._run(sql, values).rowcount
+        except self.trouble as error:
+            raise self._told("write to", error) from error
+        return count
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Do the same change with many rows of values."""
-        if rows:
-            with self._mine, self._telling("write to"):
-                self._run_many(sql, rows)
-
-    @contextlib.contextmanager
-    def _telling(self, what: str) -> Iterator[None]:
+        if not rows:
+            return
         try:
-            yield
+            with self._mine:
+                self._run_many(sql, rows)
         except self.trouble as error:
-            raise StoreError(f"cannot {what} {self.where}: {error}{self._advice(error)}") from error
+            raise self._told("write to", error) from error
+
+    def _told(self, what: str, error: Exception) -> StoreError:
+        """Put trouble into words: what could not be done, where, why, and what would help."""
+        return StoreError(f"cannot {what} {self.where}: {error}{self._advice(error)}")
 
     def _advice(self, error: Exception) -> str:  # noqa: ARG002 - for the dialects that have some
         """Say what would help, where that is known."""

@@ -28,16 +28,18 @@ class SQLite(Database):
         super().__init__(path, trouble=sqlite3.Error)
         if path != MEMORY:
             _prepare(Path(path))
-        with self._telling("open"):
+        try:
             # Each transaction is begun by hand: the driver would begin some, and not others.
             self._connection = sqlite3.connect(
                 path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            try:
-                self._settle(durable=durable)
-            except BaseException:
-                self._connection.close()
-                raise
+        except sqlite3.Error as error:
+            raise self._told("open", error) from error
+        try:
+            self._settle(durable=durable)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise self._told("open", error) from error
 
     def _settle(self, *, durable: bool) -> None:
         self._run(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")

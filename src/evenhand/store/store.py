@@ -235,6 +235,13 @@ class Store:
         rows = self.database.rows("SELECT content FROM replies WHERE key = ?", [key])
         return orjson.loads(rows[0][0]) if rows else None
 
+    def reply_keys(self) -> Iterator[str]:
+        """Give the key of every reply in the cache."""
+        after = ""
+        while rows := self.database.rows("SELECT key FROM replies WHERE key > ? ORDER BY key LIMIT 4096", [after]):
+            yield from (row[0] for row in rows)
+            after = rows[-1][0]
+
     def replies_by_model(self) -> list[tuple[str, int, int, float]]:
         """Tell what the cache holds: for each model how many replies, how many characters, and since when."""
         rows = self.database.rows(
