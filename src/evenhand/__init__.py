@@ -13,8 +13,10 @@ from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
     from evenhand.api import (
+        aevaluate as aevaluate,
         create_async_llm_as_judge as create_async_llm_as_judge,
         create_llm_as_judge as create_llm_as_judge,
+        evaluate as evaluate,
     )
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         EvenhandError as EvenhandError,
         JudgeError as JudgeError,
         MissingKeyError as MissingKeyError,
+        RunStoppedError as RunStoppedError,
         ScriptExhaustedError as ScriptExhaustedError,
         TemplateError as TemplateError,
         UnknownNameError as UnknownNameError,
@@ -38,9 +41,12 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     )
     from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
     from evenhand.domain.rubric import Rubric as Rubric
+    from evenhand.domain.run import CaseResult as CaseResult
     from evenhand.domain.seams import Evaluator as Evaluator, ModelClient as ModelClient
     from evenhand.domain.secret import Secret as Secret
+    from evenhand.domain.summary import Summary as Summary
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
+    from evenhand.engine.outcome import Run as Run
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
     from evenhand.evaluators.checks.is_json import IsJson as IsJson
     from evenhand.evaluators.checks.json_match import JsonMatch as JsonMatch
@@ -63,7 +69,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.models.scripted import Scripted as Scripted
 
 _HOMES = {
-    "api": ("create_async_llm_as_judge", "create_llm_as_judge"),
+    "api": ("aevaluate", "create_async_llm_as_judge", "create_llm_as_judge", "evaluate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
     "domain.case": ("Case",),
@@ -73,6 +79,7 @@ _HOMES = {
         "EvenhandError",
         "JudgeError",
         "MissingKeyError",
+        "RunStoppedError",
         "ScriptExhaustedError",
         "TemplateError",
         "UnknownNameError",
@@ -80,9 +87,12 @@ _HOMES = {
     "domain.evaluation": ("Attempt", "Check", "Evaluation", "Status", "Usage"),
     "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
     "domain.rubric": ("Rubric",),
+    "domain.run": ("CaseResult",),
     "domain.seams": ("Evaluator", "ModelClient"),
     "domain.secret": ("Secret",),
+    "domain.summary": ("Summary",),
     "domain.verdict": ("Thresholds", "Verdict"),
+    "engine.outcome": ("Run",),
     "evaluators.base": ("BaseEvaluator",),
     "evaluators.checks.is_json": ("IsJson",),
     "evaluators.checks.limits": ("Cost", "Latency"),

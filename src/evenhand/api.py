@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, ParamSpec, TypeVar
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.drive import background
 from evenhand.drive.driver import drive
 from evenhand.evaluators.factory import PromptedJudge
+
+if TYPE_CHECKING:
+    from evenhand.domain.verdict import Thresholds
+    from evenhand.engine.outcome import Run
+    from evenhand.engine.place import PlaceLike
+    from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.suites.given import CaseLike
+    from evenhand.suites.panel import EvaluatorLike
 
 Options = ParamSpec("Options")
 Made = TypeVar("Made")
@@ -74,3 +83,102 @@ def create_async_llm_as_judge(made: PromptedJudge) -> Callable[..., Awaitable[An
         return await drive(made.steps(given))
 
     return evaluator
+
+
+def evaluation(
+    cases: str | os.PathLike[str] | CaseLike | Iterable[CaseLike],
+    evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
+    *,
+    target: object = None,
+    judge: object = None,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    repeat: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    thresholds: Thresholds | Mapping[str, float] | None = None,
+    gates: Mapping[str, Any] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> Undertaking:
+    """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
+    # The engine, its store and the suites are loaded when there is a run to be made.
+    from evenhand.engine.budget import Limits  # noqa: PLC0415
+    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
+    from evenhand.suites.given import job_from  # noqa: PLC0415
+    from evenhand.suites.suite import read_suite  # noqa: PLC0415
+
+    suite = read_suite(cases) if isinstance(cases, str | os.PathLike) else None
+    job = job_from(
+        suite or cast("Iterable[CaseLike]", cases),
+        evaluators,
+        target=target,
+        judge=judge,
+        name=name,
+        thresholds=thresholds,
+        gates=gates,
+        prices=prices,
+        timeout=timeout,
+    )
+    usual_concurrency = (suite and suite.built.concurrency) or DEFAULT_CONCURRENCY
+    usual_repeat = suite.built.repeat if suite else 1
+    return Undertaking(
+        job,
+        scope=Scope(repeat=usual_repeat if repeat is None else repeat),
+        pace=Pace(
+            concurrency=usual_concurrency if concurrency is None else concurrency,
+            limits=Limits(max_calls=max_calls, max_cost=max_cost),
+            use_cache=cache,
+        ),
+        place=Place(store),
+        progress=progress,
+    )
+
+
+def _with_options_like(
+    other: Callable[Options, object],
+) -> Callable[[Callable[..., Made]], Callable[Options, Made]]:
+    """Let a door that passes its options on say which they are, to type checkers and ``help``."""
+
+    def decorate(door: Callable[..., Made]) -> Callable[Options, Made]:
+        returned = inspect.signature(door).return_annotation
+        door.__signature__ = inspect.signature(other).replace(return_annotation=returned)  # type: ignore[attr-defined]
+        return door
+
+    return decorate
+
+
+@_with_options_like(evaluation)
+def evaluate(*args: Any, **options: Any) -> Run:
+    """Judge cases by evaluators, store every evaluation as it is made, and give the run.
+
+    >>> from evenhand import Case, Contains, evaluate
+    >>> cases = [Case(id="france", candidate_answer="Paris"), Case(id="italy", candidate_answer="Milan")]
+    >>> run = evaluate(cases, [Contains(value="Paris")], store=None)
+    >>> run.summary.cases.passed, run.summary.cases.failed
+    (1, 1)
+
+    ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; or the
+    path of a suite, which may bring everything else. ``evaluators`` are objects, definitions as in a suite, or
+    functions that give a score for a case. ``judge`` is for definitions without one, ``target`` makes the answers of
+    cases that have none. ``store`` is where the run is kept: by default what ``EVENHAND_DB`` names, or
+    ``.evenhand/evenhand.db``; None keeps it in memory.
+
+    A judge that fails on a case is that case's error, and raises nothing. A run that cannot go on, since a key is
+    refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
+    """
+    return evaluation(*args, **options).run_and_wait()
+
+
+@_with_options_like(evaluation)
+async def aevaluate(*args: Any, **options: Any) -> Run:
+    """Do what ``evaluate`` does, with the same options, on the running event loop.
+
+    Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
+    """
+    return await evaluation(*args, **options).run()

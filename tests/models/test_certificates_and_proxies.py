@@ -13,7 +13,7 @@ import trustme
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.exchange import trusting
+from evenhand.models.endpoint import trusting
 from evenhand.models.providers import OLLAMA
 
 Put = Callable[..., Reply | Unanswered]

@@ -16,7 +16,7 @@ import pytest
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.exchange import Endpoint
+from evenhand.models.endpoint import Endpoint
 from evenhand.models.providers import OPENAI
 
 Put = Callable[..., Reply | Unanswered]

@@ -8,6 +8,7 @@
   + StoreError                        the database cannot be opened, read or written
     - RunNotFoundError                no run has that id
     - RunBusyError                    another process is at work on the run
+  + RunStoppedError                   a run could not go on: a key was refused, or its budget is used up
   + JudgeError                        the judge was asked as often as allowed; no reply could be used
   + ScriptExhaustedError              a Scripted judge was asked more often than it has replies
   + ContractError                     a reply breaks its contract (evaluators turn it into a failed attempt)
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand.domain.evaluation import Attempt
@@ -56,6 +57,14 @@ class RunNotFoundError(StoreError):
 
 class RunBusyError(StoreError):
     """Another process is at work on the run."""
+
+
+class RunStoppedError(EvenhandError):
+    """A run could not go on, for a reason that is not one case's; ``run`` has what was done until then."""
+
+    def __init__(self, message: str, *, run: Any) -> None:
+        super().__init__(message)
+        self.run = run  # a Run; values do not know the engine, which makes those
 
 
 class JudgeError(EvenhandError):

@@ -125,6 +125,7 @@ class PlannedCase:
 class CaseResult:
     """A case with everything that was found about it; ``judgments`` are the ones that count, by sample and evaluator.
 
+    ``replaced`` is what was done anew since, after an error: it does not count, and it took its calls and its cost.
     ``awaited`` is how many judgments are still to be made: 0 in a run that has finished.
     """
 
@@ -132,6 +133,7 @@ class CaseResult:
     case: Case
     answers: tuple[MadeAnswer, ...] = ()
     judgments: tuple[Judgment, ...] = ()
+    replaced: tuple[Judgment | MadeAnswer, ...] = ()
     awaited: int = 0
     thresholds: Thresholds = field(default_factory=Thresholds)
 
@@ -162,7 +164,7 @@ class CaseResult:
     @property
     def cost(self) -> float | None:
         """What the case cost, in dollars; None where a price is unknown."""
-        costs = [one.cost for one in self.judgments] + [one.cost for one in self.answers]
+        costs = [one.cost for one in (*self.judgments, *self.answers, *self.replaced)]
         return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
 
 

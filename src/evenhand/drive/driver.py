@@ -99,10 +99,13 @@ async def act(want: Want, deadline: Deadline, asker: Asker) -> Answer:
 async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here."""
     began = time.monotonic()
-    timeout = asyncio.timeout(max(deadline.at + GRACE_SECONDS - began, 0))
+    timeout: asyncio.Timeout | None = None
     try:
-        async with timeout:
+        if getattr(ask.judge, "keeps_deadlines", False):  # a second timer would cost as much as reading the reply
             answer = await ask.judge.ask(ask, deadline=deadline.at)
+        else:
+            async with asyncio.timeout(max(deadline.at + GRACE_SECONDS - began, 0)) as timeout:
+                answer = await ask.judge.ask(ask, deadline=deadline.at)
         if isinstance(answer, Unanswered) or (isinstance(answer, Reply) and isinstance(answer.text, str)):
             return answer
         error = f"crashed: a client must give a Reply with text, or Unanswered; this one gave {type(answer).__name__}"
@@ -110,7 +113,7 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as crash:  # a client is anybody's code
         error = f"crashed: {type(crash).__name__}: {crash}"
-        if timeout.expired():
+        if timeout is not None and timeout.expired():
             error = "timeout: the judge did not answer within the time that the case has"
     failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
     return Unanswered(error=error, attempts=(failed,))

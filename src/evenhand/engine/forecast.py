@@ -154,7 +154,9 @@ def _dollars(low: float | None, high: float | None) -> str:
 
 def _amount(dollars: float) -> str:
     """Write an amount in cents, or to two digits where that would be nothing."""
-    return f"{dollars:.2f}" if dollars == 0 or dollars >= 0.1 else f"{dollars:.2g}"
+    if 0 < dollars < 0.0001:
+        return "<0.0001"
+    return f"{dollars:,.2f}" if dollars == 0 or dollars >= 0.1 else f"{dollars:.2g}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -29,7 +30,10 @@ def digest_of(value: object) -> str:
 
 def canonical(value: object) -> bytes:
     """Write plain JSON values in the one way that equal ones share."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    except TypeError:  # whole numbers of more than 64 bits, lone surrogates, and what is nested deep
+        return json.dumps(value, sort_keys=True, default=str).encode()
 
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:

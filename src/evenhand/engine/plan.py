@@ -57,7 +57,10 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[Planne
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
     for position, given in enumerate(selected(job.cases(), scope)):
         one = given if earlier is None else earlier.put_into(given)
-        content = dumps(case_content(one))
+        try:
+            content = dumps(case_content(one))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"case {one.case.id!r} cannot be written as JSON: {error}") from None
         yield (
             PlannedCase(
                 position=position,

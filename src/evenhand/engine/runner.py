@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any, TypeAlias
 
 from evenhand.domain.case import Case
@@ -22,7 +23,7 @@ from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.lane import is_refusal
 from evenhand.engine.progress import Progress
-from evenhand.store.rows import answer_row, evaluation_row
+from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.runs import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
@@ -144,7 +145,7 @@ class Runner:
             for planned in page:
                 todo = self._todo(planned, judged)
                 answers = {
-                    sample: answered[key]
+                    sample: answered[key][-1]
                     for sample in range(self._run.repeat)
                     if (key := (planned.position, sample)) in answered
                 }
@@ -196,7 +197,8 @@ class Runner:
                 made = await drive(self._job.target.steps(planned.case), timeout=self._job.timeout, ask=asking.ask)
             except Abandoned:
                 return None
-            cost = asking.cost if made.attempts or made.cost is None else made.cost
+            # A model's price is known here; what a program or a function cost, only it can tell.
+            cost = made.cost if self._job.target.client is None else asking.cost
             made = replace(made, sample=sample, round=number, cost=cost)
             row = answer_row(self._run.number, planned.position, made)
             await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
@@ -232,6 +234,7 @@ class Runner:
             evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=ask)
             if not isinstance(evaluation, Evaluation):
                 raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
+            _require_storable(evaluation)
         except (Abandoned, ScriptExhaustedError):
             raise
         except Exception as error:  # evaluators are anybody's code
@@ -270,6 +273,12 @@ class Runner:
         progress, budget = self.progress, self.budget
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
+
+
+def _require_storable(evaluation: Evaluation) -> None:
+    """Refuse what no file can hold, such as a number of thousands of digits; only details may have such things."""
+    if evaluation.details or not isinstance(evaluation.score_raw, (int, float, str, NoneType)):
+        dumps([evaluation.details, evaluation.score_raw])
 
 
 async def _side_by_side(several: list[Coroutine[Any, Any, None]]) -> None:

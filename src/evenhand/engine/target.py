@@ -62,13 +62,13 @@ def target_of(given: object, *, folder: str | None = None, trusted: bool = True)
 
 
 def _from_mapping(given: Mapping[Any, Any], folder: str | None, trusted: bool) -> Target:
-    kinds = [kind for kind in _KINDS if given.get(kind) is not None]
+    options = {str(name): value for name, value in given.items() if value is not None}
+    kinds = [kind for kind in _KINDS if kind in options]
     if not kinds:
         near = did_you_mean(str(next(iter(given), "")), _KINDS)
         raise ConfigError(f"target: it needs one of {', '.join(_KINDS)}; it has {', '.join(map(str, given))}{near}")
     if len(kinds) > 1:
         raise ConfigError(f"target: it has {' and '.join(kinds)}; it must be one of them")
-    options = {str(name): value for name, value in given.items()}
     if kinds == ["model"]:
         return ModelTarget.of(options)
     if not trusted:

@@ -49,7 +49,7 @@ class Record:
     def of(cls, messages: tuple[Message, ...], attempts: Iterable[Attempt]) -> Record:
         """Record one question: every reply beyond its first is a retry."""
         listed = tuple(attempts)
-        replies = sum(attempt.kind == "reply" for attempt in listed)
+        replies = [attempt.kind for attempt in listed].count("reply")
         return cls(messages=messages, attempts=listed, retry_count=max(replies - 1, 0))
 
     @classmethod
@@ -206,4 +206,4 @@ def _reply(answer: object) -> Reply:
 
 
 def _joined(messages: tuple[Message, ...], role: str) -> str:
-    return "\n\n".join(message.content for message in messages if message.role == role)
+    return "\n\n".join([message.content for message in messages if message.role == role])

@@ -79,7 +79,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     numbers = range(int(scale.low), int(scale.high) + 1)
     task = f"{texts.ONE_NUMBER}{scale.words}."
     messages = (
-        Message("system", evaluator.system_prompt(task)),
+        evaluator.system_message(task),
         Message("user", evaluator.user_prompt(case)),
     )
     asked = yield from ask_first_token(messages, judge=evaluator.client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
@@ -164,16 +165,16 @@ class PromptEvaluator(BaseEvaluator):
         given = (case.expected_outcome, case.question_text, case.reference_answer, case.candidate_answer)
         return {name: value or "" for name, value in zip(MATERIAL, given, strict=True)}
 
-    def system_prompt(self, *parts: str) -> str:
-        """Write the system prompt: who judges, what the material is, then the task and the format of the reply."""
+    def system_message(self, *parts: str) -> Message:
+        """Write the system message: who judges, what the material is, then the task and the format of the reply."""
         material = self.material_text if self.template is None else texts.TEMPLATE_MATERIAL
-        return "\n\n".join((texts.JUDGE, material, *parts))
+        return _system_message(texts.JUDGE, material, *parts)
 
     def inquiry(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Inquiry:
         """Put a question about a case into messages."""
         return Inquiry(
             messages=(
-                Message("system", self.system_prompt(task, contract.instructions())),
+                self.system_message(task, contract.instructions()),
                 Message("user", self.user_prompt(case)),
             ),
             judge=self.client,
@@ -193,6 +194,11 @@ class PromptEvaluator(BaseEvaluator):
     def sample_numbers(self) -> range:
         """The numbers of the replies to ask for: one, unless samples are wanted."""
         return range(self.samples or 1)
+
+
+@functools.lru_cache(maxsize=64)  # it is one and the same for all cases of an evaluator, as a rule
+def _system_message(*parts: str) -> Message:
+    return Message("system", "\n\n".join(parts))
 
 
 def rubric_evaluator(**options: Any) -> PromptEvaluator:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -255,18 +256,18 @@ def _decode(text: str) -> object:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in made:
-            told = "a key stands twice in one object"
-            raise ContractError(f"{told}: {key!r:.60}", kind="unparsable", told=told)
-        made[key] = value
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        key = next(key for key, _ in pairs if key in seen or seen.add(key))
+        told = "a key stands twice in one object"
+        raise ContractError(f"{told}: {key!r:.60}", kind="unparsable", told=told)
     return made
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    if number in {float("inf"), float("-inf")}:
+    if math.isinf(number):
         raise ContractError(f"{digits:.40} is too large a number", kind="unparsable")
     return number
 

@@ -145,7 +145,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
 
     The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
     """
-    system = Message("system", evaluator.system_prompt(texts.YES_OR_NO))
+    system = evaluator.system_message(texts.YES_OR_NO)
     user = Message("user", evaluator.user_prompt(case))
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])

@@ -21,7 +21,7 @@ def sections(material: Mapping[str, str]) -> str:
     </question id="1df1f8a5cee431d30d53">
     """
     mark = _mark(material)
-    return "\n\n".join(f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items())
+    return "\n\n".join([f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items()])
 
 
 def _mark(material: Mapping[str, str]) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
-from evenhand.models.exchange import Endpoint, Response, post
+from evenhand.models.endpoint import Endpoint
 from evenhand.models.retry import (
     RetryPolicy,
     TransportFault,
@@ -22,8 +22,10 @@ from evenhand.models.retry import (
     status_fault,
 )
 
-_LONGEST_PAGE = 64 * 1024
+if TYPE_CHECKING:
+    from evenhand.models.exchange import Response
 
+Post: TypeAlias = "Callable[..., Awaitable[Response]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpModel:
@@ -31,6 +33,9 @@ class HttpModel:
 
     It holds no connection: those belong to the event loop on which it is asked.
     """
+
+    # Each request ends in time, and so does each wait between them.
+    keeps_deadlines: ClassVar[bool] = True
 
     name: str
     dialect: Dialect = field(repr=False)
@@ -40,26 +45,48 @@ class HttpModel:
     # How to ask, once the server has refused the way of ``generation``.
     _adjusted: list[Generation] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides on the replies: two models of equal identity are the same to ask. It holds no secret."""
+        return {
+            "model": self.name,
+            "url": self.endpoint.scrub(self.endpoint.url),
+            "headers": {name: value for name, value in self.endpoint.headers.items() if isinstance(value, str)},
+            "generation": asdict(self.generation),
+        }
+
+    @property
+    def account(self) -> str:
+        """Whose limits count: the server and the key, which is told apart from others but not told."""
+        keys = [value.reveal() for value in self.endpoint.headers.values() if not isinstance(value, str)]
+        told = hashlib.sha256("\0".join(keys).encode()).hexdigest()[:12]
+        return f"{'/'.join(self.endpoint.url.split('/')[:3])} {told}"
+
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
-        import aiohttp  # noqa: F401, PLC0415 - loaded by the first ask, before its time is taken
-        import orjson  # noqa: F401, PLC0415
+        from evenhand.models.exchange import post  # noqa: PLC0415 - loaded by the first ask, before its time is taken
 
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return await ask_with_retries(
-            lambda seconds: self._once(ask, forms, seconds), policy=self.policy, deadline=deadline
+            lambda seconds: self._once(post, ask, forms, seconds),
+            policy=self.policy,
+            deadline=deadline,
+            allowance=ask.allowance,
         )
 
-    async def _once(self, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
+    async def _once(self, post: Post, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
         began = time.perf_counter()
         generation = forms[-1]
         try:
             request = self.dialect.encode(ask, generation)
-            response = await post(self.endpoint, _written(request), seconds=seconds)
+            response = await post(self.endpoint, request, seconds=seconds)
             if not 200 <= response.status < 300:
                 self._raise_fault(response, ask, forms, request)
-            said = self.dialect.decode(_parsed(response.content))
+            body = response.json
+            if body is None:
+                raise TransportFault("invalid_body", f"the response is not JSON: {response.page}", retryable=True)
+            said = self.dialect.decode(body)
         except RecursionError:
             raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
@@ -85,7 +112,7 @@ class HttpModel:
                 f"HTTP {status}: redirects are not followed, so that a key does not travel; base_url leads to {target}",
                 retryable=False,
             )
-        complaint = complaint_in(_json_or_none(response.content)) or Complaint(None, _page(response.content))
+        complaint = complaint_in(response.json) or Complaint(None, response.page)
         message, code = complaint.message, complaint.code
         if status in (400, 422):
             other = self.dialect.otherwise(forms[-1], f"{code}: {message}")
@@ -96,42 +123,6 @@ class HttpModel:
             message = f"{message} (asked at {self.endpoint.url})"
         wait = _retry_after(response.headers) or complaint.retry_after
         raise status_fault(status, message, code=code, retry_after=wait)
-
-
-def _written(request: dict[str, Any]) -> bytes:
-    import orjson  # noqa: PLC0415 - loaded by the first request
-
-    try:
-        return orjson.dumps(request)
-    except TypeError:
-        # It refuses lone surrogates and long integers, which JSON can spell.
-        return json.dumps(request).encode()
-
-
-def _parsed(content: bytes) -> Any:
-    body = _json_or_none(content)
-    if body is None:
-        raise TransportFault("invalid_body", f"the response is not JSON: {_page(content)}", retryable=True)
-    return body
-
-
-def _json_or_none(content: bytes) -> Any:
-    import orjson  # noqa: PLC0415 - loaded by the first request
-
-    try:
-        return orjson.loads(content)
-    except ValueError:
-        pass
-    try:
-        # More patient: with bytes that are no UTF-8, and with lone surrogates.
-        return json.loads(content.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _page(content: bytes) -> str:
-    """Read a body that is no JSON, or nobody's error object."""
-    return content[:_LONGEST_PAGE].decode("utf-8", "replace").strip() or "an empty body"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,70 +1,26 @@
-"""One HTTP exchange: a request out, a response back whole, or the fault that came between."""
+"""One HTTP exchange: a request out, a response back whole, or the fault that came between.
+
+This module loads the HTTP library; it is itself loaded by the first question that goes over HTTP.
+"""
 
 from __future__ import annotations
 
-import functools
-import math
+import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
-from evenhand.domain.errors import ConfigError
-from evenhand.domain.secret import Secret
+import aiohttp
+import orjson
+
+from evenhand.models.alarm import Alarm
+from evenhand.models.endpoint import Endpoint, trusting
 from evenhand.models.retry import TransportFault
-from evenhand.models.sessions import current_session
-
-if TYPE_CHECKING:
-    import ssl
-
-    from aiohttp import ClientResponse, ClientTimeout
+from evenhand.models.sessions import current_connections
 
 _GZIP = 16 + zlib.MAX_WBITS
-_LEAST_SECRET = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where requests go, with what headers, and how much time and memory a response may take.
-
-    ``secrets`` are hidden in whatever the server says.
-    """
-
-    url: str
-    headers: Mapping[str, str | Secret] = field(repr=False, hash=False)
-    secrets: tuple[Secret, ...] = field(default=(), repr=False)
-    proxy: Secret | None = None
-    ca_file: str | None = None
-    timeout: float = 300.0
-    connect_timeout: float = 10.0
-    first_byte_timeout: float = 120.0
-    max_body_bytes: int = 16 * 1024 * 1024
-
-    def scrub(self, text: str) -> str:
-        """Hide the secrets in a text."""
-        for secret in self.secrets:
-            text = secret.scrub(text)
-        return text
-
-    def scrub_reply(self, text: str) -> str:
-        """Hide the secrets in what a judge said; not short ones, which are placeholders and may be its own words."""
-        for secret in self.secrets:
-            if len(secret.reveal()) >= _LEAST_SECRET:
-                text = secret.scrub(text)
-        return text
-
-    def limits(self, seconds: float) -> ClientTimeout:
-        """Give the time limits of a request that may take so many seconds."""
-        import aiohttp  # noqa: PLC0415 - loaded by the first request
-
-        # aiohttp rounds up to whole seconds, which is cheaper. Where a deadline is near, that would be past it.
-        deadline_is_near = seconds <= self.timeout + 1
-        return aiohttp.ClientTimeout(
-            total=min(self.timeout, seconds),
-            sock_connect=self.connect_timeout,
-            sock_read=self.first_byte_timeout,
-            ceil_threshold=math.inf if deadline_is_near else 5.0,
-        )
+_LONGEST_PAGE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +31,66 @@ class Response:
     headers: Mapping[str, str]
     content: bytes
 
+    @property
+    def json(self) -> Any:
+        """The body as JSON; None when it is none."""
+        try:
+            return orjson.loads(self.content)
+        except ValueError:
+            pass
+        try:
+            # More patient: with bytes that are no UTF-8, and with lone surrogates.
+            return json.loads(self.content.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None
 
-async def post(endpoint: Endpoint, body: bytes, *, seconds: float) -> Response:
+    @property
+    def page(self) -> str:
+        """The body as text, where it is no JSON, or nobody's error object."""
+        return self.content[:_LONGEST_PAGE].decode("utf-8", "replace").strip() or "an empty body"
+
+
+async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
-    import aiohttp  # noqa: PLC0415 - loaded by the first request
-
-    session = await current_session()
-    headers = {name: value if isinstance(value, str) else value.reveal() for name, value in endpoint.headers.items()}
+    body = _written(request)
+    connections = await current_connections()
     began_to_answer = False
+    alarm = Alarm(connections.watch, seconds)
     try:
-        async with session.post(
-            endpoint.url,
-            data=body,
-            headers=headers,
-            timeout=endpoint.limits(seconds),
-            proxy=endpoint.proxy.reveal() if endpoint.proxy else None,
-            ssl=trusting(endpoint.ca_file) if endpoint.ca_file else True,
-            allow_redirects=False,  # a key must not travel
-        ) as response:
-            began_to_answer = True
-            try:
-                content = await _read(response, endpoint.max_body_bytes)
-            except TransportFault:
-                response.close()  # the rest of it is of no use, and the connection neither
-                raise
-            return Response(response.status, response.headers, content)
+        with alarm:
+            async with connections.turns_at(endpoint.origin):
+                alarm.allow(endpoint.timeout)
+                alarm.allow_step(endpoint.first_byte_timeout)
+                # Not as a context manager: that would wait once more for a connection which has long been given back.
+                response = await connections.session.post(
+                    data=body,
+                    ssl=trusting(endpoint.ca_file) if endpoint.ca_file else True,
+                    **endpoint.prepared,
+                )
+                began_to_answer = True
+                try:
+                    content = await _read(response, endpoint, alarm)
+                finally:
+                    if not response.closed:  # the rest of it is of no use, and the connection neither
+                        response.close()
+                return Response(response.status, response.headers, content)
     except (aiohttp.ClientError, OSError) as error:
-        raise _fault(error, endpoint, min(endpoint.timeout, seconds), began_to_answer) from None
+        raise _fault(error, endpoint, alarm, min(endpoint.timeout, seconds), began_to_answer) from None
 
 
-async def _read(response: ClientResponse, most: int) -> bytes:
+async def _read(response: aiohttp.ClientResponse, endpoint: Endpoint, alarm: Alarm) -> bytes:
     """Read a body up to its limit, and unpack it no further than that: a small bomb must not grow in memory."""
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding not in ("identity", "gzip"):
         raise TransportFault("invalid_body", f"the response is packed as {encoding!r:.40}, unasked", retryable=True)
     unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
     chunks: list[bytes] = []
+    most = endpoint.max_body_bytes
     room = most + 1
     try:
-        while chunk := await response.content.readany():
+        while not response.content.at_eof():
+            alarm.allow_step(endpoint.first_byte_timeout)
+            chunk = await response.content.readany()
             chunks.append(chunk if unpacker is None else unpacker.decompress(chunk, room))
             room -= len(chunks[-1])
             if room <= 0:
@@ -123,15 +100,27 @@ async def _read(response: ClientResponse, most: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _fault(error: Exception, endpoint: Endpoint, seconds: float, began_to_answer: bool) -> TransportFault:
-    """Class what went wrong on the way."""
-    import aiohttp  # noqa: PLC0415 - loaded by the first request
+def _written(request: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(request)
+    except TypeError:
+        # It refuses lone surrogates and long integers, which JSON can spell.
+        return json.dumps(request).encode()
 
-    origin = "/".join(endpoint.url.split("/")[:3])
+
+def _fault(error: Exception, endpoint: Endpoint, alarm: Alarm, seconds: float, began_to_answer: bool) -> TransportFault:
+    """Class what went wrong on the way."""
+    origin = endpoint.origin
     retryable = True
     match error:
+        case aiohttp.ConnectionTimeoutError():
+            kind, message = "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
+        case TimeoutError() if alarm.is_over:
+            kind, message = "timeout", f"no whole response within {seconds:.3g} s"
+        case TimeoutError() if began_to_answer:
+            kind, message = "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
         case TimeoutError():
-            kind, message = _timeout(error, endpoint, seconds, began_to_answer)
+            kind, message = "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"
         case aiohttp.ClientHttpProxyError():
             kind, message = "proxy", f"the proxy answered HTTP {error.status}: {error.message}"
             retryable = error.status == 429 or error.status >= 500
@@ -149,27 +138,3 @@ def _fault(error: Exception, endpoint: Endpoint, seconds: float, began_to_answer
         case _:
             kind, message = "connection", f"the connection to {origin} broke: {error}"
     return TransportFault(kind, message, retryable=retryable)
-
-
-def _timeout(error: TimeoutError, endpoint: Endpoint, seconds: float, began_to_answer: bool) -> tuple[str, str]:
-    import aiohttp  # noqa: PLC0415 - loaded by the first request
-
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
-    if not isinstance(error, aiohttp.SocketTimeoutError):
-        return "timeout", f"no whole response within {seconds:.3g} s"
-    if began_to_answer:
-        return "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
-    return "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"
-
-
-@functools.cache
-def trusting(ca_file: str) -> ssl.SSLContext:
-    """Trust the certificate authorities in a file, and no others."""
-    import ssl  # noqa: PLC0415 - for servers with a private authority
-
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:  # ssl.SSLError is one too
-        why = error.strerror if error.filename or not isinstance(error, ssl.SSLError) else "it holds no certificates"
-        raise ConfigError(f"ca_file {ca_file!r} cannot be used: {why or error}") from None

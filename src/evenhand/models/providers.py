@@ -16,8 +16,8 @@ from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
+from evenhand.models.endpoint import Endpoint, trusting
 from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
-from evenhand.models.exchange import Endpoint, trusting
 from evenhand.models.settings import ModelSettings
 
 _USUAL_HEADERS = {"content-type": "application/json", "accept-encoding": "gzip"}

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from evenhand.domain.ask import Allowance
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
@@ -86,6 +87,7 @@ async def ask_with_retries(
     *,
     policy: RetryPolicy,
     deadline: float | None,
+    allowance: Allowance | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
@@ -94,6 +96,7 @@ async def ask_with_retries(
 
     ``once`` is given the seconds that it may take (infinite without a ``deadline``, which is a ``clock`` time) and
     raises ``TransportFault``. Its reply carries the record of its own request; the failed ones are put before it.
+    Each try takes one from the ``allowance``.
     """
     failed: list[Attempt] = []
     while True:
@@ -101,6 +104,8 @@ async def ask_with_retries(
         seconds = math.inf if deadline is None else deadline - began
         if seconds <= 0:
             return _unanswered(failed, "deadline: no time was left to ask")
+        if allowance is not None and not allowance.take():
+            return _unanswered(failed, f"{BUDGET}: no more calls are allowed")
         try:
             reply = await once(seconds)
         except TransportFault as caught:
@@ -188,6 +193,8 @@ def _counted(requests: int) -> str:
     return "1 request" if requests == 1 else f"{requests} requests"
 
 
+# The class of a request that was not sent since no more may be.
+BUDGET = "budget"
 _LONGEST_QUOTE = 500
 _QUOTA = "quota"
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "account_deactivated"})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
+from evenhand.models.retry import BUDGET
 
 
 class Scripted:
@@ -20,6 +22,8 @@ class Scripted:
     >>> judge.name
     'scripted'
     """
+
+    keeps_deadlines: Final = True
 
     def __init__(self, replies: Iterable[str | Reply | Exception], *, name: str = "scripted") -> None:
         if isinstance(replies, str):
@@ -41,6 +45,8 @@ class Scripted:
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
         """Give the next reply."""
+        if ask.allowance is not None and not ask.allowance.take():
+            return Unanswered(error=f"{BUDGET}: no more calls are allowed", attempts=())
         self.asked.append(ask)
         try:
             reply = self._replies.popleft()

@@ -8,20 +8,39 @@ import os
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
+from evenhand.models.alarm import Watch
+
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 # To one host: a judge that hangs must not keep the others waiting.
-_CONNECTIONS = 256
+_AT_ONCE = 256
 
-# The session, and the generator that closes it.
-_kept: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
+
+class Connections:
+    """What the clients on one loop share: the session, the turns at each host, and the watch over their time."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self.session = session
+        self.watch = Watch()
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    def turns_at(self, host: str) -> asyncio.Semaphore:
+        """Give the turns at a host, one of which a request takes."""
+        turns = self._turns.get(host)
+        if turns is None:
+            turns = self._turns[host] = asyncio.Semaphore(_AT_ONCE)
+        return turns
+
+
+# What a loop has, and the generator that closes it.
+_kept: dict[asyncio.AbstractEventLoop, tuple[Connections, AsyncGenerator[Connections, None]]] = {}
 # Those of the parent, in a forked child. They are kept so that nobody closes them.
 _inherited: list[object] = []
 
 
-async def current_session() -> ClientSession:
-    """Give the session of the running loop, and open it when there is none."""
+async def current_connections() -> Connections:
+    """Give the connections of the running loop, and a session of its own to a loop that has none."""
     loop = asyncio.get_running_loop()
     kept = _kept.get(loop)
     if kept is None:
@@ -32,18 +51,18 @@ async def current_session() -> ClientSession:
     return kept[0]
 
 
-async def _session_until_the_end(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[ClientSession, None]:
+async def _session_until_the_end(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Connections, None]:
     import aiohttp  # noqa: PLC0415 - loaded by the first request
 
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, limit_per_host=_CONNECTIONS),
+        connector=aiohttp.TCPConnector(limit=0),  # the turns are the limit; time spent waiting for one is nobody's
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,  # how far a body may be unpacked is the reader's to say
         # Proxies are worked out when a model is made. Here this would also send logins from ~/.netrc.
         trust_env=False,
     )
     try:
-        yield session
+        yield Connections(session)
     finally:
         _kept.pop(loop, None)
         await session.close()
@@ -53,7 +72,7 @@ def _drop_closed() -> None:
     """Let go of loops that were closed without ``shutdown_asyncgens``, as those who make loops by hand may do."""
     for loop in list(_kept):  # a copy: other threads have loops too
         if loop.is_closed() and (kept := _kept.pop(loop, None)) is not None:
-            closing = kept[0].close()
+            closing = kept[0].session.close()
             # Without its loop there is nothing to wait for: the first step is the last.
             with contextlib.suppress(StopIteration):
                 closing.send(None)

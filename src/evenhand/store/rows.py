@@ -6,13 +6,16 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from evenhand.domain.contract import storable
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
+
+# Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
+_PATIENT: Final = "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +34,19 @@ def dumps(value: object) -> str:
     """Write JSON for a column. NaN becomes null; what JSON cannot say becomes text."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # whole numbers of more than 64 bits, and lone surrogates
+    except TypeError:  # whole numbers of more than 64 bits, lone surrogates, and what is nested deep
         text = storable(json.dumps(value, default=str, ensure_ascii=False))
-        return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+        return _PATIENT + json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+
+
+def loads(text: str) -> Any:
+    """Read JSON from a column."""
+    return json.loads(text) if text.startswith(_PATIENT) else orjson.loads(text)
+
+
+def column(text: str) -> str:
+    """Write a text for a column of its own: no database takes lone surrogates, and PostgreSQL no NUL."""
+    return storable(text).replace("\0", "\ufffd")
 
 
 def case_content(planned: PlannedCase) -> dict[str, Any]:
@@ -51,7 +64,7 @@ def case_row(run: int, planned: PlannedCase, content: str) -> tuple[Any, ...]:
 
 def planned_from(position: int, digest: str, expected: int, content: str) -> PlannedCase:
     """Read a case."""
-    given: Mapping[str, Any] = orjson.loads(content)
+    given: Mapping[str, Any] = loads(content)
     evaluators = given.get("evaluators")
     return PlannedCase(
         position=position,
@@ -69,7 +82,7 @@ def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
 
 def answer_of(content: str) -> MadeAnswer:
     """Read an answer that a target made."""
-    return answer_from(orjson.loads(content))
+    return answer_from(loads(content))
 
 
 def evaluation_row(run: int, position: int, place: int, judgment: Judgment) -> tuple[Any, ...]:
@@ -81,7 +94,7 @@ def evaluation_row(run: int, position: int, place: int, judgment: Judgment) -> t
         place,
         judgment.sample,
         judgment.round,
-        evaluation.evaluator,
+        column(evaluation.evaluator),
         judgment.key,
         evaluation.status.value,
         evaluation.score,
@@ -98,7 +111,7 @@ def judgment_of(row: Sequence[Any]) -> Judgment:
     """Read an evaluation from ``sample, round, key, weight, required, cost, seconds, content``."""
     sample, number, key, weight, required, cost, seconds, content = row
     return Judgment(
-        evaluation=evaluation_from(orjson.loads(content)),
+        evaluation=evaluation_from(loads(content)),
         weight=weight,
         required=bool(required),
         sample=sample,

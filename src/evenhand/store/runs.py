@@ -9,11 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from evenhand.domain.errors import RunBusyError, RunNotFoundError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.store.database import Database
+from evenhand.store.rows import column, dumps, loads
 from evenhand.version import __version__
 
 # A process on another machine that was not heard of for so long is taken for dead.
@@ -45,8 +44,8 @@ class Runs:
         """Make a run, claimed by this process, whose cases are still to be put in."""
         created = time.time()
         values = (
-            _new_id(created), name, RunStatus.PLANNING, "", source, _json(definition), _json(options), 0, repeat,
-            forked_from, __version__, created, None, _me(), created,
+            _new_id(created), column(name), RunStatus.PLANNING, "", None if source is None else column(source),
+            dumps(definition), dumps(options), 0, repeat, forked_from, __version__, created, None, _me(), created,
         )  # fmt: skip
         with self._db.transaction():
             self._db.execute(
@@ -63,10 +62,10 @@ class Runs:
             if not found:
                 raise RunNotFoundError(f"there is no run in {self._db.where} yet; start one with: evenhand run SUITE")
             return found[0]
-        begins = wanted.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+        # Not by LIKE, for which the databases disagree about capitals, and some letters mean any.
         rows = self._db.rows(
-            f"SELECT {_COLUMNS} FROM runs WHERE id LIKE ? ESCAPE '!' ORDER BY number DESC LIMIT 3",  # noqa: S608
-            [begins],
+            f"SELECT {_COLUMNS} FROM runs WHERE SUBSTR(id, 1, ?) = ? ORDER BY LENGTH(id), number DESC LIMIT 3",  # noqa: S608
+            [len(wanted), column(wanted)],
         )
         exact = [row for row in rows if row[1] == wanted] or rows
         if len(exact) == 1:
@@ -80,7 +79,7 @@ class Runs:
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
         """Give the runs, the newest first."""
-        where, values = ("WHERE source = ?", [source]) if source is not None else ("", [])
+        where, values = ("WHERE source = ?", [column(source)]) if source is not None else ("", [])
         most = "" if limit is None else f"LIMIT {int(limit)}"
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs {where} ORDER BY number DESC {most}", values)  # noqa: S608
         return [_record(row) for row in rows]
@@ -89,7 +88,7 @@ class Runs:
         """Take a run over, unless a process that lives is at work on it."""
         with self._db.transaction():
             self._db.lock()
-            ((owner, seen),) = self._db.rows("SELECT owner, seen FROM runs WHERE number = ?", [run.number])
+            owner, seen = self._owner(run)
             if owner is not None and owner != _me() and _lives(owner, seen):
                 host, process = owner.split(":")[:2]
                 raise RunBusyError(f"run {run.id} is being worked on by process {process} on {host}")
@@ -105,13 +104,16 @@ class Runs:
         finished = time.time() if status is RunStatus.FINISHED else None
         self._db.execute(
             "UPDATE runs SET status = ?, reason = ?, finished = ?, owner = ?, cases = ? WHERE number = ?",
-            [status, reason, finished, _me() if at_work else None, run.cases if cases is None else cases, run.number],
+            [
+                status, column(reason), finished, _me() if at_work else None,
+                run.cases if cases is None else cases, run.number,
+            ],  # fmt: skip
         )
         return self.find(run.id)
 
     def in_hand(self, run: RunRecord) -> bool:
         """Tell whether a process that lives is at work on a run."""
-        ((owner, seen),) = self._db.rows("SELECT owner, seen FROM runs WHERE number = ?", [run.number])
+        owner, seen = self._owner(run)
         return owner is not None and _lives(owner, seen)
 
     def delete(self, run: RunRecord) -> None:
@@ -121,6 +123,13 @@ class Runs:
             if self.in_hand(run):
                 raise RunBusyError(f"run {run.id} is being worked on; stop that first")
             self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
+
+    def _owner(self, run: RunRecord) -> tuple[str | None, float | None]:
+        """Give the process that works on a run, and when it was last heard of."""
+        rows = self._db.rows("SELECT owner, seen FROM runs WHERE number = ? AND id = ?", [run.number, run.id])
+        if not rows:
+            raise RunNotFoundError(f"run {run.id} is not in {self._db.where} any more")
+        return rows[0][0], rows[0][1]
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:
@@ -132,8 +141,8 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
         status=RunStatus(status),
         reason=reason,
         source=source,
-        definition=orjson.loads(definition),
-        options=orjson.loads(options),
+        definition=loads(definition),
+        options=loads(options),
         cases=cases,
         repeat=repeat,
         forked_from=fork,
@@ -141,10 +150,6 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
         created=made,
         finished=end,
     )
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str).decode()
 
 
 def _new_id(now: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
 
 MEMORY = ":memory:"
@@ -21,7 +21,7 @@ WAIT_SECONDS = 10.0
 class SQLite(Database):
     """A database in one file, or in memory."""
 
-    serial: ClassVar[str] = "INTEGER PRIMARY KEY"
+    serial: ClassVar[str] = "INTEGER PRIMARY KEY AUTOINCREMENT"
     quick: ClassVar[bool] = True
 
     def __init__(self, path: str, *, durable: bool = False) -> None:
@@ -94,6 +94,8 @@ def connect(url: str, *, durable: bool = False) -> SQLite:
     path = url.removeprefix("sqlite://")
     if path != url:
         path = path.removeprefix("/") or MEMORY
+    if not path:  # SQLite would take it for a file that is deleted at the end
+        raise ConfigError("the path of the database is empty; give one, such as .evenhand/evenhand.db")
     return SQLite(path, durable=durable)
 
 

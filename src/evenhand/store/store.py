@@ -6,15 +6,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from evenhand import registry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
 from evenhand.store import migrations
 from evenhand.store.database import Database
-from evenhand.store.rows import Batch, answer_of, case_row, judgment_of, planned_from
+from evenhand.store.rows import Batch, answer_of, case_row, judgment_of, loads, planned_from
 from evenhand.store.runs import Runs
 
 STORES: Final = "evenhand.stores"
@@ -111,13 +109,16 @@ class Store:
             for position, place, sample, number, status, content in rows
         }
 
-    def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], MadeAnswer]:
-        """Give the last answers that the target made for some positions, by position and sample."""
+    def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], list[MadeAnswer]]:
+        """Give what the target answered for some positions, by position and sample: each round, the last one counts."""
         rows = self.database.rows(
             "SELECT position, sample, content FROM answers WHERE run = ? AND position BETWEEN ? AND ? ORDER BY round",
             [run.number, first, last],
         )
-        return {(position, sample): answer_of(content) for position, sample, content in rows}
+        found: dict[tuple[int, int], list[MadeAnswer]] = {}
+        for position, sample, content in rows:
+            found.setdefault((position, sample), []).append(answer_of(content))
+        return found
 
     def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
         """Find a case of a run by its id, with the answer that the target made for it first."""
@@ -127,7 +128,8 @@ class Store:
         if not rows:
             return None
         planned = planned_from(*rows[0])
-        return planned.case, self.answered(run, planned.position, planned.position).get((planned.position, 0))
+        rounds = self.answered(run, planned.position, planned.position).get((planned.position, 0))
+        return planned.case, rounds[-1] if rounds else None
 
     def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
         """Find cases in a run, by their id and hash: for each place now, the place there."""
@@ -207,33 +209,37 @@ class Store:
             judgments = self._judgments(run, first, last)
             answers = self.answered(run, first, last)
             for planned in page:
-                found = judgments.get(planned.position, [])
-                made = [answers[key] for sample in range(run.repeat) if (key := (planned.position, sample)) in answers]
+                judged = judgments.get(planned.position, [])
+                made = [answers.get((planned.position, sample), []) for sample in range(run.repeat)]
                 yield CaseResult(
                     position=planned.position,
                     case=planned.case,
-                    answers=tuple(made),
-                    judgments=tuple(found),
-                    awaited=max(planned.expected * run.repeat - len(found), 0),
+                    answers=tuple(rounds[-1] for rounds in made if rounds),
+                    judgments=tuple(rounds[-1] for rounds in judged),
+                    replaced=(
+                        *(one for rounds in made for one in rounds[:-1]),
+                        *(one for rounds in judged for one in rounds[:-1]),
+                    ),
+                    awaited=max(planned.expected * run.repeat - len(judged), 0),
                     thresholds=thresholds,
                 )
 
-    def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[Judgment]]:
+    def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[list[Judgment]]]:
+        """Give the evaluations of some positions, in the order of samples and evaluators, each with all its rounds."""
         rows = self.database.rows(
             "SELECT position, place, sample, round, key, weight, required, cost, seconds, content FROM evaluations "
             "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, sample, place, round",
             [run.number, first, last],
         )
-        found: dict[int, list[Judgment]] = {}
+        found: dict[int, list[list[Judgment]]] = {}
         for (position, _, _), rounds in itertools.groupby(rows, key=lambda row: (row[0], row[2], row[1])):
-            *_, counts = rounds
-            found.setdefault(position, []).append(judgment_of(counts[2:]))
+            found.setdefault(position, []).append([judgment_of(row[2:]) for row in rounds])
         return found
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
         """Look up a reply from before."""
         rows = self.database.rows("SELECT content FROM replies WHERE key = ?", [key])
-        return orjson.loads(rows[0][0]) if rows else None
+        return loads(rows[0][0]) if rows else None
 
     def reply_keys(self) -> Iterator[str]:
         """Give the key of every reply in the cache."""
@@ -258,4 +264,4 @@ class Store:
 
 
 def _error_in(content: str) -> str:
-    return str(orjson.loads(content).get("error") or "")
+    return str(loads(content).get("error") or "")

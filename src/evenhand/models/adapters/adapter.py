@@ -61,7 +61,10 @@ class Adapter(ABC):
         # How this ask is put: the last form is tried, and kept for others once the object has taken it.
         forms = [self._generation]
         return await ask_with_retries(
-            lambda seconds: self._once(ask, forms, seconds), policy=self._policy, deadline=deadline
+            lambda seconds: self._once(ask, forms, seconds),
+            policy=self._policy,
+            deadline=deadline,
+            allowance=ask.allowance,
         )
 
     @abstractmethod

@@ -1,0 +1,105 @@
+"""The one place that writes to the terminal: results to standard output, everything else to standard error (REL-S4).
+
+What models and users wrote is made plain before it is shown. Reports and JSON are made safe by those who write them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TextIO
+
+from evenhand.domain.errors import ConfigError
+from evenhand.reports.plain import plain
+
+_ERROR = 2  # the number of standard error
+
+
+class Console:
+    """Standard output and standard error as a command uses them; ``quiet`` leaves errors only."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        # Taken now, not when the module is loaded: tests and other programs put their own in place.
+        self.out = _forgiving(sys.stdout)
+        self._err = _forgiving(sys.stderr)
+        self._rewritten = 0
+
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody watches: a line may then be written again and again."""
+        return self._err.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+    @property
+    def colour(self) -> bool:
+        """Whether results may be coloured."""
+        return self.out.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+    @property
+    def width(self) -> int:
+        """How many characters a line has room for."""
+        return max(shutil.get_terminal_size((100, 24)).columns, 40)
+
+    def result(self, text: str) -> None:
+        """Give a result that one of our writers made safe."""
+        self._clear()
+        self.out.write(text if text.endswith("\n") else f"{text}\n")
+        self.out.flush()
+
+    def note(self, text: str) -> None:
+        """Tell something on the way."""
+        if not self.quiet:
+            self._tell(text)
+
+    def error(self, text: str) -> None:
+        """Tell what went wrong, and how to go on; also when all else is quiet."""
+        self._tell(f"evenhand: {text}")
+
+    def live(self, text: str) -> None:
+        """Write over the line that was written like this before."""
+        line = plain(text, self.width - 1)
+        self._err.write(f"\r{line.ljust(self._rewritten)}")
+        self._err.flush()
+        self._rewritten = len(line)
+
+    def confirm(self, question: str) -> bool | None:
+        """Ask a question that is answered by y or n; None where nobody is there to answer."""
+        if not sys.stdin.isatty():
+            return None
+        self._err.write(f"{plain(question, None)} [y/N] ")
+        self._err.flush()
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+    def _tell(self, text: str) -> None:
+        self._clear()
+        lines = [plain(line, None) for line in text.splitlines()]
+        self._err.write("\n".join(lines) + "\n")
+        self._err.flush()
+
+    def _clear(self) -> None:
+        if self._rewritten:
+            self._err.write(f"\r{' ' * self._rewritten}\r")
+            self._err.flush()
+            self._rewritten = 0
+
+
+def read_input() -> str:
+    """Read all of standard input, without the line end that a shell puts last."""
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"standard input: byte {error.start + 1} is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def last_words(text: str) -> None:
+    """Write to standard error from a signal handler, which may have come in the middle of another writing."""
+    os.write(_ERROR, f"\n{plain(text, None)}\n".encode())
+
+
+def _forgiving(stream: TextIO) -> TextIO:
+    """Let a terminal that lacks a character show a question mark in its place."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="replace")
+    return stream

@@ -1,0 +1,45 @@
+"""From an error to a line that says what to do, and to the exit code (SPEC-S8)."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+import typer
+
+from evenhand.cli.console import Console
+from evenhand.domain.errors import ConfigError, EvenhandError, RunNotFoundError
+from evenhand.domain.gates import ExitCode
+
+_MOST_SHOWN = 1000
+
+
+def is_for_typer(error: BaseException) -> bool:
+    """Tell whether an error is one that typer itself shows: a usage error, an exit, or a reader that went away."""
+    if isinstance(error, OSError):
+        return error.errno == errno.EPIPE
+    return isinstance(error, typer.Abort) or hasattr(error, "exit_code")
+
+
+def tell(error: BaseException, *, verbose: bool) -> ExitCode:
+    """Tell an error on standard error, and give the exit code."""
+    console = Console()
+    if verbose:
+        # Without the values of variables, which may be secret.
+        console.error("\n".join(["the error arose here:", *traceback.format_exception(error)]))
+    match error:
+        case KeyboardInterrupt():
+            console.error("interrupted")
+            return ExitCode.INTERRUPTED
+        case ConfigError() | RunNotFoundError():
+            console.error(str(error))
+            return ExitCode.USAGE
+        case EvenhandError():
+            console.error(str(error))
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            console.error(f"{where}{error.strerror or error}")
+        case _:
+            how = "" if verbose else "; -v shows where"
+            console.error(f"this should not have happened: {type(error).__name__}: {error!s:.{_MOST_SHOWN}}{how}")
+    return ExitCode.ERROR

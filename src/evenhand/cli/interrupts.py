@@ -1,0 +1,59 @@
+"""Ctrl-C and SIGTERM: the first one ends a run in good order, the second leaves at once; both can be resumed (REL-D6)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+from evenhand.cli.console import last_words
+from evenhand.domain.gates import ExitCode
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Listens for signals while it is entered.
+
+    Before somebody asked to be told, the first signal is a ``KeyboardInterrupt``. ``farewell`` is what is said when
+    the second one comes.
+
+    Python's own handlers are used, and not the event loop's: they work on all systems, and they are heard while a
+    function keeps the loop busy.
+    """
+
+    def __init__(self) -> None:
+        self.farewell = "left at once"
+        self._count = 0
+        self._tell: Callable[[], None] | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        # Only there are signals heard; a program that calls the command elsewhere looks after them itself.
+        if threading.current_thread() is threading.main_thread():
+            self._before = {one: signal.signal(one, self._heard) for one in _SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one, before in self._before.items():
+            signal.signal(one, before)
+
+    def tell(self, interrupt: Callable[[], None]) -> None:
+        """From now on, call a function of this event loop at the first signal."""
+        loop = asyncio.get_running_loop()
+        self._tell = lambda: loop.call_soon_threadsafe(interrupt)
+
+    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count > 1:
+            last_words(f"evenhand: {self.farewell}")
+            os._exit(ExitCode.INTERRUPTED)
+        if self._tell is None:
+            raise KeyboardInterrupt
+        self._tell()

@@ -1,0 +1,115 @@
+"""What happens in a run, as it happens: JSON lines in a file, and with ``-v`` in words.
+
+No prompt, no answer, no reply and no key is ever written here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from evenhand.cli.console import Console
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.run import Judgment, PlannedCase, RunRecord
+from evenhand.engine.lane import Lane
+from evenhand.engine.progress import Progress
+from evenhand.reports.rows import moment
+from evenhand.reports.strict import strict_json
+
+
+class Journal:
+    """Notes events; ``observe`` is for the runner, the others for those who start and end it."""
+
+    def __init__(self, file: TextIO | None, console: Console | None) -> None:
+        self._file = file
+        self._console = console
+        self._limits: dict[str, int] = {}
+
+    def began(self, run: RunRecord, *, evaluations: int, done: int, concurrency: int) -> None:
+        """Note that work on a run begins."""
+        self._note(
+            "run_started",
+            {"run": run.id, "name": run.name, "cases": run.cases, "evaluations": evaluations, "done": done,
+             "concurrency": concurrency},
+        )  # fmt: skip
+
+    def observe(self, planned: PlannedCase, judgment: Judgment) -> None:
+        """Note an evaluation that was committed, and what had to be tried again for it."""
+        evaluation = judgment.evaluation
+        about = {"case": planned.case.id, "evaluator": evaluation.evaluator, "sample": judgment.sample}
+        for attempt in evaluation.attempts:
+            if attempt.error is not None:
+                self._note("attempt_failed", about | {"kind": attempt.kind, "class": _class(attempt.error)})
+        self._note(
+            "evaluation_committed",
+            about
+            | {
+                "status": evaluation.status.value,
+                "score": evaluation.score if evaluation.error is None else None,
+                "error": None if evaluation.error is None else _class(evaluation.error),
+                "seconds": round(judgment.seconds, 4),
+                "retries": evaluation.retry_count,
+                "cached": sum(map(_is_cached, evaluation.attempts)),
+                "round": judgment.round,
+            },
+        )
+
+    def watch(self, lanes: Mapping[str, Lane]) -> None:
+        """Note where fewer questions are asked at once than before."""
+        for account, lane in lanes.items():
+            limit = int(lane.limit)
+            before = self._limits.get(account, limit)
+            if limit < before:
+                # What follows on the address tells keys apart.
+                server = account.split(" ")[0]
+                self._note("concurrency_cut", {"server": server, "from": before, "to": limit})
+            self._limits[account] = limit
+
+    def interrupted(self) -> None:
+        """Note that somebody asked to stop."""
+        self._note("interrupted", {})
+
+    def ended(self, run: RunRecord, progress: Progress) -> None:
+        """Note how the work ended."""
+        self._note(
+            "run_ended",
+            {"run": run.id, "status": run.status.value, "reason": run.reason or None, "done": progress.done,
+             "errors": progress.errors, "retries": progress.retries, "calls": progress.calls,
+             "cost": progress.cost, "seconds": round(progress.seconds, 3)},
+        )  # fmt: skip
+
+    def _note(self, event: str, about: Mapping[str, Any]) -> None:
+        if self._file is not None:
+            self._file.write(strict_json({"time": moment(time.time()), "event": event, **about}) + "\n")
+            self._file.flush()
+        if self._console is not None:
+            told = ", ".join(f"{name} {value}" for name, value in about.items() if value not in (None, ""))
+            self._console.note(f"{event.replace('_', ' ')}: {told}" if told else event.replace("_", " "))
+
+
+@contextmanager
+def journal(log_file: str | None, console: Console, *, verbose: bool) -> Iterator[Journal]:
+    """Keep a journal: in a file if there is one, and in words for those who want them."""
+    told = console if verbose else None
+    if log_file is None:
+        yield Journal(None, told)
+        return
+    try:
+        file = Path(log_file).open("a", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--log-file {log_file}: {error.strerror}") from None
+    with file:
+        yield Journal(file, told)
+
+
+def _class(error: str) -> str:
+    """Give the class of an error, which stands before its sentence: that may quote what a model said."""
+    return error.partition(":")[0].strip()
+
+
+def _is_cached(attempt: Attempt) -> bool:
+    return attempt.cached

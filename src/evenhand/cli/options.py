@@ -1,0 +1,140 @@
+"""The options that commands share, each with the variable and the setting that stand for it (see ``settings``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, get_args
+
+import typer
+
+from evenhand.cli.settings import Settings, load_settings
+
+PREFIX: Final = "EVENHAND_"
+_SETTINGS: Final = "evenhand.settings"
+_VERBOSE: Final = "evenhand.verbose"
+
+
+def option(*names: str, **rest: Any) -> Any:
+    """Make an option that is a setting too: ``--max-cost`` is ``EVENHAND_MAX_COST``, and ``max-cost`` in a file."""
+    (long,) = (name for name in names if name.startswith("--"))
+    return typer.Option(*names, envvar=variable_of(long.removeprefix("--")), show_envvar=False, **rest)
+
+
+def variable_of(name: str) -> str:
+    """Give the variable of a setting.
+
+    >>> variable_of("max-cost")
+    'EVENHAND_MAX_COST'
+    """
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def _load(ctx: typer.Context, without_env_file: bool) -> bool:
+    """Load the settings, before the other options of a command are looked up in them."""
+    if not ctx.resilient_parsing:
+        found = load_settings(Path.cwd(), KINDS, with_env_file=not without_env_file)
+        ctx.meta[_SETTINGS] = found
+        ctx.default_map = dict(found.values)
+    return without_env_file
+
+
+def _note_verbose(ctx: typer.Context, verbose: bool) -> bool:
+    ctx.meta[_VERBOSE] = verbose
+    return verbose
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    """Give the settings that the command found."""
+    found: Settings = ctx.meta[_SETTINGS]
+    return found
+
+
+def is_verbose(ctx: typer.Context) -> bool:
+    """Tell whether the command was to tell more."""
+    return bool(ctx.meta.get(_VERBOSE))
+
+
+def is_typed(ctx: typer.Context, name: str) -> bool:
+    """Tell whether an option was typed, and does not come from the environment, a file, or nowhere."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+NoEnvFile = Annotated[
+    bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read the .env file beside the settings.")
+]
+Db = Annotated[str, option("--db", metavar="URL", help="Where runs are kept: a file, or postgresql://user@host/name.")]
+Verbose = Annotated[
+    bool, option("--verbose", "-v", callback=_note_verbose, help="Tell more: what happens, and where an error arose.")
+]
+Quiet = Annotated[bool, option("--quiet", "-q", help="Tell errors only.")]
+Json = Annotated[bool, option("--json", help="Print one JSON object, for programs.")]
+
+Judge = Annotated[
+    str | None,
+    option("--judge", metavar="NAME", help="The model that judges, such as openai/gpt-5-mini."),
+]
+Target = Annotated[
+    str | None, option("--target", metavar="NAME", help="The model that answers, such as ollama/qwen2.5:7b.")
+]
+Concurrency = Annotated[
+    int | None, option("--concurrency", "-j", metavar="N", min=1, help="How many evaluations at once at most.")
+]
+Output = Annotated[
+    list[str] | None,
+    option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write a report too: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. May be given several times.",
+    ),
+]
+LogFile = Annotated[
+    str | None, option("--log-file", metavar="FILE", help="Append what happens as JSON lines, without prompts or keys.")
+]
+NoCache = Annotated[bool, option("--no-cache", help="Ask anew what was asked before.")]
+RetryErrors = Annotated[bool, option("--retry-errors", help="Do evaluations again that ended in an error.")]
+MaxCost = Annotated[
+    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop before this command costs more.")
+]
+MaxCalls = Annotated[
+    int | None, option("--max-calls", metavar="N", min=0, help="Stop before this command makes more requests.")
+]
+Timeout = Annotated[
+    float | None, option("--timeout", metavar="SECONDS", help="How long one evaluation may take, all its retries in.")
+]
+Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take the first N cases only.")]
+Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
+Only = Annotated[
+    list[str] | None,
+    option("--only", metavar="ID", help="Take the case of this id, or those like refund-*. May be given several times."),
+]
+AnswersFrom = Annotated[
+    str | None, option("--answers-from", metavar="RUN", help="Judge the answers that this run has; make none anew.")
+]
+Estimate = Annotated[bool, option("--estimate", help="Tell what it would take, and ask nobody.")]
+Fork = Annotated[bool, option("--fork", help="Where the suite has changed, go on in a new run with what still holds.")]
+Canonical = Annotated[bool, option("--canonical", help="Print the canonical report: equal for equal results.")]
+DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, and keep nothing.")]
+
+# The store's own default, without loading the store to know it.
+DB: Final = ".evenhand/evenhand.db"
+
+# Everything that may stand in a file or in the environment, by its name in Python.
+SETTINGS: Final[Mapping[str, Any]] = {
+    "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
+    "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "max_cost": MaxCost,
+    "max_calls": MaxCalls, "no_cache": NoCache, "retry_errors": RetryErrors, "estimate": Estimate, "fork": Fork,
+    "canonical": Canonical, "dry_run": DryRun, "quiet": Quiet, "json": Json, "verbose": Verbose, "log_file": LogFile,
+    "no_env_file": NoEnvFile,
+}  # fmt: skip
+
+
+def _kind(annotated: Any) -> Any:
+    """Give the type of an option: that of its value where there is one."""
+    given = get_args(annotated)[0]
+    return next((one for one in get_args(given) if one is not type(None)), given) if given != list[str] else given
+
+
+KINDS: Final[Mapping[str, Any]] = {name: _kind(annotated) for name, annotated in SETTINGS.items()}

@@ -1,0 +1,63 @@
+"""Where a program's runs are kept: in a database that is opened when needed, or in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from evenhand.domain.errors import ConfigError
+from evenhand.store.store import DEFAULT_URL, IN_MEMORY, Store, open_store
+
+DEFAULT: Final = "default"
+VARIABLE: Final = "EVENHAND_DB"
+
+# What users may write for it: ``default`` is what the variable names, or a file in the working directory.
+PlaceLike: TypeAlias = Store | str | os.PathLike[str] | None
+
+_FILE: Final = "sqlite:///"
+
+
+class Place:
+    """A place for runs. A database is open only while it is used, so that nothing is left open, not even by a fork.
+
+    None is a database in memory, which is gone with the last that holds on to this place.
+    """
+
+    def __init__(self, given: PlaceLike = DEFAULT) -> None:
+        if given is not None and not isinstance(given, (Store, str, os.PathLike)):
+            kind = type(given).__name__
+            raise ConfigError(f"store must be a path, a URL such as postgresql://host/name, or None, not {kind}")
+        self._url = IN_MEMORY
+        self._store: Store | None = None
+        if isinstance(given, Store):
+            self._store = given
+        elif given is not None:
+            wanted = os.environ.get(VARIABLE) or DEFAULT_URL if given == DEFAULT else os.fspath(given)
+            self._url = _settled(wanted)
+        if self._store is None and self._url == IN_MEMORY:
+            self._store = open_store(IN_MEMORY)
+            weakref.finalize(self, self._store.close)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Store]:
+        """Open the store; it is closed again unless it was open before."""
+        if self._store is not None:
+            yield self._store
+            return
+        store = open_store(self._url)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def _settled(url: str) -> str:
+    """Give the absolute path of a file, which stays the same one when the working directory changes."""
+    path = url.removeprefix(_FILE)
+    if path == ":memory:":
+        return IN_MEMORY
+    return url if "://" in path else str(Path(path).absolute())

@@ -1,0 +1,1 @@
+"""The kinds of targets: a model, a command, a Python function."""

@@ -1,0 +1,139 @@
+"""A command as the target: it reads the case as JSON and writes the answer."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand.domain.ask import Steps
+from evenhand.domain.case import Case
+from evenhand.domain.contract import storable
+from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.reply import Exited
+from evenhand.domain.run import MadeAnswer
+from evenhand.domain.secret import HIDDEN, Secret
+from evenhand.engine.targets.told import Told, read_told
+from evenhand.evaluators.program import Program, last_words, require_success
+from evenhand.evaluators.reading import parse_strict
+from evenhand.models.environment import expanded
+
+KEYS: Final = ("command", "config", "cwd", "env", "memory_mb", "output", "timeout")
+_OUTPUTS: Final = ("text", "json")
+_SECRET_NAMES: Final = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
+# What is shorter, such as "1" or "debug", is nobody's key, and may be part of an answer.
+_LEAST_SECRET: Final = 8
+_END_OF_LINE: Final = re.compile(r"\r?\n\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandTarget:
+    """Runs a program for each case; what it writes to standard output is the answer.
+
+    With ``output`` ``json`` it writes an object instead, with the answer and what it took. ``written`` is the program
+    as the user wrote it: its references to variables may be shown, their values in ``program`` may not.
+    """
+
+    program: Program
+    written: Program
+    output: str = "text"
+    secrets: tuple[Secret, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.output not in _OUTPUTS:
+            raise ConfigError(f"target: output is {self.output!r:.80}; it must be {' or '.join(_OUTPUTS)}")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], *, folder: str | None = None) -> CommandTarget:
+        """Make a target from ``{"command": ["python", "app.py"], "timeout": 60, …}``."""
+        for name in given:
+            if name not in KEYS:
+                raise ConfigError(f"target: no key {name!r}{did_you_mean(str(name), KEYS)}")
+        options = {name: value for name, value in given.items() if name != "output"}
+        written = Program(where="target", **options)
+        env, secrets = _resolved(written.env or {})
+        program = replace(written, env=env, cwd=_within(written.cwd, folder))
+        return cls(program=program, written=written, output=given.get("output", "text"), secrets=secrets)
+
+    @property
+    def name(self) -> str:
+        """How the target is called in reports."""
+        return shlex.join(self.program.command)
+
+    @property
+    def client(self) -> None:
+        """No model is asked that we would know of."""
+        return
+
+    def description(self) -> dict[str, Any]:
+        """Say what decides on the answers, in plain JSON values and without secrets."""
+        return {
+            "command": list(self.written.command),
+            "config": self.written.config,
+            "cwd": None if self.written.cwd is None else str(self.written.cwd),
+            "env": {name: _shown(name, value) for name, value in (self.written.env or {}).items()},
+            "output": self.output,
+        }
+
+    def steps(self, case: Case) -> Steps[MadeAnswer]:
+        """Let the program answer a case."""
+        try:
+            exited = self._scrubbed((yield from self.program.run(case)))
+        except ContractError as wrong:
+            return MadeAnswer(text=None, error=f"{wrong.kind}: {wrong}")
+        try:
+            require_success(exited)
+            told = self._told(exited.stdout)
+        except ContractError as wrong:
+            error = f"{wrong.kind}: {wrong}{last_words(exited.stderr)}"
+            kind = "reply" if exited.problem is None else "transport"
+            return MadeAnswer(text=None, error=error, attempts=(_attempt(exited, kind=kind, error=error),))
+        return MadeAnswer(
+            text=told.text,
+            messages=told.messages,
+            attempts=(_attempt(exited),),
+            latency=exited.seconds if told.latency is None else told.latency,
+            cost=told.cost,
+        )
+
+    def _told(self, stdout: str) -> Told:
+        if self.output == "json":
+            return read_told(parse_strict(stdout))
+        # Word for word, but for the end of the last line, which programs write and do not mean.
+        return Told(text=storable(_END_OF_LINE.sub("", stdout)))
+
+    def _scrubbed(self, exited: Exited) -> Exited:
+        stdout, stderr = exited.stdout, exited.stderr
+        for secret in self.secrets:
+            stdout, stderr = secret.scrub(stdout), secret.scrub(stderr)
+        return replace(exited, stdout=stdout, stderr=stderr)
+
+
+def _attempt(exited: Exited, **rest: Any) -> Attempt:
+    return Attempt(**{"kind": "reply", "raw": exited.stdout, "latency": exited.seconds, **rest})
+
+
+def _resolved(env: Mapping[str, str]) -> tuple[dict[str, str], tuple[Secret, ...]]:
+    """Put variables in place of ``${NAME}``, and give what must not be shown."""
+    values: dict[str, str] = {}
+    secrets: list[Secret] = []
+    for name, text in env.items():
+        values[name], found = expanded(text, f"target: env: {name}")
+        if _SECRET_NAMES.search(f"{name} {text}"):
+            secrets += [secret for secret in (*found, Secret(values[name])) if len(secret.reveal()) >= _LEAST_SECRET]
+    return values, tuple(secrets)
+
+
+def _shown(name: str, written: str) -> str:
+    return HIDDEN if _SECRET_NAMES.search(name) and "${" not in written else written
+
+
+def _within(cwd: object, folder: str | None) -> str | None:
+    """Give the folder in which the program runs: that of the suite, unless another is given."""
+    if folder is None:
+        return None if cwd is None else str(cwd)
+    return str(Path(folder) if cwd is None else Path(folder, str(cwd)))

@@ -1,0 +1,222 @@
+"""A Python function as the target."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.domain.ask import Call, Steps
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.reply import Raised, Returned
+from evenhand.domain.run import MadeAnswer
+from evenhand.drive import functions
+from evenhand.engine.targets.told import read_told
+from evenhand.models.retry import quoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTarget:
+    """Calls a function, sync or async, with the input of each case, or with the whole of it.
+
+    A parameter that is called ``case``, or annotated as a ``Case``, gets the case; another one gets the input as
+    text. The function returns the answer, or a mapping with the answer and what it took.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    _takes: _Parameters = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_takes", _Parameters.of(self.function, self.name))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], *, folder: str | None = None) -> FunctionTarget:
+        """Make a target from ``{"python": "package.module:function"}``, which imports the module."""
+        for name in given:
+            if name != "python":
+                raise ConfigError(f"target: no key {name!r}; a Python function has 'python' only")
+        path = given["python"]
+        if callable(path) and not isinstance(path, type):
+            return cls.around(path)
+        return cls(function=_imported(path, folder), name=path)
+
+    @classmethod
+    def around(cls, function: Callable[..., Any]) -> FunctionTarget:
+        """Make a target of a function itself."""
+        kind = type(function)
+        module = getattr(function, "__module__", kind.__module__)
+        return cls(function=function, name=f"{module}:{getattr(function, '__qualname__', kind.__qualname__)}")
+
+    @property
+    def client(self) -> None:
+        """No model is asked that we would know of."""
+        return
+
+    def description(self) -> dict[str, Any]:
+        """Say what decides on the answers, as far as a name can."""
+        return {"python": self.name}
+
+    def steps(self, case: Case) -> Steps[MadeAnswer]:
+        """Let the function answer a case."""
+        try:
+            args, kwargs = self._takes.filled(case)
+        except ContractError as missing:
+            return MadeAnswer(text=None, error=f"{missing.kind}: {missing}")
+        (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
+        match answer:
+            case Raised(exception=exception):
+                return _failed(_words(exception), kind="transport")
+            case Returned(value=(value, seconds)):
+                return self._made(value, seconds)
+            case _:
+                raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
+
+    def _made(self, value: object, seconds: float) -> MadeAnswer:
+        try:
+            told = read_told(value)
+        except ContractError as wrong:
+            error = f"{wrong.kind}: {self.name}: {wrong}"
+            return _failed(error, kind="reply", raw=quoted(repr(value)), latency=seconds)
+        return MadeAnswer(
+            text=told.text,
+            messages=told.messages,
+            attempts=(Attempt(kind="reply", raw=told.text, latency=seconds),),
+            latency=seconds if told.latency is None else told.latency,
+            cost=told.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """What a function is given, in order: the ``input`` or the ``case``, and by which name; None is by its place."""
+
+    given: tuple[tuple[str, str | None], ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], where: str) -> _Parameters:
+        """Find out what a function takes, or refuse one that takes what nobody gives."""
+        try:
+            parameters = [one for one in inspect.signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
+        except NameError as error:
+            raise ConfigError(f"target: the annotations of {where} cannot be read: {error}") from None
+        except (TypeError, ValueError):  # some builtins do not tell
+            return cls((("input", None),))
+        needed = [one for one in parameters if one.default is one.empty and one.kind != one.VAR_POSITIONAL]
+        taken = [one for one in parameters if one in needed or _is_for_case(one)] or parameters[:1]
+        others = [one.name for one in taken if not _is_for_case(one)]
+        if not taken or len(others) > 1:
+            told = f"needs {', '.join(others)}" if others else "takes no argument"
+            raise ConfigError(f"target: {where} {told}; it is given the input, or the case as 'case'")
+        return cls(tuple(("case" if _is_for_case(one) else "input", _keyword(one)) for one in taken))
+
+    def filled(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give the arguments for a case."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for what, name in self.given:
+            value = case if what == "case" else case.question_text
+            if value is None:
+                raise ContractError("the case has no input to answer", kind="no_input")
+            if name is None:
+                args.append(value)
+            else:
+                kwargs[name] = value
+        return tuple(args), kwargs
+
+
+def _is_for_case(parameter: inspect.Parameter) -> bool:
+    # An annotation may be a text, where annotations are not evaluated.
+    written = parameter.annotation
+    return (
+        parameter.name == "case" or written is Case or (isinstance(written, str) and written.split(".")[-1] == "Case")
+    )
+
+
+def _keyword(parameter: inspect.Parameter) -> str | None:
+    return None if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL) else parameter.name
+
+
+def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the time taken by whoever calls the function: a step generator has no clock."""
+
+    async def timed(*args: Any, **kwargs: Any) -> tuple[Any, float]:
+        began = time.perf_counter()
+        value = await functions.call(function, *args, **kwargs)
+        return value, time.perf_counter() - began
+
+    return timed
+
+
+def _failed(error: str, **attempt: Any) -> MadeAnswer:
+    return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
+
+
+def _words(exception: Exception) -> str:
+    if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
+        return "timeout: the function did not answer within the time that the case has"
+    return f"function_error: {type(exception).__name__}: {quoted(str(exception))}"
+
+
+def _imported(path: object, folder: str | None) -> Callable[..., Any]:
+    module_name, colon, attribute = path.partition(":") if isinstance(path, str) else ("", "", "")
+    if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
+        raise ConfigError(f"target: python is {path!r:.120}; write 'package.module:function'")
+    found: Any = _module(module_name, folder)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            there = [
+                name
+                for name, value in getattr(found, "__dict__", {}).items()
+                if callable(value) and not name.startswith("_")
+            ]
+            raise ConfigError(f"target: {module_name} has no {attribute!r}{did_you_mean(part, there)}")
+        found = getattr(found, part)
+    if not callable(found) or isinstance(found, type):
+        raise ConfigError(f"target: {path} is no function but of type {type(found).__name__}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _module(name: str, folder: str | None) -> Any:
+    with _first_on_path(folder):
+        try:
+            module = importlib.import_module(name)
+        except (Exception, SystemExit) as error:  # a module of the user's may do anything
+            raise ConfigError(f"target: {name} cannot be imported: {type(error).__name__}: {error}") from error
+    _require_own(module, name, folder)
+    return module
+
+
+@contextmanager
+def _first_on_path(folder: str | None) -> Iterator[None]:
+    if folder is None:
+        yield
+        return
+    importlib.invalidate_caches()
+    place = str(Path(folder).resolve())
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+
+
+def _require_own(module: Any, name: str, folder: str | None) -> None:
+    """Refuse a module that was loaded before from elsewhere, while the suite has its own of that name beside it."""
+    if folder is None or not getattr(module, "__file__", None):
+        return
+    beside = Path(folder, *name.split(".")).resolve()
+    own = [path for path in (beside.with_suffix(".py"), beside / "__init__.py") if path.is_file()]
+    if own and Path(module.__file__).resolve() not in own:
+        raise ConfigError(
+            f"target: {name} means {own[0]}, yet {module.__file__} was loaded under that name; call it something else"
+        )

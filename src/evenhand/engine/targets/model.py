@@ -1,0 +1,165 @@
+"""A model with a prompt as the target."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from evenhand.domain.ask import Ask, Message, Steps, messages_from
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, ContractError, TemplateError
+from evenhand.domain.evaluation import total_usage
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.run import MadeAnswer
+from evenhand.domain.seams import ModelClient
+from evenhand.domain.template import Template
+from evenhand.engine.identity import describe
+from evenhand.models.resolve import resolve
+from evenhand.models.settings import ModelSettings
+
+_INPUT: Final = ("input", "question")
+_OWN: Final = ("prompt", "system")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTarget:
+    """Asks a model with the input of each case, or with a ``prompt`` that the input goes into.
+
+    ``prompt`` and ``system`` may use ``{{ input }}`` (or ``{{ question }}``) and the keys of the case's metadata.
+    ``limited`` says that the token limit is the user's own, so that an answer which ends there is the answer.
+    """
+
+    client: ModelClient
+    prompt: str | None = None
+    system: str | None = None
+    limited: bool = False
+
+    def __post_init__(self) -> None:
+        for name in _OWN:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise ConfigError(f"target: {name} must be text, not {type(value).__name__}")
+        if self.prompt is not None and not Template.with_double_braces(self.prompt).names:
+            single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
+            raise TemplateError(
+                f"target: the prompt must use {{{{ input }}}}{single}, or a key of the metadata; "
+                "as it is, every case would be asked the same"
+            )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> ModelTarget:
+        """Make a target from ``{"model": …, "prompt": …, "system": …}`` and the settings of the model."""
+        settings = {name: value for name, value in given.items() if name not in _OWN}
+        _check_names(settings)
+        model, has_settings = settings["model"], len(settings) > 1
+        if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
+            raise ConfigError(
+                f"target: model is of type {type(model).__name__}; settings stand beside the name of a model"
+            )
+        return cls(
+            client=resolved(settings if has_settings else model),
+            prompt=given.get("prompt"),
+            system=given.get("system"),
+            limited=settings.get("max_tokens") is not None,
+        )
+
+    @property
+    def name(self) -> str:
+        """How the target is called in reports."""
+        return self.client.name
+
+    def description(self) -> dict[str, Any]:
+        """Say what decides on the answers, in plain JSON values and without secrets."""
+        return {"model": describe(self.client), "prompt": self.prompt, "system": self.system}
+
+    def steps(self, case: Case) -> Steps[MadeAnswer]:
+        """Ask the model for the answer to a case."""
+        try:
+            messages = self._messages(case)
+        except ContractError as missing:
+            return MadeAnswer(text=None, error=f"{missing.kind}: {missing}")
+        except TemplateError as wrong:
+            return MadeAnswer(text=None, error=f"template: {wrong}")
+        (answer,) = yield (Ask(messages=messages, judge=self.client),)
+        if isinstance(answer, Unanswered):
+            return MadeAnswer(
+                text=None, error=answer.error, attempts=answer.attempts, usage=total_usage(answer.attempts)
+            )
+        if not isinstance(answer, Reply):
+            raise TypeError(f"an Ask is answered by a Reply or Unanswered, not {type(answer).__name__}")
+        return self._made(answer)
+
+    def _messages(self, case: Case) -> tuple[Message, ...]:
+        values = _values(case)
+        if self.prompt is None and case.input_messages:
+            asked = messages_from(case.input_messages)
+        else:
+            asked = (Message("user", _filled(self.prompt or "{{ input }}", values, "the prompt")),)
+        if self.system is None:
+            return asked
+        return (Message("system", _filled(self.system, values, "the system text")), *asked)
+
+    def _made(self, reply: Reply) -> MadeAnswer:
+        error = self._error(reply)
+        attempts = reply.attempts
+        if error is not None and attempts:
+            attempts = (*attempts[:-1], replace(attempts[-1], error=error))
+        return MadeAnswer(
+            text=reply.text if error is None else None,
+            error=error,
+            attempts=attempts,
+            # Of the one request that brought the answer, without those that failed before it.
+            latency=attempts[-1].latency if attempts and not attempts[-1].cached else None,
+            usage=total_usage(attempts),
+        )
+
+    def _error(self, reply: Reply) -> str | None:
+        """Say what keeps a reply from being an answer. Words of refusal are one, and so is the empty text (SPEC-E2)."""
+        match reply.finish:
+            case "filtered":
+                return "filtered: the provider's content filter cut the answer off"
+            case "refusal" if not reply.text:
+                return "refusal: the model refused without a word"
+            case "length" if not (self.limited and reply.text):
+                return "truncated: the answer was cut off at its token limit; set max_tokens, or a higher one"
+        return None
+
+
+def resolved(given: object) -> ModelClient:
+    """Make the client of a target, and say that it is the target's where that fails."""
+    try:
+        return resolve(given)
+    except ConfigError as error:
+        raise type(error)(f"target: {error}") from None
+
+
+def _check_names(settings: Mapping[str, Any]) -> None:
+    """Refuse a misspelt name of ours; those of settings are the provider's to know."""
+    known = {one.name for one in fields(ModelSettings)}
+    for name in settings.keys() - known:
+        near = difflib.get_close_matches(name, (*_OWN, "model"), n=1, cutoff=0.7)
+        if near and near[0] != name:
+            raise ConfigError(f"target: no key {name!r}; did you mean {near[0]!r}?")
+
+
+def _values(case: Case) -> dict[str, str]:
+    values = {str(name): _written(value) for name, value in case.metadata.items()}
+    for name in _INPUT:
+        values.pop(name, None)  # whatever the metadata calls so
+        if case.question_text is not None:
+            values[name] = case.question_text
+    return values
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _filled(text: str, values: Mapping[str, str], where: str) -> str:
+    template = Template.with_double_braces(text)
+    if not template.names.isdisjoint(_INPUT) and "input" not in values:
+        raise ContractError("the case has no input to answer", kind="no_input")
+    return template.render(values, where=where)

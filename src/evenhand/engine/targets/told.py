@@ -1,0 +1,79 @@
+"""What a program or a function tells: the answer alone, or an object with the answer and what it took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evenhand.domain.ask import Message, messages_from
+from evenhand.domain.contract import storable
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.scale import is_finite_number
+
+# The answer goes by any of these names, and one of them only.
+ANSWERS: Final = ("answer", "candidate_answer", "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An answer, the whole conversation where it was told, and seconds and dollars that it took, where known."""
+
+    text: str
+    messages: tuple[Message, ...] = ()
+    latency: float | None = None
+    cost: float | None = None
+
+
+def read_told(value: object) -> Told:
+    """Read text, or an object such as ``{"answer": "Paris", "cost": 0.01}``; raises ``ContractError``.
+
+    >>> read_told({"answer": {"city": "Paris"}, "latency": 0.5})
+    Told(text='{"city": "Paris"}', messages=(), latency=0.5, cost=None)
+
+    An answer that is no text is taken as JSON. Other keys are ignored.
+    """
+    if isinstance(value, str):
+        return Told(text=storable(value))
+    if not isinstance(value, Mapping):
+        raise ContractError(f"an answer is text, or an object with 'answer'; this is {type(value).__name__}")
+    given = [name for name in ANSWERS if value.get(name) is not None]
+    if len(given) != 1:
+        said = f"it has {' and '.join(given)}" if given else "it has none of them"
+        raise ContractError(f"the object must have one of {', '.join(ANSWERS)}; {said}")
+    return Told(
+        text=storable(_text(value[given[0]])),
+        messages=_messages(value.get("output_messages")),
+        latency=_amount(value, "latency"),
+        cost=_amount(value, "cost"),
+    )
+
+
+def _text(answer: object) -> str:
+    if isinstance(answer, str):
+        return answer
+    try:
+        return json.dumps(answer, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ContractError(f"the answer is neither text nor JSON: {error}") from None
+
+
+def _messages(given: object) -> tuple[Message, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, (list, tuple)):
+        raise ContractError(f"output_messages must be a list of messages, not {type(given).__name__}")
+    try:
+        return messages_from(given)
+    except ConfigError as error:
+        raise ContractError(f"output_messages: {error}") from None
+
+
+def _amount(value: Mapping[object, object], name: str) -> float | None:
+    given = value.get(name)
+    if given is None:
+        return None
+    if not is_finite_number(given) or given < 0:
+        raise ContractError(f"{name} is {given!r:.80}; it must be a number, 0 or more")
+    return float(given)

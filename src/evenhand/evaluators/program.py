@@ -1,0 +1,160 @@
+"""A program of the user's: how it is called, what it is told of a case, and how it may end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Any, Final
+
+from evenhand.domain.ask import Exec, MessageLike, Steps, messages_from
+from evenhand.domain.case import Case
+from evenhand.domain.contract import storable
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.reply import Exited
+from evenhand.domain.scale import is_finite_number
+
+_LINE_KEPT: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program that reads a case and ``config`` as one JSON object; ``where`` names its owner in messages.
+
+    It runs in ``cwd``, for at most ``timeout`` seconds, with ``memory_mb`` of address space (None: unlimited), and
+    sees harmless environment variables and those in ``env``, no others.
+    """
+
+    where: str
+    command: Sequence[str]
+    config: Mapping[str, Any] | None = None
+    timeout: float = 60.0
+    memory_mb: float | None = None
+    cwd: str | PurePath | None = None
+    env: Mapping[str, str] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "command", self._checked_command())
+        object.__setattr__(self, "config", self._checked_config())
+        object.__setattr__(self, "env", self._checked_env())
+        if not _is_positive(self.timeout):
+            raise ConfigError(f"{self.where}: timeout is {self.timeout!r}; it must be a number of seconds above 0")
+        if self.memory_mb is not None and not _is_positive(self.memory_mb):
+            raise ConfigError(
+                f"{self.where}: memory_mb is {self.memory_mb!r}; it must be above 0, or null for no limit"
+            )
+        if self.cwd is not None and not isinstance(self.cwd, (str, PurePath)):
+            raise ConfigError(f"{self.where}: cwd is {self.cwd!r}; it must be the path of a folder")
+
+    def _checked_command(self) -> tuple[str, ...]:
+        given = self.command
+        is_list = isinstance(given, Sequence) and not isinstance(given, str) and all(_is_argument(one) for one in given)
+        if not is_list or not given or not given[0].strip():
+            raise ConfigError(
+                f"{self.where}: command is {given!r:.120}; write the program and its arguments as a list of texts, "
+                'such as ["python", "check.py"]'
+            )
+        return tuple(given)
+
+    def _checked_config(self) -> Mapping[str, Any]:
+        given = {} if self.config is None else self.config
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"{self.where}: config must be a mapping, not {type(given).__name__}")
+        try:
+            json.dumps(dict(given), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(f"{self.where}: config cannot be written as JSON: {error}") from None
+        return given
+
+    def _checked_env(self) -> dict[str, str]:
+        given = {} if self.env is None else self.env
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(given).__name__}")
+        for name, value in given.items():
+            if not _is_argument(name) or not name or "=" in name:
+                raise ConfigError(f"{self.where}: env has {name!r}, which is no name of a variable")
+            if not _is_argument(value):
+                kind = type(value).__name__  # not the value, which may be a secret
+                raise ConfigError(
+                    f"{self.where}: env: {name} is of type {kind}; it must be text, in quotes and without NUL"
+                )
+        return dict(given)
+
+    def run(self, case: Case) -> Steps[Exited]:
+        """Run the program on a case; raises ``ContractError`` when the case cannot be written as JSON."""
+        try:
+            stdin = case_as_json(case, config=self.config or {})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ContractError(f"the case cannot be written as JSON: {error}", kind="unsendable") from None
+        (answer,) = yield (
+            Exec(
+                argv=tuple(self.command),
+                stdin=stdin,
+                timeout=self.timeout,
+                memory_bytes=None if self.memory_mb is None else int(self.memory_mb * 1024 * 1024),
+                cwd=None if self.cwd is None else str(self.cwd),
+                env=self.env or {},
+            ),
+        )
+        if not isinstance(answer, Exited):
+            raise TypeError(f"an Exec is answered by Exited, not {type(answer).__name__}")
+        return answer
+
+
+def require_success(exited: Exited) -> None:
+    """Refuse a program that did not come to its own good end: raises ``ContractError``."""
+    if exited.problem is not None:
+        kind, _, sentence = exited.problem.partition(": ")
+        raise ContractError(sentence, kind=kind)
+    if exited.code:
+        ending = f"ended with code {exited.code}" if exited.code > 0 else f"was ended by signal {-exited.code}"
+        raise ContractError(f"the program {ending}", kind="exit")
+
+
+def last_words(stderr: str) -> str:
+    """End an error message with the last line of stderr, which is where most languages say what went wrong."""
+    last = stderr.strip().rpartition("\n")[2]
+    return f"; stderr ends: {last[:_LINE_KEPT]}" if last else ""
+
+
+def case_as_json(case: Case, *, config: Mapping[str, Any]) -> str:
+    """Write a case as programs get it, in JSON that every parser and every locale reads; NaN is null.
+
+    What the case does not have is null, or an empty list or object.
+    """
+    material = {
+        "question": case.question_text,
+        "expected_outcome": case.expected_outcome,
+        "reference_answer": case.reference_answer,
+        "candidate_answer": case.candidate_answer,
+        "input_messages": _dicts(case.input_messages),
+        "expected_messages": _dicts(case.expected_messages),
+        "output_messages": _dicts(case.output_messages),
+        "rubrics": [asdict(item) for item in case.items],
+        "evaluation_schema": case.evaluation_schema,
+        "metadata": case.metadata,
+        "case_id": case.id,
+        "cluster": case.cluster,
+        "latency": case.latency,
+        "cost": case.cost,
+        "config": config,
+    }
+    text = storable(json.dumps(material, ensure_ascii=False, default=_plain))
+    return json.dumps(json.loads(text, parse_constant=lambda _: None))
+
+
+def _dicts(messages: Sequence[MessageLike]) -> list[dict[str, Any]]:
+    return [message.as_dict() for message in messages_from(messages)]
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _is_argument(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _is_positive(value: object) -> bool:
+    return is_finite_number(value) and value > 0

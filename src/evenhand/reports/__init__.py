@@ -1,0 +1,1 @@
+"""Show what came of a run, to people and to programs."""

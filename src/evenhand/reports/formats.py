@@ -1,0 +1,62 @@
+"""Reports as files: the ending of the name says which format."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TextIO, TypeAlias, cast
+
+from evenhand.domain.errors import ConfigError
+from evenhand.reports.report import Report
+
+Writer: TypeAlias = Callable[[Report, TextIO], None]
+
+# Loaded when used: a run that writes JSONL needs no page templates.
+_WRITERS: Final = {
+    "jsonl": "evenhand.reports.jsonl:write_jsonl",
+    "json": "evenhand.reports.json:write_json",
+    "csv": "evenhand.reports.csv:write_csv",
+    "md": "evenhand.reports.markdown:write_markdown",
+    "xml": "evenhand.reports.junit:write_junit",
+    "html": "evenhand.reports.html:write_html",
+}
+FORMATS: Final = tuple(_WRITERS)
+
+
+def format_of(path: str | Path) -> str:
+    """Give the format that a file's name asks for; ask this before a run, so that the mistake costs nothing.
+
+    >>> format_of("out/results.jsonl")
+    'jsonl'
+    """
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in _WRITERS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise ConfigError(f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {known}")
+    return ending
+
+
+def writer_of(name: str) -> Writer:
+    """Load the writer of a format."""
+    module, _, function = _WRITERS[name].partition(":")
+    return cast("Writer", getattr(importlib.import_module(module), function))
+
+
+def write(report: Report, path: str | Path) -> None:
+    """Write a report to a file, whole or not at all: nobody ever reads half of it."""
+    target = Path(path)
+    writer = writer_of(format_of(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        # No translation of line ends: CSV has its own, and what stands within a text is the text's.
+        with unfinished.open("x", encoding="utf-8", newline="") as out:
+            writer(report, out)
+        unfinished.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,100 @@
+"""The report as Markdown, for a pull request or a wiki."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from evenhand.reports.highlights import Highlight, Highlights
+from evenhand.reports.numbers import counted, interval_text, score_text
+from evenhand.reports.plain import plain
+from evenhand.reports.report import Report
+from evenhand.reports.sentences import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.standing import Standing, standings
+
+# All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~&!$^=:]|(?<=www)\.", re.IGNORECASE)
+_REASON: Final = 300
+
+
+def markdown(report: Report) -> str:
+    """Give the report as Markdown; what models and users wrote is escaped, and shows as it is."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def write_markdown(report: Report, out: TextIO) -> None:
+    """Write the report as Markdown."""
+    out.write(markdown(report))
+
+
+def escaped(text: str, limit: int | None = 200) -> str:
+    r"""Give a text as one line of Markdown that shows it and does nothing else.
+
+    >>> escaped("<b>|[x](y)\n# all passed")
+    '\\<b\\>\\|\\[x\\](y) \\# all passed'
+    """
+    # The space that nobody sees keeps whoever is mentioned from being told.
+    return _MARKUP.sub(r"\\\g<0>", plain(text, limit)).replace("@", "@\u200b")
+
+
+def _lines(report: Report) -> Iterator[str]:
+    summary, run = report.summary, report.run
+    yield f"# {escaped(run.name)}"
+    yield ""
+    yield f"{counted(summary.cases.n, 'case')}, {run.status.value}{f': {escaped(run.reason)}' if run.reason else ''}"
+    yield ""
+    seen = [f"{one.glyph} {one.word} {count:,}" for one, count in standings(summary.cases).items() if count]
+    if seen:
+        yield f"- {' · '.join(seen)}"
+    yield f"- {mean_sentence(summary.cases)}"
+    yield f"- {pass_rate_sentence(summary.cases)}"
+    yield f"- {effort_sentence(summary)}"
+    if report.gates:
+        yield from _table(
+            "Gates", ("verdict", "gate"), ((_mark(gate.ok), escaped(gate.words)) for gate in report.gates)
+        )
+    if summary.evaluators:
+        kinds = list(Standing)[:5]
+        headings = ("evaluator", "mean", "95 %", "scored", *(f"{one.glyph} {one.word}" for one in kinds))
+        yield from _table(
+            "Evaluators",
+            headings,
+            (
+                (
+                    escaped(name, 60),
+                    score_text(tally.mean),
+                    interval_text(tally.interval),
+                    f"{tally.scored:,}",
+                    *(f"{standings(tally)[kind]:,}" for kind in kinds),
+                )
+                for name, tally in summary.evaluators.items()
+            ),
+        )
+    shown = Highlights.of(report.results())
+    if shown.worst:
+        yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
+    if summary.errors_by_class:
+        counts = ((escaped(kind, 60), f"{count:,}") for kind, count in summary.errors_by_class.items())
+        yield from _table("Errors by class", ("class", "how many"), counts)
+    if shown.broken:
+        yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(shown.broken))
+
+
+def _rows(highlights: Sequence[Highlight]) -> Iterator[tuple[str, ...]]:
+    for one in highlights:
+        why = f"{escaped(one.evaluator, 60)}: {escaped(one.reason, _REASON)}"
+        yield f"{one.standing.glyph} {one.standing.word}", score_text(one.score), escaped(one.case_id, 60), why
+
+
+def _mark(ok: bool) -> str:
+    standing = Standing.PASS if ok else Standing.FAIL
+    return f"{standing.glyph} {standing.word}"
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"\n## {title}\n"
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'---|' * len(headings)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

@@ -1,0 +1,62 @@
+"""HTML and SVG that cannot forget to escape: only what was made here counts as markup, all else is text."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Final
+
+from evenhand.domain.contract import storable
+
+_VOID: Final = {"br", "col", "input", "meta"}
+# Invisible, and some of them not even allowed in HTML: shown by the pictures that Unicode has for them.
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_DELETE: Final = "\x7f"
+
+
+class Html(str):
+    """Markup: goes into other markup as it is, where a plain ``str`` is escaped."""
+
+    __slots__ = ()
+
+
+def text(value: str) -> Html:
+    """Turn any text into markup that shows it.
+
+    >>> text("<b>&amp;")
+    '&lt;b&gt;&amp;amp;'
+    """
+    if _CONTROLS.search(value):
+        value = _CONTROLS.sub(_picture, value.replace("\r\n", "\n"))
+    return Html(html.escape(storable(value)))
+
+
+def join(*parts: str | None, between: str = "") -> Html:
+    """Put markup and texts side by side, without those that are None."""
+    return Html(text(between).join(_markup(part) for part in parts if part is not None))
+
+
+def tag(name: str, /, *children: str | None, **attributes: str | int | None) -> Html:
+    """Make an element; attributes that are None are left out.
+
+    An underscore in an attribute's name stands for a hyphen, and one at its end for nothing.
+
+    >>> tag("p", "a < b", class_="note", aria_label="less")
+    '<p class="note" aria-label="less">a &lt; b</p>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Html(f"<{name}{given}>")
+    return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+def _markup(part: str) -> str:
+    return part if isinstance(part, Html) else text(part)
+
+
+def _picture(found: re.Match[str]) -> str:
+    return "␡" if found[0] == _DELETE else chr(0x2400 + ord(found[0]))

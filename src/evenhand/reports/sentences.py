@@ -1,0 +1,81 @@
+"""The numbers of a run in sentences, for people."""
+
+from __future__ import annotations
+
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.reports.numbers import cost_text, counted, interval_text, score_text
+
+
+def mean_sentence(tally: Tally) -> str:
+    """Say the mean, and what it is over (SPEC-E2).
+
+    >>> interval = Interval(low=0.62, high=0.8, method="t")
+    >>> mean_sentence(Tally(n=100, scored=97, errors=3, mean=0.71, interval=interval, mean_if_errors_zero=0.6887))
+    'mean 0.71 [0.62, 0.80] over 97 of 100; 3 judge errors; 0.69 if counted as 0'
+    """
+    if tally.mean is None:
+        parts = [f"no mean: of {counted(tally.n, 'case')} none is scored"]
+    else:
+        around = around_text(tally, tally.interval)
+        parts = [f"mean {score_text(tally.mean)} {around} over {tally.scored:,} of {tally.n:,}"]
+    if tally.errors:
+        parts.append(counted(tally.errors, "judge error"))
+        if tally.mean is not None:
+            parts.append(f"{score_text(tally.mean_if_errors_zero)} if counted as 0")
+    if tally.not_evaluated:
+        parts.append(f"{tally.not_evaluated:,} not evaluated")
+    if tally.pending:
+        parts.append(f"{tally.pending:,} not judged yet")
+    return "; ".join(parts)
+
+
+def pass_rate_sentence(tally: Tally) -> str:
+    """Say which share of the scored cases passed.
+
+    >>> pass_rate_sentence(Tally(n=1, scored=1, passed=1, pass_rate=1.0))
+    'pass rate 1.00 (n=1, no interval): 1 of 1'
+    """
+    if tally.pass_rate is None:
+        return "no pass rate"
+    around = around_text(tally, tally.pass_rate_interval)
+    return f"pass rate {score_text(tally.pass_rate)} {around}: {tally.passed:,} of {tally.scored:,}"
+
+
+def around_text(tally: Tally, interval: Interval | None) -> str:
+    """Write the interval around a mean of a tally, or why there is none."""
+    if interval is None:
+        return (
+            "(one cluster, no interval)" if tally.clusters == 1 < tally.scored else f"(n={tally.scored}, no interval)"
+        )
+    if interval.method == "widest":
+        return f"{interval_text(interval)} (all scores equal)"
+    if interval.method == "clustered" and tally.clusters is not None:
+        return f"{interval_text(interval)} ({counted(tally.clusters, 'cluster')})"
+    return interval_text(interval)
+
+
+def effort_sentence(summary: Summary) -> str:
+    """Say what a run took.
+
+    >>> effort_sentence(Summary(cases=Tally(), calls=312, cached=20, input_tokens=5200, output_tokens=900, cost=0.12))
+    '312 requests, 20 replies from the cache, 5,200 tokens in and 900 out, cost $0.12'
+    """
+    parts = [counted(summary.calls, "request")]
+    if summary.cached:
+        parts.append(f"{summary.cached:,} {'reply' if summary.cached == 1 else 'replies'} from the cache")
+    if summary.retries:
+        parts.append(f"{summary.retries:,} {'retry' if summary.retries == 1 else 'retries'}")
+    if summary.transport_faults:
+        parts.append(f"{counted(summary.transport_faults, 'request')} failed on the way")
+    if summary.input_tokens or summary.output_tokens:
+        parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
+    parts.append(f"cost {cost_text(summary.cost)}")
+    return ", ".join(parts)
+
+
+def next_step(run: RunRecord) -> str:
+    """Say how to go on."""
+    if run.status is RunStatus.FINISHED:
+        return f"All cases: evenhand report {run.id} --output report.html"
+    return f"Not finished. To go on: evenhand resume {run.id}"

@@ -1,0 +1,201 @@
+"""From the results of a run's cases to its numbers (SPEC-S7)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand.domain.aggregate import weighted_mean
+from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
+from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
+from evenhand.domain.summary import Summary, Tally
+from evenhand.domain.verdict import Verdict
+from evenhand.stats.exact import ExactSum
+from evenhand.stats.intervals import Scores
+
+_FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
+
+
+class Summarizer:
+    """Takes in the results of a run one by one and gives its numbers; memory grows with clusters, not with cases.
+
+    >>> Summarizer().summary().cases.mean is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self._cases = _Counting()
+        self._evaluators: defaultdict[str, _Counting] = defaultdict(_Counting)
+        self._repeat = 1
+        self._retries = 0
+        self._calls = 0
+        self._cached = 0
+        self._transport_faults = 0
+        self._input_tokens = 0
+        self._output_tokens = 0
+        self._cost = ExactSum()
+        self._unpriced = False
+        self._judges: set[str] = set()
+        self._errors: Counter[str] = Counter()
+        self._flags: Counter[str] = Counter()
+
+    def add(self, result: CaseResult) -> None:
+        """Take in the result of a case."""
+        cluster = result.case.cluster
+        if result.pending:
+            self._cases.pending += 1
+        else:
+            outcome = result.outcome
+            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster)
+        by_evaluator: dict[str, list[Evaluation]] = {}
+        for judgment in result.judgments:
+            by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
+            self._repeat = max(self._repeat, judgment.sample + 1)
+            self._note(judgment.evaluation)
+            self._add_effort(judgment)
+        for name, evaluations in by_evaluator.items():
+            self._evaluators[name].add(*_over_samples(evaluations), cluster)
+        for replaced in result.replaced:
+            self._add_effort(replaced)
+        for answer in result.answers:
+            self._add_effort(answer)
+            if answer.error:
+                self._errors[f"target {error_class(answer.error)}"] += 1
+
+    def _add_effort(self, done: Judgment | MadeAnswer) -> None:
+        """Count what a judgment or an answer took; replies from the cache took nothing."""
+        record = done.evaluation if isinstance(done, Judgment) else done
+        for attempt in record.attempts:
+            self._count_request(attempt)
+        if not record.attempts:  # a function may say what it took, and not how
+            self._count_tokens(record.usage)
+        if done.cost is None:
+            self._unpriced = True
+        else:
+            self._cost.add(done.cost)
+
+    def _count_request(self, attempt: Attempt) -> None:
+        if attempt.cached:
+            self._cached += 1
+        else:
+            self._calls += 1
+            self._transport_faults += attempt.kind == "transport"
+            self._count_tokens(attempt.usage)
+
+    def _count_tokens(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self._input_tokens += usage.input_tokens
+            self._output_tokens += usage.output_tokens
+
+    def _note(self, evaluation: Evaluation) -> None:
+        self._retries += evaluation.retry_count
+        self._flags.update(evaluation.flags)
+        self._judges.update(_judges(evaluation.details))
+        if evaluation.error is not None:
+            self._errors[error_class(evaluation.error)] += 1
+
+    def summary(self) -> Summary:
+        """Give the numbers of what was taken in so far."""
+        return Summary(
+            cases=self._cases.tally(),
+            evaluators={name: counting.tally() for name, counting in self._evaluators.items()},
+            repeat=self._repeat,
+            calls=self._calls,
+            cached=self._cached,
+            retries=self._retries,
+            transport_faults=self._transport_faults,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            cost=None if self._unpriced else self._cost.value,
+            judges=tuple(sorted(self._judges)),
+            errors_by_class=dict(self._errors.most_common()),
+            flags=dict(self._flags.most_common()),
+        )
+
+
+def summarize(results: Iterable[CaseResult]) -> Summary:
+    """Give the numbers of a run from the results of its cases."""
+    summarizer = Summarizer()
+    for result in results:
+        summarizer.add(result)
+    return summarizer.summary()
+
+
+def error_class(error: str) -> str:
+    """Give the class of an error, which stands before its sentence.
+
+    >>> error_class("truncated: the reply was cut off")
+    'truncated'
+    """
+    return error.partition(":")[0].strip()
+
+
+class _Counting:
+    """The counts behind a ``Tally``."""
+
+    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_verdicts", "pending")
+
+    def __init__(self) -> None:
+        self._scores = Scores()
+        self._passes = Scores()
+        self._verdicts: Counter[Verdict] = Counter()
+        self._not_evaluated = 0
+        self._errors = 0
+        self.pending = 0
+
+    def add(self, status: Status, score: float | None, verdict: Verdict | None, cluster: str | None) -> None:
+        match status:
+            case Status.SCORED if score is not None and verdict is not None:
+                self._scores.add(score, cluster)
+                self._passes.add(float(verdict is Verdict.PASS), cluster)
+                self._verdicts[verdict] += 1
+            case Status.ERROR:
+                self._errors += 1
+            case _:
+                self._not_evaluated += 1
+
+    def tally(self) -> Tally:
+        scored = self._scores.n
+        return Tally(
+            n=scored + self._not_evaluated + self._errors + self.pending,
+            scored=scored,
+            not_evaluated=self._not_evaluated,
+            errors=self._errors,
+            pending=self.pending,
+            mean=self._scores.mean,
+            interval=self._scores.interval(),
+            mean_if_errors_zero=self._scores.mean_with_zeros(self._errors),
+            passed=self._verdicts[Verdict.PASS],
+            borderline=self._verdicts[Verdict.BORDERLINE],
+            failed=self._verdicts[Verdict.FAIL],
+            pass_rate=self._passes.mean,
+            pass_rate_interval=self._passes.interval(),
+            clusters=self._scores.clusters,
+        )
+
+
+def _over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
+    """Give what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
+    if len(evaluations) == 1:
+        return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
+    scored = [(one.score, one.verdict) for one in evaluations if one.status is Status.SCORED]
+    if not scored:
+        failed = any(one.status is Status.ERROR for one in evaluations)
+        return (Status.ERROR if failed else Status.NOT_EVALUATED), None, None
+    mean = weighted_mean([(score, 1.0) for score, _ in scored if score is not None])
+    verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
+    # The evaluator's own thresholds are not known here; its verdicts are. Between two, the worse one.
+    return Status.SCORED, mean, _FROM_WORST[verdicts[(len(verdicts) - 1) // 2]]
+
+
+def _judges(details: object) -> Iterator[str]:
+    """Find the judges that an evaluation names, its members' too; details are anybody's, and may be anything."""
+    if not isinstance(details, Mapping):
+        return
+    if isinstance(judge := details.get("judge"), str):
+        yield judge
+    members: Any = details.get("members")
+    for member in [*(members if isinstance(members, list) else []), details.get("meta_judge")]:
+        if isinstance(member, Mapping):
+            yield from _judges(member.get("details"))

@@ -1,0 +1,140 @@
+"""The report in a terminal: the numbers, the worst cases, and how to go on.
+
+Rich is slow to load: import this module where somebody reads in a terminal, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.domain.summary import Tally
+from evenhand.reports.highlights import Highlight, Highlights
+from evenhand.reports.numbers import counted, interval_text, score_text
+from evenhand.reports.plain import plain
+from evenhand.reports.report import Report
+from evenhand.reports.sentences import effort_sentence, mean_sentence, next_step, pass_rate_sentence
+from evenhand.reports.standing import Standing, standings
+
+_COLOURS: Final = {
+    Standing.PASS: "green",
+    Standing.BORDERLINE: "yellow",
+    Standing.FAIL: "red",
+    Standing.ERROR: "magenta",
+    Standing.NOT_EVALUATED: "dim",
+    Standing.PENDING: "dim",
+}
+_REASON: Final = 300
+_WIDE: Final = 90
+# What is pending is known of cases only.
+_COUNTED: Final = [one for one in Standing if one is not Standing.PENDING]
+
+
+def terminal(report: Report, *, width: int = 100, colour: bool = False) -> str:
+    """Give the report as text for a terminal of some width; without ``colour`` it holds no escape sequence at all.
+
+    What models and users wrote goes through ``plain`` and into cells as text, never as markup.
+    """
+    out = io.StringIO()
+    # An environment of its own: what we are told here counts, not COLUMNS, NO_COLOR or FORCE_COLOR.
+    console = Console(
+        file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
+        highlight=False, markup=False, emoji=False, legacy_windows=False, _environ={},
+    )  # fmt: skip
+    for part in _parts(report, width):
+        console.print(part)
+    out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _parts(report: Report, width: int) -> Iterator[RenderableType]:
+    summary, run = report.summary, report.run
+    name = plain(run.name, max(width - 40, 20))  # so short that the line is not broken
+    yield Text(f"{name}: {counted(summary.cases.n, 'case')}, {run.status.value}", style="bold")
+    if run.reason:
+        yield Padding(Text(plain(run.reason)), (0, 0, 0, 2))
+    yield Text("")
+    yield _counts(summary.cases)
+    yield Text(mean_sentence(summary.cases))
+    yield Text(pass_rate_sentence(summary.cases))
+    if summary.evaluators:
+        yield Text("")
+        yield _evaluators(summary.evaluators, wide=width >= _WIDE)
+    shown = Highlights.of(report.results())
+    if shown.worst:
+        yield from _listed("Worst cases", shown.worst)
+    if summary.errors_by_class:
+        yield Text("\nErrors by class")
+        yield _table_of((Text(f"{count:,}"), plain(kind)) for kind, count in summary.errors_by_class.items())
+    if shown.broken:
+        yield from _listed("Cases that ended in error", shown.broken)
+    if report.gates:
+        yield Text("\nGates")
+        yield _table_of(
+            (_marked(Standing.PASS if gate.ok else Standing.FAIL), plain(gate.words, None)) for gate in report.gates
+        )
+    yield Text(f"\n{effort_sentence(summary)}")
+
+
+def _marked(standing: Standing, more: str = "") -> Text:
+    """Write a standing as sign and word, in its colour."""
+    return Text(f"{standing.glyph} {standing.word}{more}", style=_COLOURS[standing])
+
+
+def _counts(tally: Tally) -> Text:
+    seen = [_marked(standing, f" {count:,}") for standing, count in standings(tally).items() if count]
+    return Text("   ").join(seen) if seen else Text("no cases")
+
+
+def _evaluators(evaluators: dict[str, Tally], *, wide: bool) -> Table:
+    table = _table()
+    table.add_column("evaluator", overflow="fold")
+    verdicts = (f"{one.glyph} {one.word}" if wide else one.glyph for one in _COUNTED)
+    for heading in ("mean", "95 %", "scored", *verdicts):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, tally in evaluators.items():
+        counts = standings(tally)
+        table.add_row(
+            Text(plain(name, 60)),
+            score_text(tally.mean),
+            interval_text(tally.interval),
+            f"{tally.scored:,}",
+            *(f"{counts[standing]:,}" for standing in _COUNTED),
+        )
+    return table
+
+
+def _table_of(rows: Iterable[tuple[Text, str]]) -> Table:
+    """Put texts beside what they are about: where a long one is broken, the rest does not begin a line."""
+    table = _table(headed=False)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold")
+    for about, words in rows:
+        table.add_row(about, Text(words))
+    return table
+
+
+def _listed(title: str, highlights: Sequence[Highlight]) -> Iterator[RenderableType]:
+    yield Text(f"\n{title}")
+    table = _table(headed=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold", max_width=30)
+    table.add_column(overflow="fold")
+    for one in highlights:
+        score = "" if one.score is None else score_text(one.score)
+        reason = Text(f"{plain(one.evaluator, 60)}: {plain(one.reason, _REASON)}")
+        table.add_row(_marked(one.standing), score, Text(plain(one.case_id, 60)), reason)
+    yield table
+
+
+def _table(*, headed: bool = True) -> Table:
+    box = SIMPLE_HEAD if headed else None
+    return Table(box=box, show_header=headed, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)

@@ -1,0 +1,197 @@
+"""From a case as it stands in a file to a case of a run, or to all that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from evenhand.domain.ask import Message, messages_from
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.rubric import rubric_items
+from evenhand.domain.run import PlannedCase
+from evenhand.domain.scale import is_finite_number
+from evenhand.evaluators.schema.compiled import compile_schema
+from evenhand.evaluators.schema.evaluator import is_empty
+from evenhand.suites.checks import Checks
+from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
+from evenhand.suites.values import Fault, Listed, Mapped, Piece, kind, plain
+
+ALIASES: Final = {
+    "question": "input",
+    "output": "candidate_answer",
+    "expected_output": "reference_answer",
+    "criteria": "expected_outcome",
+}
+_TEXTS: Final = frozenset({"id", "candidate_answer", "expected_outcome", "cluster"})
+# What may be text or messages, and the two names that a Case has for it.
+_TEXT_OR_MESSAGES: Final = {
+    "input": ("question", "input_messages"),
+    "reference_answer": ("reference_answer", "expected_messages"),
+}
+_NUMBERS: Final = frozenset({"latency", "cost"})
+KEYS: Final = (
+    "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
+    "evaluators", "metadata", "cluster", "latency", "cost", "output_messages",
+)  # fmt: skip
+_KNOWN: Final = frozenset((*KEYS, *ALIASES))
+
+_MOST_ID: Final = 200
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class CaseMaker:
+    """Makes the cases of a suite; ``usual`` are the evaluators of the suite, None where they are not known."""
+
+    def __init__(self, usual: Sequence[Mapping[str, Any]] | None, checks: Checks) -> None:
+        self._usual = usual
+        self._checks = checks
+        self._named = {name_of(one): one for one in usual or ()}
+
+    def planned(self, piece: Piece, position: int, faults: list[Fault]) -> PlannedCase | None:
+        """Make a case, or add what is wrong with it to the faults."""
+        raw, line = piece.value, piece.line
+        known = len(faults)
+        faults += piece.faults
+        if not isinstance(raw, Mapped):
+            if not piece.faults:
+                faults.append(
+                    Fault(line, f"a case is a mapping with keys such as input and candidate_answer, not {kind(raw)}")
+                )
+            return None
+        fields = self._fields(raw, faults)
+        own = self._own_evaluators(raw, faults)
+        if len(faults) == known and (own is not None or "rubrics" in fields or not self._usual):
+            self._check_names(raw, own, faults, has_rubrics=bool(fields.get("rubrics")))
+        if len(faults) > known:
+            return None
+        try:
+            return PlannedCase(position=position, case=Case(**fields), evaluators=own, line=line)
+        except ConfigError as error:
+            faults.append(Fault(line, str(error)))
+            return None
+
+    def _fields(self, raw: Mapped, faults: list[Fault]) -> dict[str, Any]:
+        """Give the fields of a ``Case``."""
+        fields: dict[str, Any] = {}
+        for key, value in raw.items():
+            if key not in _KNOWN:
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key, _KNOWN)}"))
+                continue
+            name = ALIASES.get(key, key)
+            if name != key and name in raw:
+                faults.append(Fault(raw.lines[key], f"{name} and {key} are two names for the same thing; give one"))
+            elif value is None or name == "evaluators":
+                continue
+            elif value.__class__ is str and name in _TEXTS:
+                fields[name] = value
+            elif value.__class__ is str and name in _TEXT_OR_MESSAGES:
+                fields[_TEXT_OR_MESSAGES[name][0]] = value
+            else:
+                try:
+                    field, fields[field] = _field(name, key, value)
+                except ConfigError as error:
+                    faults.append(Fault(raw.lines[key], str(error)))
+        if "id" in fields and (problem := _id_problem(fields["id"])):
+            faults.append(Fault(raw.lines["id"], problem))
+        return fields
+
+    def _own_evaluators(self, raw: Mapped, faults: list[Fault]) -> tuple[Mapping[str, Any], ...] | None:
+        given = raw.get("evaluators")
+        if given is None:
+            return None
+        line = raw.lines["evaluators"]
+        if not isinstance(given, Listed) or not given:
+            told = (
+                "must be a list" if not isinstance(given, Listed) else "is empty; leave it out for those of the suite"
+            )
+            faults.append(Fault(line, f"evaluators {told}"))
+            return None
+        own: list[Mapping[str, Any]] = []
+        for one, where in zip(given, given.lines, strict=True):
+            if not isinstance(one, str):
+                faults += self._checks.evaluator(one, where)
+                own.append(plain(one))
+            elif one in self._named:
+                own.append(self._named[one])
+            elif self._usual is not None:
+                told = f"the suite has no evaluator of the name {one!r:.80}{did_you_mean(one, self._named)}"
+                faults.append(Fault(where, told))
+        return tuple(own)
+
+    def _check_names(
+        self, raw: Mapped, own: tuple[Mapping[str, Any], ...] | None, faults: list[Fault], *, has_rubrics: bool
+    ) -> None:
+        if self._usual is None:
+            return
+        definitions = evaluators_of(self._usual if own is None else own, has_rubrics=has_rubrics)
+        if not definitions:
+            faults.append(Fault(raw.line, "nothing judges this case; list evaluators, in the suite or here"))
+        for name in doubles(map(name_of, definitions)):
+            told = " (its rubrics are checked by one of that name)" if name == RUBRIC_NAME and has_rubrics else ""
+            line = raw.lines.get("evaluators", raw.lines.get("rubrics", raw.line))
+            faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{told}; give one another name"))
+
+
+def doubles(names: Iterable[str]) -> list[str]:
+    """Give the names that come twice, once each."""
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+    return [name for name, count in seen.items() if count > 1]
+
+
+def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
+    """Read a value that is not just text, and give the field of a ``Case`` it belongs to."""
+    if name in _TEXT_OR_MESSAGES and isinstance(value, Listed):
+        return _TEXT_OR_MESSAGES[name][1], _messages(key, value)
+    if name in _TEXTS or name in _TEXT_OR_MESSAGES:
+        or_messages = " or a list of messages" if name in _TEXT_OR_MESSAGES else ""
+        if isinstance(value, (dict, list)):
+            raise ConfigError(f"{key} must be text{or_messages}, not {kind(value)}")
+        shown = str(value).lower() if isinstance(value, bool) else value
+        raise ConfigError(f"{key} must be text{or_messages}, and {shown} is {kind(value)}; write it in quotes")
+    if name in _NUMBERS:
+        if not is_finite_number(value) or value < 0:
+            raise ConfigError(f"{key} must be a number, 0 or more, not {value!r:.80}")
+        return name, value
+    if name == "metadata":
+        if not isinstance(value, Mapped):
+            raise ConfigError(f"{key} must be a mapping, not {kind(value)}")
+        return name, plain(value)
+    if name == "evaluation_schema":
+        return name, _schema(key, plain(value))
+    if name == "rubrics":
+        return name, rubric_items(plain(value), where=key)
+    return name, _messages(key, value)
+
+
+def _schema(key: str, value: Any) -> Any:
+    if not isinstance(value, (str, dict)):
+        raise ConfigError(f"{key} must be JSON text or a mapping, not {kind(value)}")
+    if not is_empty(value):
+        try:
+            compile_schema(value)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {str(error).removeprefix('schema: ')}") from None
+    return value
+
+
+def _messages(key: str, value: Any) -> tuple[Message, ...]:
+    if not isinstance(value, Listed):
+        raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
+    try:
+        return messages_from(plain(value))
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
+
+
+def _id_problem(identity: str) -> str | None:
+    if not identity.strip():
+        return "id is empty; leave it out, or write some text"
+    if len(identity) > _MOST_ID:
+        return f"id has {len(identity)} characters; at most {_MOST_ID} are taken"
+    if found := _CONTROL.search(identity):
+        return f"id has the control character U+{ord(found[0]):04X}; take it out"
+    return None

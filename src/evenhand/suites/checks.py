@@ -1,0 +1,167 @@
+"""Checking judges, targets and evaluators as they are defined: all that can be known without a key or a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.ask import Ask
+from evenhand.domain.errors import ConfigError, MissingKeyError, did_you_mean
+from evenhand.domain.reply import Unanswered
+from evenhand.engine.identity import digest_of
+from evenhand.engine.target import target_of
+from evenhand.suites.credentials import literal_credentials
+from evenhand.suites.definition import with_paths
+from evenhand.suites.evaluators import OLD_NAMES, build, members_of, name_of, settled
+from evenhand.suites.values import Fault, Mapped, kind, plain, told
+
+_MOST_KNOWN: Final = 10_000
+_TARGETS: Final = ("model", "command", "python")
+_PYTHON_TARGET: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+class _StandIn:
+    """A judge that is never asked: with it, all else about an evaluator can be checked without a key."""
+
+    name = "stand-in"
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Unanswered:  # noqa: ARG002
+        raise AssertionError("the stand-in of a judge was asked")
+
+
+_STAND_IN: Final = _StandIn()
+
+
+class Checks:
+    """Checks the parts of one suite. ``notes`` are what its writer should know and need not mend.
+
+    ``file`` is the one that is being read; paths in the suite are seen from ``folder``.
+    """
+
+    def __init__(self, file: Path, *, folder: Path) -> None:
+        self.file = file
+        self.notes: dict[str, str] = {}
+        self._folder = folder
+        # Many cases define the same; what was right once is right again.
+        self._right: set[str] = set()
+
+    def judge(self, given: Any, line: int) -> Iterator[Fault]:
+        """Check a judge: that there is such a provider, and that it has such settings."""
+        faults = list(literal_credentials({"judge": given}, line))
+        if not faults:
+            if not isinstance(given, (str, Mapping)):
+                ways = "a name such as openai/gpt-5-mini, or a mapping with model"
+                faults.append(Fault(line, f"judge must be {ways}, not {kind(given)}"))
+            else:
+                faults += self._tried(
+                    lambda: registry.judge(with_paths(plain(given), self._folder)), given, line, "judge"
+                )
+        yield from faults
+
+    def target(self, given: Any, line: int) -> Iterator[Fault]:
+        """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
+        faults = list(literal_credentials({"target": given}, line))
+        if faults:
+            yield from faults
+        elif isinstance(given, Mapping) and [name for name in _TARGETS if given.get(name) is not None] == ["python"]:
+            yield from _python_target(given, line)
+        elif isinstance(given, (str, Mapping)):
+            made = with_paths(plain(given), self._folder)
+            yield from self._tried(lambda: target_of(made, folder=str(self._folder)), given, line, "target")
+        else:
+            ways = "the name of a model, or a mapping with model, command or python"
+            yield Fault(line, f"target must be {ways}, not {kind(given)}")
+
+    def evaluator(self, given: Any, line: int) -> Iterator[Fault]:
+        """Check the definition of an evaluator, with its members."""
+        if not isinstance(given, Mapping):
+            yield Fault(line, f"an evaluator is a mapping with a type, such as {{type: llm_judge}}, not {kind(given)}")
+            return
+        key = digest_of(given)
+        if key in self._right:
+            return
+        faults = [*literal_credentials(given, line), *self._parts(given, line)]
+        yield from faults
+        if not faults and len(self._right) < _MOST_KNOWN:
+            self._right.add(key)
+
+    def _parts(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
+        faults = list(self._type(given, line))
+        for member in members_of(given):
+            faults += self._parts(member, getattr(member, "line", line))
+        own = [
+            part
+            for part in (given, given.get("aggregator"))
+            if isinstance(part, Mapping) and part.get("judge") is not None
+        ]
+        for part in own:
+            faults += self.judge(part["judge"], _line_of(part, "judge", line))
+        if not faults:
+            try:
+                build(settled(plain(given), None), folder=self._folder, client=lambda _: _STAND_IN)
+            except ConfigError as error:
+                faults.append(Fault(line_for(given, str(error), line), str(error)))
+        yield from faults
+
+    def _type(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
+        written = given.get("type")
+        where = _line_of(given, "type", line)
+        known = registry.points(registry.EVALUATORS)
+        if not isinstance(written, str):
+            yield Fault(
+                where,
+                f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(given) or 'nothing'}",
+            )
+        elif written not in known:
+            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written, known)}")
+        elif written in OLD_NAMES:
+            self.note(
+                written,
+                where,
+                f"evaluator {name_of(given)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
+            )
+
+    def _tried(self, make: Any, given: Any, line: int, what: str) -> Iterator[Fault]:
+        try:
+            make()
+        except MissingKeyError as error:
+            self.note(str(error), line, _about(what, error))
+        except ConfigError as error:
+            yield Fault(line_for(given, str(error), line), _about(what, error))
+
+    def note(self, about: str, line: int, text: str) -> None:
+        """Note something once, however often it comes up."""
+        self.notes.setdefault(about, told(self.file, Fault(line, text)))
+
+
+def _about(what: str, error: ConfigError) -> str:
+    return str(error) if str(error).startswith(f"{what}:") else f"{what}: {error}"
+
+
+def _python_target(given: Mapping[str, Any], line: int) -> Iterator[Fault]:
+    path = given["python"]
+    if not isinstance(path, str) or not _PYTHON_TARGET.fullmatch(path):
+        yield Fault(
+            _line_of(given, "python", line), f"target: python is {path!r:.120}; write 'package.module:function'"
+        )
+    for key in given:
+        if key != "python":
+            yield Fault(_line_of(given, key, line), f"target: no key {key!r:.80}; a Python function has 'python' only")
+
+
+def _line_of(given: Any, key: str, line: int) -> int:
+    return given.lines.get(key, line) if isinstance(given, Mapped) else line
+
+
+def line_for(given: Any, text: str, line: int) -> int:
+    """Find the line that a message is about: of the key that it names first, else of the whole."""
+    if not isinstance(given, Mapped):
+        return line
+    # Before that stands who complains, which may be called like a key.
+    complaint = text.partition("): ")[2] or text
+    found = {key: re.search(rf"(?<!\w){re.escape(key)}(?!\w)", complaint) for key in given.lines}
+    named = [(match.start(), given.lines[key]) for key, match in found.items() if match]
+    return min(named)[1] if named else line

@@ -1,0 +1,120 @@
+"""What a suite defines beside its cases, ready to judge: from a file that was read, or from a run that was stored."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import Gates
+from evenhand.domain.run import PlannedCase
+from evenhand.domain.seams import Evaluator, ModelClient
+from evenhand.domain.verdict import Thresholds
+from evenhand.engine.identity import canonical
+from evenhand.engine.target import Target, target_of
+from evenhand.models.prices import PriceBook
+from evenhand.suites.evaluators import build, evaluators_of, settled
+
+_MOST_BUILT: Final = 512
+_NO_JUDGE: Final = (
+    "no judge: write one into the suite, such as judge: openai/gpt-5-mini, or give --judge, or set EVENHAND_JUDGE"
+)
+
+
+class Definition:
+    """Evaluators, target, prices and gates of a suite, from its plain definition.
+
+    ``source`` is the suite's file: paths in the suite, and programs, are seen from its folder. The file itself is not
+    read, and need not be there any more. Evaluators and judges are made when they are first needed, and once.
+    """
+
+    def __init__(self, given: Mapping[str, Any], *, source: str | None = None) -> None:
+        self.given = given
+        self.folder = None if source is None else Path(source).absolute().parent
+        self._built: OrderedDict[bytes, Evaluator] = OrderedDict()
+        self._clients: dict[bytes, ModelClient] = {}
+        self._usual: tuple[Evaluator, ...] | None = None
+
+    @property
+    def judge(self) -> Any:
+        """The judge of all evaluators that have none of their own, as it was given."""
+        return self.given.get("judge")
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds for the verdict on a whole case."""
+        return Thresholds.of(self.given.get("thresholds"))
+
+    @property
+    def gates(self) -> Gates:
+        """What a run must reach."""
+        return Gates.of(self.given.get("gates"))
+
+    @property
+    def prices(self) -> PriceBook:
+        """What models cost: the suite's own prices before the usual ones."""
+        return PriceBook(self.given.get("prices"))
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds one evaluation may take; None for the usual time."""
+        return self.given.get("timeout")
+
+    @property
+    def concurrency(self) -> int | None:
+        """How many cases are judged at once; None for the usual number."""
+        return self.given.get("concurrency")
+
+    @property
+    def repeat(self) -> int:
+        """How often each case is judged."""
+        return self.given.get("repeat") or 1
+
+    def target(self, *, trusted: bool = True) -> Target | None:
+        """Make the target, None where answers are given; one that is a Python function is imported here."""
+        given = with_paths(self.given.get("target"), self.folder)
+        return target_of(given, folder=None if self.folder is None else str(self.folder), trusted=trusted)
+
+    def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
+        """Give the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
+        usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
+        if planned.evaluators is None and not planned.case.rubrics:
+            if self._usual is None:
+                self._usual = tuple(map(self._evaluator, usual))
+            return self._usual
+        own = usual if planned.evaluators is None else planned.evaluators
+        return tuple(map(self._evaluator, evaluators_of(own, has_rubrics=bool(planned.case.rubrics))))
+
+    def _evaluator(self, definition: Mapping[str, Any]) -> Evaluator:
+        key = canonical(definition)
+        known = self._built.get(key)
+        if known is None:
+            known = build(settled(definition, self.judge), folder=self.folder, client=self._client)
+            self._built[key] = known
+            if len(self._built) > _MOST_BUILT:
+                self._built.popitem(last=False)
+        else:
+            self._built.move_to_end(key)
+        return known
+
+    def _client(self, judge: object) -> ModelClient:
+        """Make a judge, or give the one that was made from the same definition: they share their connections."""
+        key = canonical(judge)
+        if key not in self._clients:
+            try:
+                self._clients[key] = registry.judge(with_paths(judge, self.folder))
+            except ConfigError as error:
+                if judge is None and str(error).startswith("no judge"):
+                    raise ConfigError(_NO_JUDGE) from None
+                raise
+        return self._clients[key]
+
+
+def with_paths(model: Any, folder: Path | None) -> Any:
+    """Give a model's definition with its ``ca_file`` seen from a folder."""
+    if folder is None or not isinstance(model, Mapping) or not isinstance(model.get("ca_file"), str):
+        return model
+    return {**model, "ca_file": str(folder / model["ca_file"])}

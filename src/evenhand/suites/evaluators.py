@@ -1,0 +1,112 @@
+"""Evaluators as a suite defines them: with the suite's judge, under today's names, and built once (SPEC-S1)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from evenhand import registry
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.seams import Evaluator, ModelClient
+
+Definition: TypeAlias = Mapping[str, Any]
+
+JUDGE_TYPE: Final = "llm_judge"
+PROGRAM_TYPE: Final = "code_judge"
+OLD_NAMES: Final = {"rubric": JUDGE_TYPE, "code": PROGRAM_TYPE}
+# Who checks the rubrics of a case that no other evaluator reads.
+RUBRIC_NAME: Final = "rubric"
+
+
+def type_of(definition: Definition) -> str:
+    """Give the type of an evaluator, under today's name."""
+    kind = str(definition.get("type"))
+    return OLD_NAMES.get(kind, kind)
+
+
+def name_of(definition: Definition) -> str:
+    """Give the name of an evaluator: its own, or that of its type."""
+    return str(definition.get("name") or type_of(definition))
+
+
+def members_of(definition: Definition) -> list[Definition]:
+    """Give the members of a composite, as far as they are definitions."""
+    members = definition.get("members")
+    return [one for one in members if isinstance(one, Mapping)] if isinstance(members, list) else []
+
+
+def reads_rubrics(definition: Definition) -> bool:
+    """Tell whether an evaluator, or a member of it, checks the rubrics of a case."""
+    return type_of(definition) == JUDGE_TYPE or any(map(reads_rubrics, members_of(definition)))
+
+
+def evaluators_of(own: Sequence[Definition], *, has_rubrics: bool) -> tuple[Definition, ...]:
+    """Give the evaluators of a case: its own, and a judge of its rubrics where none of them reads these."""
+    if has_rubrics and not any(map(reads_rubrics, own)):
+        return (*own, {"name": RUBRIC_NAME, "type": JUDGE_TYPE})
+    return tuple(own)
+
+
+@functools.cache
+def takes_judge(kind: str) -> bool:
+    """Tell whether evaluators of a type ask a judge: their class has an option ``judge``."""
+    factory = registry.find(registry.EVALUATORS, kind, what="evaluator type")
+    return "judge" in inspect.signature(factory).parameters
+
+
+def settled(definition: Definition, judge: object) -> dict[str, Any]:
+    """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names."""
+    made = dict(definition)
+    if made.get("type") == "rubric" and not made.get("rubrics"):
+        raise ConfigError(f"evaluator {name_of(made)!r} (rubric): rubrics is empty; list what to check")  # SPEC-P7
+    if isinstance(made.get("type"), str):
+        made["type"] = type_of(made)
+        if judge is not None and made.get("judge") is None and takes_judge(made["type"]):
+            made["judge"] = judge
+    if isinstance(made.get("members"), list):
+        made["members"] = [settled(one, judge) if isinstance(one, Mapping) else one for one in made["members"]]
+    if (aggregator := _aggregator(made)) is not None:
+        wants = aggregator["type"] == JUDGE_TYPE and aggregator.get("judge") is None and judge is not None
+        made["aggregator"] = {**aggregator, "judge": judge} if wants else aggregator
+    return made
+
+
+def build(definition: Definition, *, folder: Path | None, client: Callable[[object], ModelClient]) -> Evaluator:
+    """Make an evaluator from its settled definition; ``client`` makes its judge, and programs run in ``folder``."""
+    return registry.evaluator(_ready(definition, folder, client))
+
+
+def _ready(definition: Definition, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
+    made = dict(definition)
+    kind = made.get("type")
+    if isinstance(kind, str) and takes_judge(kind):
+        made["judge"] = client(made.get("judge"))
+    if kind == PROGRAM_TYPE:
+        _place(made, folder)
+    if isinstance(made.get("members"), list):
+        made["members"] = [_ready(one, folder, client) if isinstance(one, Mapping) else one for one in made["members"]]
+    if (aggregator := _aggregator(made)) is not None:
+        made["aggregator"] = dict(aggregator)
+        if aggregator["type"] == JUDGE_TYPE:
+            made["aggregator"]["judge"] = client(aggregator.get("judge"))
+        if aggregator["type"] == PROGRAM_TYPE:
+            _place(made["aggregator"], folder)
+    return made
+
+
+def _aggregator(definition: Definition) -> Definition | None:
+    """Give the aggregator of a composite where it is a judge itself."""
+    given = definition.get("aggregator")
+    if isinstance(given, str):
+        given = {"type": given}
+    return given if isinstance(given, Mapping) and given.get("type") in {JUDGE_TYPE, PROGRAM_TYPE} else None
+
+
+def _place(program: dict[str, Any], folder: Path | None) -> None:
+    """Let a program run in the folder of the suite, or in one that is named from there."""
+    cwd = program.get("cwd")
+    if folder is not None and (cwd is None or isinstance(cwd, str)):
+        program["cwd"] = str(folder if cwd is None else folder / cwd)

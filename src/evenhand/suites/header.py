@@ -1,0 +1,107 @@
+"""The keys of a suite beside its cases, and what each may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.gates import Gates
+from evenhand.domain.scale import is_finite_number
+from evenhand.domain.verdict import Thresholds
+from evenhand.models.prices import PriceBook
+from evenhand.suites.cases import doubles
+from evenhand.suites.checks import Checks, line_for
+from evenhand.suites.document import CASE_KEYS
+from evenhand.suites.evaluators import name_of
+from evenhand.suites.values import Fault, Listed, Mapped, kind, plain
+
+KEYS: Final = (
+    "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
+    "timeout", "concurrency", "repeat",
+)  # fmt: skip
+# Where editors look for the schema of a file; nothing of the suite.
+SCHEMA_KEY: Final = "$schema"
+
+
+def check_header(header: Mapped, checks: Checks) -> Iterator[Fault]:
+    """Find everything that is wrong beside the cases."""
+    for key, value in header.items():
+        line = header.lines.get(key, header.line)
+        if key in _CHECKED:
+            if value is not None:
+                yield from _CHECKED[key](value, line, checks)
+        elif key != SCHEMA_KEY:
+            yield Fault(line, f"no key {key!r:.80}{did_you_mean(key, (*KEYS, *CASE_KEYS))}")
+
+
+def definition_of(header: Mapped) -> dict[str, Any]:
+    """Give what a suite defines as plain JSON values, as it was written; what has no value is left out."""
+    return {key: plain(value) for key, value in header.items() if value is not None and key != SCHEMA_KEY}
+
+
+def _text(name: str) -> Callable[[Any, int, Checks], Iterator[Fault]]:
+    def check(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+        if not isinstance(value, str):
+            quotes = "" if isinstance(value, (dict, list)) else "; write it in quotes"
+            yield Fault(line, f"{name} must be text, not {kind(value)}{quotes}")
+
+    return check
+
+
+def _taken_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], Iterator[Fault]]:
+    """Let those who use a value say what is wrong with it."""
+
+    def check(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+        try:
+            take(plain(value))
+        except ConfigError as error:
+            yield Fault(line_for(value, str(error), line), str(error))
+
+    return check
+
+
+def _seconds(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+    if not is_finite_number(value) or value <= 0:
+        yield Fault(line, f"timeout must be a number of seconds above 0, not {value!r:.80}")
+
+
+def _count(name: str) -> Callable[[Any, int, Checks], Iterator[Fault]]:
+    def check(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            yield Fault(line, f"{name} must be a whole number, 1 or more, not {value!r:.80}")
+
+    return check
+
+
+def _metadata(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+    if not isinstance(value, Mapping):
+        yield Fault(line, f"metadata must be a mapping, not {kind(value)}")
+
+
+def _evaluators(value: Any, line: int, checks: Checks) -> Iterator[Fault]:
+    if not isinstance(value, Listed):
+        yield Fault(line, f"evaluators must be a list of mappings such as {{type: llm_judge}}, not {kind(value)}")
+        return
+    for one, where in zip(value, value.lines, strict=True):
+        yield from checks.evaluator(one, where)
+    names = [name_of(one) for one in value if isinstance(one, Mapping)]
+    for name in doubles(names):
+        second = [one for one in value if isinstance(one, Mapping) and name_of(one) == name][1]
+        yield Fault(getattr(second, "line", line), f"two evaluators have the name {name!r:.80}; give one another name")
+
+
+_CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
+    "name": _text("name"),
+    "description": _text("description"),
+    "judge": lambda value, line, checks: checks.judge(value, line),
+    "target": lambda value, line, checks: checks.target(value, line),
+    "evaluators": _evaluators,
+    "thresholds": _taken_by(Thresholds.of),
+    "gates": _taken_by(Gates.of),
+    "prices": _taken_by(PriceBook),
+    "metadata": _metadata,
+    "timeout": _seconds,
+    "concurrency": _count("concurrency"),
+    "repeat": _count("repeat"),
+}

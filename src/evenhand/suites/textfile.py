@@ -1,0 +1,98 @@
+"""Reading a file bit by bit: it is a real file, it is UTF-8, and no part of it is larger than anybody needs."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from evenhand.domain.errors import ConfigError
+from evenhand.suites.values import MAX_BYTES
+
+_CHUNK: Final = 16_384
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is no regular file: a pipe or a device would be read for ever."""
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name the suite file in it, such as {path / 'suite.yaml'}")
+    raise ConfigError(f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}")
+
+
+class TextFile:
+    """A text file that is read in chunks, and knows the line it is at; the parsers use it as a stream."""
+
+    def __init__(self, path: Path) -> None:
+        require_file(path)
+        self.name = str(path)
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._chunk = ""
+        self._line = 1  # that of the last chunk's beginning
+        self._began_at = 1
+        self._bytes = 0
+        self._is_at_start = True
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise ConfigError(f"{self.name}: it cannot be read: {error.strerror}") from None
+
+    def __enter__(self) -> TextFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def begin(self, line: int) -> None:
+        """Note that a new part of the file, such as a case, begins at a line: from here on its size counts."""
+        self._began_at = line
+        self._bytes = 0
+
+    def read(self, size: int = _CHUNK) -> str:
+        """Read some more text, "" at the end."""
+        text = ""
+        given = b"?"
+        while given and not text:
+            given = self._read(size)
+            self._bytes += len(given)
+            if self._bytes > MAX_BYTES:
+                told = f"what begins here has more than {MAX_BYTES // 1_000_000} MB; split it"
+                raise ConfigError(f"{self.name}:{self._began_at}: {told}")
+            text = self._decoded(given)
+        if text:
+            self._line += self._chunk.count("\n")
+            self._chunk = text.removeprefix("\ufeff") if self._is_at_start else text
+            self._is_at_start = False
+        return self._chunk if text else ""
+
+    def character_at(self, line: int, column: int) -> str:
+        """Give a character of a line that was just read; "" where that cannot be told any more."""
+        lines = self._chunk.splitlines()
+        place = line - self._line
+        return lines[place][column : column + 1] if 0 <= place < len(lines) else ""
+
+    def line_of(self, character: str) -> int:
+        """Find the line of a character that was just read."""
+        before = self._chunk.partition(character)[0]
+        return self._line + before.count("\n")
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except OSError as error:
+            raise ConfigError(f"{self.name}: it cannot be read: {error.strerror}") from None
+
+    def _decoded(self, given: bytes) -> str:
+        try:
+            return self._decoder.decode(given, final=not given)
+        except UnicodeDecodeError as error:
+            line = self._line + self._chunk.count("\n") + error.object.count(b"\n", 0, error.start)
+            byte = error.object[error.start]
+            raise ConfigError(
+                f"{self.name}:{line}: the byte 0x{byte:02x} is not UTF-8; save the file in that encoding"
+            ) from None

@@ -1,0 +1,98 @@
+"""What stands in a file, with the line where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+# Bounds on one case, and on everything beside the cases together: no honest file comes near them.
+MAX_BYTES: Final = 10_000_000
+MAX_DEPTH: Final = 50
+MAX_VALUES: Final = 100_000
+
+TOO_DEEP: Final = f"this is nested more than {MAX_DEPTH} deep"
+TOO_MANY: Final = f"this has more than {MAX_VALUES:,} values; split it"
+TOO_LARGE: Final = "too large a whole number; put it in quotes"
+
+
+class Fault(NamedTuple):
+    """A mistake: the line where it stands, and what would be right."""
+
+    line: int
+    text: str
+
+
+def told(file: object, fault: Fault, case: str = "") -> str:
+    """Say where a mistake stands, and what it is: ``suite.yaml:14, case "refund-3": …``."""
+    return f"{file}:{fault.line}{case}: {fault.text}"
+
+
+class Mapped(dict[str, Any]):
+    """A mapping from a file; ``lines`` has the line of each key."""
+
+    __slots__ = ("line", "lines")
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+class Listed(list[Any]):
+    """A list from a file; ``lines`` has the line of each item."""
+
+    __slots__ = ("line", "lines")
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: list[int] = []
+
+
+class Piece(NamedTuple):
+    """One part of a file as it is read: a key of the suite with its value, or, without a key, a case.
+
+    A key whose value is ``INLINE`` is the list of cases: they follow as pieces of their own. ``faults`` are mistakes
+    in how it is written; a piece that has some is not worth a closer look.
+    """
+
+    line: int
+    value: Any
+    faults: tuple[Fault, ...] = ()
+    key: str | None = None
+
+
+INLINE: Final = object()
+
+
+def plain(value: Any) -> Any:
+    """Give a value from a file as plain JSON values."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+def walk(value: Any, line: int) -> Iterator[tuple[str | None, Any, int]]:
+    """Give every value in a value, itself first, with the key that it has in a mapping and its line."""
+    pending: list[tuple[str | None, Any, int]] = [(None, value, line)]
+    while pending:
+        key, one, line = pending.pop()
+        yield key, one, line
+        if isinstance(one, dict):
+            known = getattr(one, "lines", {})
+            pending += [(name, member, known.get(name, line)) for name, member in one.items()]
+        elif isinstance(one, list):
+            pending += [(key, member, getattr(member, "line", line)) for member in one]
+
+
+def is_too_large(number: int) -> bool:
+    """Tell whether an integer is larger than those that are stored and hashed."""
+    return number.bit_length() > 63
+
+
+def kind(value: object) -> str:
+    """Name the kind of a value as people do."""
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", type(None): "nothing"}
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else names.get(type(value), type(value).__name__)

@@ -1,0 +1,267 @@
+"""Reading YAML strictly and bit by bit, on the events of libyaml: data only, and no two ways to read it (SPEC-S1).
+
+Refused are aliases and anchors, tags beyond the plain ones, keys that stand twice, merge keys, several documents, and
+the words that readers of YAML disagree about (see ``scalars``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+import yaml
+from yaml import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from evenhand.domain.contract import storable
+from evenhand.domain.errors import ConfigError
+from evenhand.suites.scalars import SUSPECTS, SurpriseError, meaning
+from evenhand.suites.textfile import TextFile
+from evenhand.suites.values import (
+    INLINE,
+    MAX_DEPTH,
+    MAX_VALUES,
+    TOO_DEEP,
+    TOO_MANY,
+    Fault,
+    Listed,
+    Mapped,
+    Piece,
+    kind,
+)
+from evenhand.suites.yaml_problems import explained
+
+# The pure parser takes thirty times as long, and is there where PyYAML was built without libyaml.
+LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_CORE: Final = "tag:yaml.org,2002:"
+_TAGS: Final = {"str": (str,), "int": (int,), "float": (float, int), "bool": (bool,), "null": (type(None),)}
+_COLLECTION_TAGS: Final = {MappingStartEvent: "map", SequenceStartEvent: "seq"}
+_MOST_FAULTS: Final = 100
+
+
+class YamlReader:
+    """Reads one YAML file from its beginning to its end."""
+
+    def __init__(self, file: TextFile, *, loader: Any = LOADER) -> None:
+        self._file = file
+        self._faults: list[Fault] = []
+        self._left = MAX_VALUES
+        self._loader = loader
+        self._event: Any = None
+        # Where the cases begin; without a column, the next key may stand anywhere.
+        self.case_column: int | None = None
+        self.case_index = 0
+
+    def suite(self, case_keys: frozenset[str]) -> Iterator[Piece]:
+        """Read a mapping, key by key; lists under one of ``case_keys`` item by item."""
+        try:
+            yield from self._suite(case_keys)
+        except yaml.YAMLError as error:
+            raise explained(error, self._file) from None
+
+    def cases(self) -> Iterator[Piece]:
+        """Read a file that is a list of cases."""
+        try:
+            self._root(SequenceStartEvent, "a file of cases is a list; each case begins with '- '")
+            yield from self._items()
+            self._end()
+        except yaml.YAMLError as error:
+            raise explained(error, self._file) from None
+
+    def _suite(self, case_keys: frozenset[str]) -> Iterator[Piece]:
+        start = self._root(MappingStartEvent, "a suite is a mapping with keys such as evaluators and cases")
+        seen: dict[str, int] = {}
+        while not isinstance(event := self._event(), MappingEndEvent):
+            line = _line(event)
+            key = self._key(event)
+            if key in seen:
+                self._fault(line, f"the key {key!r:.80} stands here again; first in line {seen[key]}")
+            seen.setdefault(key, line)
+            value = self._event()
+            if key in case_keys and isinstance(value, SequenceStartEvent):
+                self._check_node(value)
+                self.case_column = None if start.flow_style else event.start_mark.column
+                self.case_index = event.end_mark.index
+                yield Piece(line, INLINE, self._taken(), key)
+                yield from self._items()
+            else:
+                read = self._value(value, 2)
+                yield Piece(line, read, self._taken(), key)
+        self._end()
+
+    def _items(self) -> Iterator[Piece]:
+        while not isinstance(event := self._event(), SequenceEndEvent):
+            line = _line(event)
+            self._file.begin(line)
+            self._left = MAX_VALUES
+            value = self._value(event, 3)
+            yield Piece(line, value, self._taken() if self._faults else ())
+
+    def _root(self, wanted: type, told: str) -> Any:
+        self._event = self._loader(self._file).get_event  # which may read, and complain, already
+        event = self._event()
+        while not isinstance(event, (DocumentStartEvent, StreamEndEvent)):
+            event = self._event()
+        if isinstance(event, StreamEndEvent):
+            raise ConfigError(f"{self._file.name}: the file is empty; {told}")
+        event = self._event()
+        if not isinstance(event, wanted):
+            names = {MappingStartEvent: "a mapping", SequenceStartEvent: "a list"}
+            found = names.get(type(event)) or kind(self._value(event, 1))
+            self._fail(_line(event), f"{told}, not {found}")
+        self._check_node(event)
+        return event
+
+    def _end(self) -> None:
+        event = self._event()
+        while isinstance(event, DocumentEndEvent):
+            event = self._event()
+        if not isinstance(event, StreamEndEvent):
+            self._fail(_line(event), "a second document begins here; write one suite a file")
+
+    def _value(self, event: Any, depth: int) -> Any:
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event)
+        if isinstance(event, AliasEvent):
+            return self._fault(_line(event), f"*{event.anchor:.80} is an alias; write out what it stands for")
+        self._check_node(event)
+        if depth > MAX_DEPTH:
+            self._fail(_line(event), TOO_DEEP)
+        if isinstance(event, MappingStartEvent):
+            return self._mapping(event, depth)
+        return self._list(event, depth)
+
+    def _mapping(self, start: Any, depth: int) -> Mapped:
+        made = Mapped(_line(start))
+        lines = made.lines
+        get = self._event
+        while (event := get()).__class__ is not MappingEndEvent:
+            line = event.start_mark.line + 1
+            key = self._key(event)
+            value = get()
+            read = self._scalar(value) if value.__class__ is ScalarEvent else self._value(value, depth + 1)
+            if key in made:
+                self._fault(line, f"the key {key!r:.80} stands here again; first in line {lines[key]}")
+                continue
+            made[key] = read
+            lines[key] = line
+            self._count(line)
+        return made
+
+    def _list(self, start: Any, depth: int) -> Listed:
+        made = Listed(_line(start))
+        while (event := self._event()).__class__ is not SequenceEndEvent:
+            line = _line(event)
+            made.append(self._value(event, depth + 1))
+            made.lines.append(line)
+            self._count(line)
+        return made
+
+    def _count(self, line: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            self._fail(line, TOO_MANY)
+
+    def _key(self, event: Any) -> str:
+        line = _line(event)
+        if not isinstance(event, ScalarEvent):
+            self._fail(line, "a key must be text")
+        known = len(self._faults)
+        key = self._scalar(event)
+        if isinstance(key, str):
+            if key == "<<" and event.implicit[0]:
+                self._fault(line, "<< is a merge key; write the keys out")
+            return key
+        if isinstance(key, int) and not isinstance(key, bool):
+            return str(key)  # as JSON would have it: the score bands of a rubric begin with numbers
+        if len(self._faults) == known:
+            self._fault(line, f"the key {event.value!r:.80} must be text; put it in quotes")
+        return str(event.value)
+
+    def _scalar(self, event: Any) -> Any:
+        if event.tag is not None or event.anchor is not None:
+            return self._marked(event)
+        text = event.value
+        if not event.implicit[0]:
+            return text if text.isascii() else storable(text)
+        if text and text[0] not in SUSPECTS:
+            return text
+        try:
+            return meaning(text)
+        except SurpriseError as surprise:
+            return self._fault(_line(event), str(surprise))
+
+    def _marked(self, event: Any) -> Any:
+        """Read a scalar that has a tag or an anchor: tags for plain kinds say nothing new, others are refused."""
+        self._check_node(event)
+        name = (event.tag or "").removeprefix(_CORE)
+        if name in {"str", "!", ""} or name not in _TAGS:
+            return event.value
+        try:
+            value = meaning(event.value)
+        except SurpriseError as surprise:
+            return self._fault(_line(event), str(surprise))
+        if not isinstance(value, _TAGS[name]) or (isinstance(value, bool) and name != "bool"):
+            return self._fault(_line(event), f"{event.value!r:.80} is not what its tag !!{name} says")
+        return value
+
+    def _check_node(self, event: Any) -> None:
+        """Refuse anchors, and tags that could stand for anything."""
+        line = _line(event)
+        if event.anchor is not None:
+            self._fault(line, f"&{event.anchor:.80} is an anchor; write out what it stands for wherever it is used")
+        if event.tag in {None, "!"}:
+            return
+        name = event.tag.removeprefix(_CORE)
+        collection = _COLLECTION_TAGS.get(type(event))
+        if name == event.tag or (name not in _TAGS if collection is None else name != collection):
+            told = event.tag if name == event.tag else f"!!{name}"
+            self._fault(
+                line, f"the tag {told:.80} is refused: a suite holds plain data; put text that begins with ! in quotes"
+            )
+
+    def _fault(self, line: int, text: str) -> None:
+        """Note a mistake that does not keep the rest from being read."""
+        if len(self._faults) < _MOST_FAULTS:
+            self._faults.append(Fault(line, text))
+
+    def _taken(self) -> tuple[Fault, ...]:
+        faults, self._faults = tuple(self._faults), []
+        return faults
+
+    def _fail(self, line: int, text: str) -> NoReturn:
+        raise ConfigError(f"{self._file.name}:{line}: {text}")
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+_LINE_START: Final = "[\n\r\x85\u2028\u2029]"
+
+
+def may_have_keys_after(file: TextFile, index: int, column: int) -> bool:
+    """Tell whether a key may follow on a place in a file, no further in than a column; never misses one."""
+    pattern = re.compile(rf"{_LINE_START} {{0,{column}}}(?:[^\s#-]|-(?!\s))")
+    text = ""
+    while chunk := file.read(1 << 16):
+        file.begin(1)
+        text += chunk
+        if pattern.search(text, index):
+            return True
+        # A line may begin in one chunk and go on in the next.
+        kept = min(len(text), column + 2)
+        index = max(0, index - (len(text) - kept))
+        text = text[-kept:]
+    return False

@@ -1,0 +1,246 @@
+"""What people read: in the terminal and as Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from evenhand.domain.run import RunStatus
+from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.reports.highlights import Highlights
+from evenhand.reports.markdown import escaped, markdown
+from evenhand.reports.sentences import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.terminal import terminal
+
+FORGED = "fine\r\n✓ pass 100   all passed\x1b]0;all passed\x07\x1b[2J\x1b[H\x9b1A\u202eoops"
+
+
+@pytest.fixture
+def mixed(made: Any) -> Any:
+    """Give a report with something of everything."""
+    return made.report(
+        made.case(0.9, 1.0), made.case(0.7), made.case(made.judgment(0.2, misses=("the capital",)), id="lyon"),
+        made.case("empty: nothing was said", id="broken"), made.case(None), made.case(awaited=1),
+        gates={"min_mean": 0.9, "max_failed": 3}, status=RunStatus.INTERRUPTED, reason="stopped by a signal",
+    )  # fmt: skip
+
+
+# Sentences
+
+
+def test_a_mean_says_what_it_is_over() -> None:
+    tally = Tally(
+        n=100, scored=92, errors=3, not_evaluated=4, pending=1, mean=0.71, mean_if_errors_zero=0.6875,
+        interval=Interval(low=0.62, high=0.8, method="t"),
+    )  # fmt: skip
+
+    assert mean_sentence(tally) == (
+        "mean 0.71 [0.62, 0.80] over 92 of 100; 3 judge errors; 0.69 if counted as 0; 4 not evaluated; 1 not judged yet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ([0.5], "mean 0.50 (n=1, no interval) over 1 of 1"),
+        ([], "no mean: of 0 cases none is scored"),
+        (["empty: x", "empty: x"], "no mean: of 2 cases none is scored; 2 judge errors"),
+        ([0.5, 0.5], "mean 0.50 [0.09, 0.91] (all scores equal) over 2 of 2"),
+    ],
+)
+def test_what_a_mean_lacks_is_said(made: Any, found: list[Any], words: str) -> None:
+    assert mean_sentence(made.report(*map(made.case, found)).summary.cases) == words
+
+
+def test_clusters_are_said(made: Any) -> None:
+    several = made.report(*[made.case(score, cluster=name) for score, name in [(0.1, "a"), (0.3, "a"), (0.9, "b")]])
+    one = made.report(made.case(0.1, cluster="a"), made.case(0.3, cluster="a"))
+
+    assert mean_sentence(several.summary.cases) == "mean 0.43 [0.00, 1.00] (2 clusters) over 3 of 3"
+    assert mean_sentence(one.summary.cases) == "mean 0.20 (one cluster, no interval) over 2 of 2"
+
+
+def test_without_a_scored_case_there_is_no_pass_rate(made: Any) -> None:
+    assert pass_rate_sentence(made.report(made.case(None)).summary.cases) == "no pass rate"
+
+
+def test_what_a_run_took_is_said() -> None:
+    summary = Summary(
+        cases=Tally(), calls=12, cached=1, retries=2, transport_faults=1, input_tokens=1200, output_tokens=30, cost=None
+    )
+
+    assert effort_sentence(summary) == (
+        "12 requests, 1 reply from the cache, 2 retries, 1 request failed on the way, 1,200 tokens in and 30 out, "
+        "cost unknown"
+    )
+
+
+# Highlights
+
+
+def test_the_worst_come_first_and_at_most_ten(made: Any) -> None:
+    report = made.report(*[made.case(round(place * 7 % 20 / 20, 2)) for place in range(20)], made.case("empty: x"))
+
+    shown = Highlights.of(report.results())
+
+    assert [one.score for one in shown.worst] == [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45]
+    assert [(one.case_id, one.reason) for one in shown.broken] == [("case-21", "empty: x")]
+
+
+def test_at_most_ten_broken_ones_are_listed(made: Any) -> None:
+    shown = Highlights.of([made.case("empty: x")] * 12)
+
+    assert len(shown.broken) == 10
+
+
+def test_blamed_is_whoever_failed_the_case(made: Any) -> None:
+    case = made.case(
+        made.judgment(0.0, name="aside", weight=0.0, reasoning="does not count"),
+        made.judgment(0.65, name="fair", reasoning="so so"),
+        made.judgment(0.4, name="strict", required=True, reasoning="leaks a secret"),
+    )
+
+    (worst,) = Highlights.of([case]).worst
+
+    assert (worst.evaluator, worst.reason) == ("strict", "leaks a secret")
+
+
+# Terminal
+
+
+def test_the_terminal_shows_numbers_cases_gates_and_how_to_go_on(mixed: Any) -> None:
+    text = terminal(mixed)
+
+    for line in (
+        "refunds: 6 cases, interrupted",
+        "  stopped by a signal",
+        "✓ pass 1   ≈ borderline 1   ✗ fail 1   ! error 1   – not evaluated 1   … pending 1",
+        "✗ fail       0.20 lyon   quality: the capital",
+        "! error  broken quality: empty: nothing was said",
+        "1 empty",
+        "✗ fail min_mean: wanted at least 0.9, found 0.6167",
+        "✓ pass max_failed: wanted at most 3, found 1",
+        "0 requests, cost $0.00",
+        "Not finished. To go on: evenhand resume 20260102-030405-abcd",
+    ):
+        assert line in text.splitlines()
+    assert re.search(r"^mean 0\.62 \[.*\] over 3 of 6; 1 judge error; 0\.46 if counted as 0", text, re.MULTILINE)
+
+
+def test_without_colour_there_is_no_escape_sequence(mixed: Any) -> None:
+    assert "\x1b" not in terminal(mixed)
+
+
+def test_with_colour_the_words_are_the_same(mixed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    coloured = terminal(mixed, colour=True)
+
+    assert "\x1b[31m✗ fail" in coloured
+    assert [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()] == terminal(
+        mixed
+    ).splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_line_is_wider_than_the_terminal(made: Any, width: int) -> None:
+    report = made.report(
+        made.case(made.judgment(0.1, name="a very long name " * 5, reasoning="漢字 wide and long " * 40), id="id" * 50),
+        gates={"evaluators": {"long " * 30: {"min_mean": 0.5}}},
+    )
+
+    lines = terminal(report, width=width).splitlines()
+
+    assert max(cell_len(line) for line in lines if "evenhand report" not in line) <= width
+
+
+def test_a_command_to_copy_is_not_broken(made: Any) -> None:
+    last = terminal(made.report(made.case(1.0)), width=40).splitlines()[-1]
+
+    assert last == "All cases: evenhand report 20260102-030405-abcd --output report.html"
+
+
+def test_an_unknown_cost_is_said(made: Any) -> None:
+    assert "cost unknown" in terminal(made.report(made.case(made.judgment(1.0, cost=None))))
+
+
+def test_a_run_without_cases_can_be_shown(made: Any) -> None:
+    report = made.report()
+
+    assert "no cases" in terminal(report)
+    assert "no mean" in markdown(report)
+
+
+# What models say stays theirs
+
+
+def forged(made: Any) -> Any:
+    return made.report(
+        made.case(made.judgment(0.1, name=FORGED, reasoning=FORGED, misses=(FORGED,)), id=FORGED),
+        made.case(FORGED),
+        gates={"evaluators": {FORGED: {"min_mean": 0.5}}},
+        name=f"a name {FORGED * 5}",
+        reason=FORGED * 5,
+    )
+
+
+@pytest.mark.parametrize("width", range(60, 120, 7))
+def test_no_model_retitles_the_terminal_or_forges_a_line(made: Any, width: int) -> None:
+    text = terminal(forged(made), width=width)
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    assert [line for line in text.splitlines() if line.startswith(("✓", "all passed"))] == []
+
+
+def test_no_model_forges_a_line_of_markdown(made: Any) -> None:
+    text = markdown(forged(made))
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    assert [line for line in text.splitlines() if line.startswith(("✓", "- ✓", "| ✓", "all passed"))] == []
+
+
+# Markdown
+
+
+def test_markdown_has_the_same_numbers(mixed: Any) -> None:
+    text = markdown(mixed)
+
+    for line in (
+        "# refunds",
+        "6 cases, interrupted: stopped by a signal",
+        "- ✓ pass 1 · ≈ borderline 1 · ✗ fail 1 · ! error 1 · – not evaluated 1 · … pending 1",
+        "| ✗ fail | 0.20 | lyon | quality: the capital |",
+        "| ! error | – | broken | quality: empty\\: nothing was said |",
+        "| empty | 1 |",
+        "| ✓ pass | max\\_failed\\: wanted at most 3, found 1 |",
+    ):
+        assert line in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("a\\|b", r"a\\\|b"),
+        ("<img src=x onerror=y>", r"\<img src\=x onerror\=y\>"),
+        ("&lt;b&gt;", r"\&lt;b\&gt;"),
+        ("[click](javascript:x)", r"\[click\](javascript\:x)"),
+        ("![](http://x/y.png)", r"\!\[\](http\://x/y.png)"),
+        ("see www.x.org", r"see www\.x.org"),
+        ("`code` *b* _i_ ~~s~~ $x$", r"\`code\` \*b\* \_i\_ \~\~s\~\~ \$x\$"),
+        ("@team", "@\u200bteam"),
+    ],
+)
+def test_markup_is_shown_and_not_obeyed(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+def test_a_row_has_as_many_cells_as_its_heading_whatever_is_in_it(made: Any) -> None:
+    report = made.report(made.case(made.judgment(0.1, name="a|b", reasoning="c|d\\|e\n|f|", misses=()), id="|g|"))
+
+    rows = [line for line in markdown(report).splitlines() if line.startswith("| ✗ fail")]
+
+    assert [len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows] == [5]

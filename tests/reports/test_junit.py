@@ -1,0 +1,118 @@
+"""JUnit XML as CI servers read it."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
+from evenhand.domain.verdict import Verdict
+from evenhand.reports.junit import write_junit
+from evenhand.reports.report import Report
+from evenhand.reports.summary import summarize
+
+# The shape that Jenkins, GitLab and GitHub's actions have in common: element -> attributes, children.
+SHAPE: dict[str, tuple[set[str], set[str]]] = {
+    "testsuites": ({"name", "tests", "failures", "errors", "skipped"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "timestamp", "time"}, {"testcase"}),
+    "testcase": ({"classname", "name", "time"}, {"failure", "error", "skipped", "system-out"}),
+    "failure": ({"message", "type"}, set()),
+    "error": ({"message", "type"}, set()),
+    "skipped": ({"message"}, set()),
+    "system-out": (set(), set()),
+}
+
+
+def xml_of(report: Report) -> ET.Element:
+    out = io.StringIO()
+    write_junit(report, out)
+    return ET.fromstring(out.getvalue().encode())
+
+
+def test_a_run_is_a_suite_and_each_case_a_test(made: Any) -> None:
+    report = made.report(
+        made.case(0.9, id="good"), made.case(0.7, id="fair"), made.case(0.1, id="bad"),
+        made.case("empty: nothing was said", id="broken"), made.case(None, id="skipped"), made.case(awaited=1, id="later"),
+    )  # fmt: skip
+
+    root = xml_of(report)
+
+    (suite,) = root
+    counts = {"tests": "6", "failures": "1", "errors": "1", "skipped": "2"}
+    assert root.attrib == {"name": "evenhand"} | counts
+    assert suite.attrib == {"name": "refunds", "timestamp": "2026-01-02T03:04:05.000Z", "time": "2.500"} | counts
+    assert [(case.get("name"), case[0].tag if len(case) else None, case[0].get("message") if len(case) else None) for case in suite] == [
+        ("good", "system-out", None),
+        ("fair", "system-out", None),
+        ("bad", "failure", "score 0.10"),
+        ("broken", "error", "empty: nothing was said"),
+        ("skipped", "skipped", "There is nothing to judge."),
+        ("later", "skipped", "not judged yet"),
+    ]  # fmt: skip
+
+
+def test_the_body_tells_what_each_evaluator_found(made: Any) -> None:
+    case = made.case(
+        made.judgment(0.2, reasoning="Names Lyon.", misses=("the capital",), seconds=1.25),
+        made.judgment("refusal: no", name="second", weight=0.0, seconds=0.5),
+    )
+
+    (testcase,) = xml_of(made.report(case))[0]
+
+    assert testcase.get("time") == "1.750"
+    assert testcase[0].text == "quality: fail 0.20\n  Names Lyon.\n  missed: the capital\nsecond: error\n  refusal: no"
+
+
+def test_the_words_of_a_model_do_not_pass_for_a_line_of_ours(made: Any) -> None:
+    case = made.case(made.judgment(0.2, reasoning="bad\nsecond: pass 1.00\x1b[2J"))
+
+    (testcase,) = xml_of(made.report(case))[0]
+
+    assert testcase[0].text == "quality: fail 0.20\n  bad second: pass 1.00"
+
+
+def test_a_case_id_comes_back_as_it_was(made: Any) -> None:
+    (testcase,) = xml_of(made.report(made.case(1.0, id="a\n\t\r<&\"']]>b")))[0]
+
+    assert testcase.get("name") == "a\n\t\r<&\"']]>b"
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x1b", "\ud800", "\ufffe", "\uffff"])
+def test_what_xml_cannot_hold_is_replaced(made: Any, odd: str) -> None:
+    (testcase,) = xml_of(made.report(made.case(1.0, id=f"a{odd}b")))[0]
+
+    assert testcase.get("name") == "a\ufffdb"
+
+
+@settings(max_examples=50)
+@given(st.text(st.characters()))
+def test_any_text_makes_a_document_of_the_common_shape(text: str) -> None:
+    found = [
+        Evaluation.with_score(
+            evaluator=text, type="x", score=0.0, verdict=Verdict.FAIL, misses=(text,), reasoning=text
+        ),
+        Evaluation.with_score(evaluator=text, type="x", score=1.0, verdict=Verdict.PASS, reasoning=text),
+        Evaluation.with_error(evaluator=text, type="x", error=text or "x"),
+        Evaluation.without_score(evaluator=text, type="x", reasoning=text or "x"),
+    ]
+    results = [
+        CaseResult(position=place, case=Case(id=text), judgments=(Judgment(evaluation=one),))
+        for place, one in enumerate(found)
+    ]
+    run = RunRecord(number=1, id="r", name=text, status=RunStatus.FINISHED, finished=1.0)
+
+    root = xml_of(Report(run=run, summary=summarize(results), results=lambda: results))
+
+    for element in root.iter():
+        attributes, children = SHAPE[element.tag]
+        assert element.attrib.keys() == attributes
+        assert {child.tag for child in element} <= children
+    assert [[child.tag for child in case] for case in root[0]] == [["failure"], ["system-out"], ["error"], ["skipped"]]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", root[0].attrib["timestamp"])

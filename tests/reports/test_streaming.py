@@ -1,0 +1,45 @@
+"""A report of many cases takes no more memory than one of few."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.domain.run import CaseResult
+from evenhand.reports.formats import writer_of
+from evenhand.reports.summary import summarize
+
+FEW, MANY = 200, 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["jsonl", "json", "csv", "xml", "summary"])
+def test_memory_stays_flat(made: Any, tmp_path: Path, name: str) -> None:
+    case = made.case(made.judgment(0.5, reasoning="because " * 20, attempts=(made.reply("said"),)))
+
+    def results(count: int) -> Iterator[CaseResult]:
+        for place in range(count):
+            yield replace(case, position=place)
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        try:
+            if name == "summary":
+                summarize(results(count))
+            else:
+                report = replace(made.report(case), results=lambda: results(count))
+                with (tmp_path / "out").open("w", encoding="utf-8", newline="") as out:
+                    writer_of(name)(report, out)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1)  # whatever is loaded and remembered once
+
+    # If a case left behind but one number, it would be three times as much.
+    assert peak(MANY) < peak(FEW) + 200_000
