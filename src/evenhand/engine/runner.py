@@ -166,6 +166,9 @@ class Runner:
         return todo
 
     async def _case(self, work: Work) -> None:
+        if len(work.todo) == 1:
+            await self._sample(work, work.todo[0].sample, work.todo)
+            return
         samples: dict[int, list[Todo]] = {}
         for one in work.todo:
             samples.setdefault(one.sample, []).append(one)
@@ -184,7 +187,10 @@ class Runner:
                 await self._without_answer(work.planned, todo, made.error)
                 return
             case = made.put_into(case)
-        await _side_by_side([self._evaluation(work.planned, one, case) for one in todo])
+        if len(todo) == 1:
+            await self._evaluation(work.planned, todo[0], case)
+        else:
+            await _side_by_side([self._evaluation(work.planned, one, case) for one in todo])
 
     async def _answer(self, planned: PlannedCase, sample: int, number: int) -> MadeAnswer | None:
         """Let the target answer a case, and commit that before anything depends on it; None if the run stops."""
@@ -282,9 +288,6 @@ def _require_storable(evaluation: Evaluation) -> None:
 
 
 async def _side_by_side(several: list[Coroutine[Any, Any, None]]) -> None:
-    if len(several) == 1:
-        await several[0]
-        return
     try:
         async with asyncio.TaskGroup() as group:
             for one in several:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
@@ -23,7 +23,7 @@ class Postgres(Database):
 
     def __init__(self, url: str, *, durable: bool = True) -> None:  # noqa: ARG002 - it always is
         psycopg = _driver()
-        super().__init__(_shown(url), trouble=psycopg.Error)
+        super().__init__(_shown(url, psycopg), trouble=psycopg.Error)
         try:
             self._connection = psycopg.connect(
                 url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="evenhand"
@@ -31,9 +31,18 @@ class Postgres(Database):
         except psycopg.Error as error:
             told = " ".join(str(error).split())
             raise StoreError(f"cannot open {self.where}: {told}") from None
-        with self.transaction():
-            self.lock()
-            self.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        try:
+            self._settle()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _settle(self) -> None:
+        # Who may use the schema need not be allowed to make one.
+        if self.rows("SELECT to_regnamespace(?) IS NULL", [SCHEMA]) == [(True,)]:
+            with self.transaction():
+                self.lock()
+                self.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self.execute(f"SET search_path TO {SCHEMA}")
 
     def _begin(self) -> None:
@@ -83,7 +92,15 @@ def _driver() -> Any:
     return psycopg
 
 
-def _shown(url: str) -> str:
+def _shown(url: str, psycopg: Any) -> str:
     """Name a database in messages, without the password."""
-    parts = urlsplit(url)
-    return f"postgresql://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    known: dict[str, Any] | None = None
+    with contextlib.suppress(psycopg.Error):  # it would repeat the URL, with the password
+        known = psycopg.conninfo.conninfo_to_dict(url)
+    if known is None:
+        raise StoreError(
+            "cannot open postgresql://…: the URL cannot be read; write postgresql://user:password@host/database, "
+            "and in the password %40 for @, %3A for :, %2F for /, %5B for [, %25 for %"
+        )
+    port = f":{known['port']}" if "port" in known else ""
+    return f"postgresql://{known.get('host', '')}{port}/{known.get('dbname', '')}"

@@ -102,12 +102,10 @@ class Runs:
         """Say how far a run has come; all but ``running`` and ``planning`` let go of it."""
         at_work = status in (RunStatus.RUNNING, RunStatus.PLANNING)
         finished = time.time() if status is RunStatus.FINISHED else None
+        owner = _me() if at_work else None
         self._db.execute(
             "UPDATE runs SET status = ?, reason = ?, finished = ?, owner = ?, cases = ? WHERE number = ?",
-            [
-                status, column(reason), finished, _me() if at_work else None,
-                run.cases if cases is None else cases, run.number,
-            ],  # fmt: skip
+            [status, column(reason), finished, owner, run.cases if cases is None else cases, run.number],
         )
         return self.find(run.id)
 

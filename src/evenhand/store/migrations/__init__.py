@@ -31,7 +31,9 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
         return
     with database.transaction():
         database.lock()
-        version = version_of(database)  # another process may have been quicker
+        if _refuse_newer(database, len(migrations)):  # another process may have been quicker
+            return
+        version = version_of(database)
         if version == 0:
             database.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
             database.execute("INSERT INTO schema_version (version) VALUES (0)")

@@ -1,0 +1,236 @@
+"""What the lines of an exported run must be: they may come from anybody, and are checked before they are believed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+import orjson
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import Gates
+from evenhand.domain.run import RunStatus
+from evenhand.domain.scale import is_finite_number
+from evenhand.domain.verdict import Thresholds
+from evenhand.store.rows import answer_of, evaluation_row, judgment_of, planned_from
+
+# The columns of an answer or an evaluation after those that say whose it is.
+Row: TypeAlias = tuple[Any, ...]
+
+_LARGEST: Final = 2**53
+_MOST_SAMPLES: Final = 100_000
+# The first second of the year 10000, beyond which no calendar here goes.
+_LAST_MOMENT: Final = 253_402_300_800
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MISSING: Final = object()
+
+
+def strictly(line: bytes, where: str) -> dict[str, Any]:
+    """Read a line as one JSON object: no key twice, no NaN, no half of a character, and whole numbers as they are."""
+    try:
+        orjson.loads(line)  # refuses bytes that are no UTF-8, lone surrogates, and what is nested too deeply
+        found = _DECODER.decode(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: this is not strict JSON: {error!s:.200}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{where}: a line must be one JSON object")
+    return found
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"the key {double!r:.80} stands twice")
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not is_finite_number(number):
+        raise ValueError(f"{text:.40} is too large a number")
+    return number
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite)
+
+
+class Kind(NamedTuple):
+    """What a value must be, in words and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _whole(least: int = 0, most: int = _LARGEST) -> Kind:
+    return Kind(
+        f"a whole number from {least} to {most}",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most,
+    )
+
+
+def _number(most: float = float("inf")) -> Kind:
+    return Kind("a number, 0 or more", lambda value: is_finite_number(value) and 0 <= value < most)
+
+
+def _or_null(kind: Kind) -> Kind:
+    return Kind(f"{kind.words}, or null", lambda value: value is None or kind.holds(value))
+
+
+def _or_absent(kind: Kind) -> Kind:
+    return Kind(kind.words, lambda value: value is _MISSING or kind.holds(value))
+
+
+def _list_of(kind: Kind) -> Kind:
+    return Kind(f"a list, each {kind.words}", lambda value: isinstance(value, list) and all(map(kind.holds, value)))
+
+
+# No database here keeps a zero character in a column of its own.
+_TEXT: Final = Kind("text", lambda value: isinstance(value, str) and "\0" not in value)
+_ANY_TEXT: Final = Kind("text", lambda value: isinstance(value, str))
+_FLAG: Final = Kind("true or false", lambda value: isinstance(value, bool))
+_OBJECT: Final = Kind("an object", lambda value: isinstance(value, dict))
+_MOMENT: Final = _number(_LAST_MOMENT)
+_TEXTS: Final = _or_absent(_list_of(_ANY_TEXT))
+_TEXT_OR_NOT: Final = _or_absent(_or_null(_ANY_TEXT))
+_COUNTS: Final = _or_absent(
+    _or_null(
+        Kind("an object of counts", lambda value: isinstance(value, dict) and all(map(_whole().holds, value.values())))
+    )
+)
+
+_RUN: Final = {
+    "id": Kind("letters, digits, dots and dashes", lambda value: isinstance(value, str) and bool(_ID.fullmatch(value))),
+    "name": _TEXT,
+    "status": Kind(
+        "the status of a run that was planned",
+        lambda value: value in {one.value for one in RunStatus} - {RunStatus.PLANNING.value},
+    ),
+    "reason": _TEXT,
+    "definition": _OBJECT,
+    "options": _OBJECT,
+    "cases": _whole(),
+    "repeat": _whole(1, _MOST_SAMPLES),
+    "forked_from": _or_null(_TEXT),
+    "version": _TEXT,
+    "created": _MOMENT,
+    "finished": _or_null(_MOMENT),
+}  # fmt: skip
+_CASE: Final = {
+    "case": _OBJECT,
+    "evaluators": _or_absent(_list_of(_OBJECT)),
+    "hash": _TEXT,
+    "expected": _whole(),
+    "answers": _list_of(_OBJECT),
+    "evaluations": _list_of(_OBJECT),
+}
+_MADE: Final = {"attempts": _or_absent(_list_of(_OBJECT)), "error": _TEXT_OR_NOT, "usage": _COUNTS}
+_ANSWER: Final = _MADE | {
+    "text": _or_null(_ANY_TEXT),
+    "round": _whole(),
+    "latency": _or_absent(_or_null(_number())),
+    "cost": _or_absent(_or_null(_number())),
+    "messages": _or_absent(_list_of(_OBJECT)),
+}
+_EVALUATION: Final = _MADE | {
+    "evaluator": _TEXT,
+    "type": _TEXT,
+    "round": _whole(),
+    "key": _TEXT,
+    "weight": _number(),
+    "required": _FLAG,
+    "cost": _or_null(_number()),
+    "seconds": _number(),
+    "hits": _TEXTS,
+    "misses": _TEXTS,
+    "flags": _TEXTS,
+    "reasoning": _or_absent(_ANY_TEXT),
+    "checks": _or_absent(_list_of(_OBJECT)),
+    "details": _or_absent(_OBJECT),
+    "retry_count": _or_absent(_whole()),
+    "evaluator_provider_request": _or_absent(_or_null(_OBJECT)),
+}
+_ATTEMPT: Final = {
+    "kind": Kind("reply or transport", lambda value: value in ("reply", "transport")),
+    "raw": _TEXT_OR_NOT,
+    "error": _TEXT_OR_NOT,
+    "latency": _or_absent(_number()),
+    "usage": _COUNTS,
+    "cached": _or_absent(_FLAG),
+}
+_CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
+
+
+def checked_run(given: Any, where: str) -> dict[str, Any]:
+    """Give the fields of a run."""
+    _check(given, _RUN, f"{where}: run")
+    try:
+        Thresholds.of(given["definition"].get("thresholds"))
+        Gates.of(given["definition"].get("gates"))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: run: definition: {error}") from None
+    known: dict[str, Any] = given
+    return known
+
+
+def checked_case(line: Mapping[str, Any], content: str, where: str, *, position: int) -> tuple[str, int]:
+    """Check a case, and give its id and how many evaluators judge it."""
+    _check(line, _CASE | {"position": _whole(position, position)}, f"{where}: case")
+    made = _made(lambda: planned_from(position, line["hash"], line["expected"], content), f"{where}: case")
+    identity = made.case.id
+    if identity is None or not _TEXT.holds(identity):
+        raise ConfigError(f"{where}: case: id is {identity!r:.80}; it must be text")
+    return identity, made.expected
+
+
+def checked_answer(given: Mapping[str, Any], content: str, where: str, *, repeat: int) -> Row:
+    """Give the sample, round and content of an answer."""
+    where = f"{where}: answer"
+    _check(given, _ANSWER | {"sample": _whole(0, repeat - 1)}, where)
+    _check_attempts(given, where)
+    made = _made(lambda: answer_of(content), where)
+    return made.sample, made.round, content
+
+
+def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, expected: int, repeat: int) -> Row:
+    """Give the columns of an evaluation; those that tell what was found come from the evaluation itself."""
+    where = f"{where}: evaluation"
+    _check(given, _EVALUATION | {"place": _whole(0, expected - 1), "sample": _whole(0, repeat - 1)}, where)
+    _check_attempts(given, where)
+    for check in given.get("checks", ()):
+        _check(check, _CHECK, f"{where}: check")
+    columns = [given[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
+    judgment = _made(lambda: judgment_of([*columns, content]), where)
+    *row, _ = evaluation_row(0, 0, given["place"], judgment)
+    return (*row[2:], content)
+
+
+def _check_attempts(given: Mapping[str, Any], where: str) -> None:
+    for attempt in given.get("attempts", ()):
+        _check(attempt, _ATTEMPT, f"{where}: attempt")
+
+
+def _check(given: Any, shape: Mapping[str, Kind], where: str) -> None:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{where} must be an object")
+    for name, kind in shape.items():
+        value = given.get(name, _MISSING)
+        if not kind.holds(value):
+            told = "is missing" if value is _MISSING else f"is {value!r:.80}"
+            raise ConfigError(f"{where}: {name} {told}; it must be {kind.words}")
+
+
+def _made(make: Callable[[], Any], where: str) -> Any:
+    """Make a value from what was given; whatever is wrong with it is said to be wrong there."""
+    try:
+        return make()
+    except (KeyError, TypeError, ValueError) as error:
+        told = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"{where}: {told:.300}") from None

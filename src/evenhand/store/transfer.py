@@ -1,0 +1,217 @@
+"""A run as a file: JSON lines that another store, or a later version, reads back as they were.
+
+The first line has the run, each further one a case with its answers and evaluations of all rounds. Fields that this
+version does not know are kept. Where the suite lies on the disk is not told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store.rows import dumps
+from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
+from evenhand.store.store import PAGE, Store
+
+SCHEMA_VERSION: Final = 1
+KIND: Final = "evenhand-run"
+# In the options of a run that came from elsewhere.
+IMPORTED: Final = "imported"
+_MORE: Final = "more"
+# No honest case comes near it.
+MAX_LINE_BYTES: Final = 64_000_000
+
+_OF_A_CASE: Final = ("position", "hash", "expected", "answers", "evaluations")
+_OF_AN_EVALUATION: Final = ("place", "sample", "round", "key", "weight", "required", "cost", "seconds")
+_OF_A_RUN: Final = (
+    "id", "name", "status", "reason", "definition", "options", "cases", "repeat", "forked_from", "version", "created",
+    "finished",
+)  # fmt: skip
+
+
+def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
+    """Write a run line by line; memory stays flat."""
+    if run.status is RunStatus.PLANNING:
+        raise ConfigError(f"the cases of run {run.id} were never all read; resume it first, or delete it")
+    yield _line({"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)})
+    after = -1
+    while rows := store.database.rows(
+        "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
+        [run.number, after, PAGE],
+    ):
+        first, after = rows[0][0], rows[-1][0]
+        answers = _by_position(store, "SELECT position, content FROM answers", "sample, round", (run, first, after))
+        columns = f"position, {', '.join(_OF_AN_EVALUATION)}, content"
+        evaluations = _by_position(
+            store,
+            f"SELECT {columns} FROM evaluations",
+            "sample, place, round",
+            (run, first, after),  # noqa: S608
+        )
+        for position, digest, expected, content in rows:
+            found = {
+                "answers": [json.loads(answer) for (answer,) in answers.get(position, ())],
+                "evaluations": [_evaluation(*row) for row in evaluations.get(position, ())],
+            }
+            yield _line({**json.loads(content), "position": position, "hash": digest, "expected": expected, **found})
+
+
+def _by_position(
+    store: Store, select: str, order: str, where: tuple[RunRecord, int, int]
+) -> dict[int, list[tuple[Any, ...]]]:
+    run, first, last = where
+    rows = store.database.rows(
+        f"{select} WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, {order}", [run.number, first, last]
+    )
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for position, *rest in rows:
+        found.setdefault(position, []).append(tuple(rest))
+    return found
+
+
+def _evaluation(*row: Any) -> dict[str, Any]:
+    *columns, content = row
+    known = dict(zip(_OF_AN_EVALUATION, columns, strict=True))
+    return {**json.loads(content), **known, "required": bool(known["required"])}
+
+
+def _run_fields(run: RunRecord) -> dict[str, Any]:
+    fields = {name: getattr(run, name) for name in _OF_A_RUN}
+    fields["options"] = {name: value for name, value in run.options.items() if name not in (IMPORTED, _MORE)}
+    return fields | dict(run.options.get(_MORE, {}))
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return dumps(value).encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What was read: the id that the run has here, the one that it came with, and how much there was."""
+
+    id: str
+    original_id: str
+    name: str
+    cases: int
+    evaluations: int
+
+
+class _DryRun(Exception):  # noqa: N818 - undoes a transaction, and is nobody's error
+    def __init__(self, imported: Imported) -> None:
+        self.imported = imported
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Read a file line by line; one that is too long comes cut off, and is refused for its length."""
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        yield line
+
+
+def import_lines(store: Store, lines: Iterable[bytes], *, name: str = "import", dry_run: bool = False) -> Imported:
+    """Read a run into a store: all of it or, if one line is wrong, nothing (REL-V5).
+
+    Nothing that the run defines is built, imported or run. It is marked as imported, and gets another id where the
+    store has its own already. ``name`` is what mistakes are said to be in; a dry run finds them all the same.
+    """
+    try:
+        with store.database.transaction():
+            store.database.lock()
+            imported = _import(store, enumerate(lines, start=1), name)
+            if dry_run:
+                raise _DryRun(imported)
+    except _DryRun as undone:
+        return undone.imported
+    return imported
+
+
+def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Imported:
+    number, first = next(lines, (1, b""))
+    where = f"{name}:{number}"
+    header = _parsed(first, where)
+    _check_kind(header, where)
+    run = checked_run(header.get("run"), where)
+    identity = _free_id(store, run["id"])
+    key = _add_run(store, run, identity)
+    cases = evaluations = 0
+    for number, line in lines:
+        where = f"{name}:{number}"
+        if cases == run["cases"]:
+            raise ConfigError(f"{where}: the run has {cases} cases, and here is one more line")
+        evaluations += _add_case(store, key, _parsed(line, where), where, position=cases, repeat=run["repeat"])
+        cases += 1
+    if cases < run["cases"]:
+        raise ConfigError(f"{name}: it ends after {cases} of {run['cases']} cases; it was cut off")
+    return Imported(id=identity, original_id=run["id"], name=run["name"], cases=cases, evaluations=evaluations)
+
+
+def _parsed(line: bytes, where: str) -> dict[str, Any]:
+    if len(line) > MAX_LINE_BYTES:
+        raise ConfigError(f"{where}: the line has more than {MAX_LINE_BYTES // 1_000_000} MB")
+    return strictly(line, where)
+
+
+def _check_kind(header: Mapping[str, Any], where: str) -> None:
+    if header.get("kind") != KIND:
+        raise ConfigError(f"{where}: this is not the beginning of an exported run; make one with: evenhand export RUN")
+    version = header.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise ConfigError(f"{where}: it is written in format {version!r:.20}, and this Evenhand reads {SCHEMA_VERSION}")
+
+
+def _free_id(store: Store, wanted: str) -> str:
+    identity, number = wanted, 1
+    while store.database.rows("SELECT 1 FROM runs WHERE id = ?", [identity]):
+        number += 1
+        identity = f"{wanted}-{number}"
+    return identity
+
+
+def _add_run(store: Store, run: Mapping[str, Any], identity: str) -> int:
+    more = {name: value for name, value in run.items() if name not in _OF_A_RUN}
+    options = {name: value for name, value in run["options"].items() if name not in (IMPORTED, _MORE)}
+    options |= {IMPORTED: True} | ({_MORE: more} if more else {})
+    columns = {**run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}
+    store.database.execute(
+        f"INSERT INTO runs ({', '.join(_OF_A_RUN)}) VALUES ({', '.join('?' * len(_OF_A_RUN))})",  # noqa: S608
+        [columns[name] for name in _OF_A_RUN],
+    )
+    ((number,),) = store.database.rows("SELECT number FROM runs WHERE id = ?", [identity])
+    return int(number)
+
+
+def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, position: int, repeat: int) -> int:
+    """Add a case with all that belongs to it, and tell how many evaluations that were."""
+    content = {name: value for name, value in line.items() if name not in _OF_A_CASE}
+    identity, expected = checked_case(line, dumps(content), where, position=position)
+    if store.database.rows("SELECT 1 FROM cases WHERE run = ? AND id = ?", [run, identity]):
+        raise ConfigError(f"{where}: the case {identity!r:.80} is there twice")
+    store.database.execute(
+        "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)",
+        [run, position, identity, line["hash"], expected, dumps(content)],
+    )
+    answers = [checked_answer(one, dumps(one), where, repeat=repeat) for one in line["answers"]]
+    store.database.execute_many(
+        "INSERT INTO answers (run, position, sample, round, content) VALUES (?, ?, ?, ?, ?)",
+        [(run, position, *one) for one in _once(answers, where, "answer", 2)],
+    )
+    evaluations: list[Row] = []
+    for one in line["evaluations"]:
+        rest = {name: value for name, value in one.items() if name not in _OF_AN_EVALUATION}
+        evaluations.append(checked_evaluation(one, dumps(rest), where, expected=expected, repeat=repeat))
+    store.database.execute_many(
+        "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
+        "required, cost, seconds, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(run, position, *one) for one in _once(evaluations, where, "evaluation", 3)],
+    )
+    return len(evaluations)
+
+
+def _once(rows: list[Row], where: str, what: str, width: int) -> list[Row]:
+    """Refuse rows whose first columns, which tell them apart, are equal."""
+    if len({row[:width] for row in rows}) < len(rows):
+        raise ConfigError(f"{where}: an {what} of the same sample and round is there twice")
+    return rows
