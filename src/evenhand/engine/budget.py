@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.scale import is_finite_number
@@ -29,9 +28,9 @@ class Limits:
 class Budget:
     """What is left to spend.
 
-    Calls are counted one by one before they are sent, so their limit is never passed. What a call costs is known
-    afterwards: those under way are reckoned with what one cost so far, and no other is begun when that would be too
-    much.
+    Calls are counted before they are sent, so their limit is never passed by clients that ask for each; of those that
+    do not, it can be passed by what one question takes. What a call costs is known afterwards: those under way are
+    reckoned with what one cost so far, and no other is begun when that would be too much.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -42,23 +41,6 @@ class Budget:
         self.faults = 0
         self.cost = 0.0
         self.cost_is_known = True
-
-    def allow(self, ask: Ask) -> Ask:
-        """Make a question take its requests from this budget, where they are limited."""
-        return ask if self._limits.max_calls is None else replace(ask, allowance=self)
-
-    def take(self) -> bool:
-        """Take a call, and tell whether there was one to take."""
-        if self._limits.max_calls is not None and self.calls >= self._limits.max_calls:
-            return False
-        self.calls += 1
-        return True
-
-    def count(self, attempts: Sequence[Attempt]) -> None:
-        """Count the calls of a question that took none from here, and the faults on the way."""
-        if self._limits.max_calls is None:
-            self.calls += len(attempts)
-        self.faults += sum(attempt.kind == "transport" for attempt in attempts)
 
     @property
     def used_up(self) -> str | None:
@@ -74,15 +56,51 @@ class Budget:
                 )
         return None
 
-    def begin(self) -> None:
-        """Count a question that is under way."""
+    def begin(self) -> Calls | None:
+        """Begin a question; its requests are taken from what this gives, where they are limited."""
         self._under_way += 1
+        return None if self._limits.max_calls is None else Calls(self)
 
-    def end(self, cost: float | None) -> None:
-        """Count what a question cost; None if nobody knows."""
+    def take(self) -> bool:
+        """Take a call, and tell whether there was one to take."""
+        if self._limits.max_calls is not None and self.calls >= self._limits.max_calls:
+            return False
+        self.calls += 1
+        return True
+
+    def give_up(self) -> None:
+        """End a question of which nobody knows what became."""
         self._under_way -= 1
+
+    def end(self, calls: Calls | None, attempts: Sequence[Attempt], *, cost: float | None) -> None:
+        """End a question: count its requests, the faults on the way, and what it cost; None if nobody knows."""
+        self._under_way -= 1
+        self.calls += len(attempts) if calls is None else calls.uncounted(len(attempts))
+        self.faults += sum(attempt.kind == "transport" for attempt in attempts)
         if cost is None:
             self.cost_is_known = False
         else:
             self.cost += cost
             self._priced += 1
+
+
+class Calls:
+    """The calls of one question. The first is taken as it begins: not every client asks for those it sends."""
+
+    __slots__ = ("_asked", "_budget", "_taken")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._taken = budget.take()
+        self._asked = False
+
+    def take(self) -> bool:
+        """Take a call, and tell whether there was one to take."""
+        if self._asked:
+            return self._budget.take()
+        self._asked = True
+        return self._taken
+
+    def uncounted(self, sent: int) -> int:
+        """Tell how many calls are still to be counted, or are too many, of a question that sent so many."""
+        return 0 if self._asked else sent - self._taken

@@ -40,6 +40,11 @@ class Committer:
             self._writing = loop.create_task(self._write())
         await written
 
+    async def settle(self) -> None:
+        """Wait until all that was handed in is committed, or could not be: also what nobody waits for any more."""
+        if self._writing is not None:
+            await self._writing
+
     async def _write(self) -> None:
         await asyncio.sleep(GATHER_SECONDS)
         while self._waiting:

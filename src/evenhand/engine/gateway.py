@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -102,19 +103,20 @@ class Asking:
                 gateway.cached += 1
                 return reply_from(known)
         await self._turn(lane, deadline)
-        answer = None
-        gateway.budget.begin()
+        calls = gateway.budget.begin()
         try:
-            answer = await ask_now(gateway.budget.allow(ask), deadline)
-        finally:
-            cost = 0.0 if answer is None else gateway.price(client, answer)
-            gateway.budget.end(cost)
-            lane.leave(answer)
+            answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)
+        except BaseException:
+            gateway.budget.give_up()
+            lane.leave(None)
+            raise
+        cost = gateway.price(client, answer)
+        gateway.budget.end(calls, answer.attempts, cost=cost)
+        lane.leave(answer)
         if isinstance(answer, Unanswered):
             self._check(answer, lane)
         elif key is not None and answer.finish == "stop":
             self._kept.append((key, client.name, answer))
-        gateway.budget.count(answer.attempts)
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
 

@@ -7,6 +7,7 @@ It closes for good when the account itself is refused: trying the next case woul
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,11 +23,12 @@ SATURATED: Final = 0.8
 
 # The server has too much to do; fewer questions at once will help.
 CROWDED: Final = frozenset({"rate_limited", "overloaded"})
-# The account, its key or the model is refused. So many in a row, without a reply in between, close the lane.
-REFUSED: Final = frozenset({"unauthorized", "forbidden", "not_found", "quota"})
+# The account, its key, the model or the server's own identity is refused, or it is elsewhere: no case can help that.
+# So many in a row, without a reply in between, close the lane.
+REFUSED: Final = frozenset({"unauthorized", "forbidden", "not_found", "quota", "certificate", "redirect"})
 REFUSALS_TO_CLOSE: Final = 3
 # A request that is wrong in itself may be one case's trouble; if nothing else ever came back, it is everybody's.
-MALFORMED: Final = frozenset({"bad_request", "redirect", "certificate"})
+MALFORMED: Final = frozenset({"bad_request"})
 MALFORMED_TO_CLOSE: Final = 5
 
 
@@ -48,14 +50,17 @@ class Lane:
         self._slow_start = True
         self._cut_at = float("-inf")
         self._refusals = 0
+        self._refusal: str | None = None
         self._malformed = 0
         self._answered = False
 
     async def enter(self) -> None:
         """Wait for a turn."""
+        queue = self._waiting.append
         while self.closed is None and self.in_flight >= self._open():
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            queue(turn)
+            queue = self._waiting.appendleft  # whoever was overtaken is still the next
             try:
                 await turn
             except asyncio.CancelledError:
@@ -74,6 +79,11 @@ class Lane:
         if answer is not None:
             self._learn(answer, saturated=saturated)
         self._wake()
+
+    @property
+    def only_refused(self) -> str | None:
+        """What an account said that never said anything else; few cases do not close its lane."""
+        return None if self._answered else self._refusal
 
     def _open(self) -> int:
         # After a refusal one at a time, until it is clear whether it was the account's.
@@ -97,6 +107,7 @@ class Lane:
     def _count(self, kind: str, error: str) -> None:
         if kind in REFUSED:
             self._refusals += 1
+            self._refusal = error
         elif kind in MALFORMED:
             self._malformed += 1
         if self._refusals >= REFUSALS_TO_CLOSE or (self._malformed >= MALFORMED_TO_CLOSE and not self._answered):
@@ -118,5 +129,11 @@ def _kind(error: str) -> str:
 
 
 def is_refusal(error: str) -> bool:
-    """Tell whether an evaluation failed for the account's sake, so that a resumed run does it again."""
-    return _kind(error) in REFUSED
+    """Tell whether an evaluation failed for the account's sake, so that a resumed run does it again.
+
+    That may be the account of a target, or of a member, whose words stand within the error.
+    """
+    return _REFUSAL.search(error) is not None
+
+
+_REFUSAL = re.compile(rf"\b(?:{'|'.join(sorted(REFUSED))}):")

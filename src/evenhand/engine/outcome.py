@@ -46,7 +46,7 @@ class Run:
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Run:
         """Open a stored run by its id, by the beginning of it, or as ``last``."""
-        place = Place(store)
+        place = Place.of(store)
         with place.opened() as opened:
             return cls(opened.runs.find(wanted), place)
 
@@ -105,7 +105,7 @@ class Run:
         return pandas.DataFrame((row for result in self for row in flat_rows(result)), columns=list(COLUMNS))
 
     def report(self, format: str = _TEXT) -> str:  # noqa: A002 - the word that everybody types
-        """Give a report: as text for people, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit) or ``html``."""
+        """Give a report: as text for people, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``."""
         if format == _TEXT:
             from evenhand.reports.terminal import terminal  # noqa: PLC0415 - rich is slow to load
 

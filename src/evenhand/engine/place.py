@@ -15,9 +15,6 @@ from evenhand.store.store import DEFAULT_URL, IN_MEMORY, Store, open_store
 DEFAULT: Final = "default"
 VARIABLE: Final = "EVENHAND_DB"
 
-# What users may write for it: ``default`` is what the variable names, or a file in the working directory.
-PlaceLike: TypeAlias = Store | str | os.PathLike[str] | None
-
 _FILE: Final = "sqlite:///"
 
 
@@ -27,7 +24,12 @@ class Place:
     None is a database in memory, which is gone with the last that holds on to this place.
     """
 
-    def __init__(self, given: PlaceLike = DEFAULT) -> None:
+    @classmethod
+    def of(cls, given: PlaceLike) -> Place:
+        """Take what a user may write."""
+        return given if isinstance(given, Place) else cls(given)
+
+    def __init__(self, given: Store | str | os.PathLike[str] | None) -> None:
         if given is not None and not isinstance(given, (Store, str, os.PathLike)):
             kind = type(given).__name__
             raise ConfigError(f"store must be a path, a URL such as postgresql://host/name, or None, not {kind}")
@@ -61,3 +63,7 @@ def _settled(url: str) -> str:
     if path == ":memory:":
         return IN_MEMORY
     return url if "://" in path else str(Path(path).absolute())
+
+
+# ``default`` is what the variable names, or a file in the working directory.
+PlaceLike: TypeAlias = Place | Store | str | os.PathLike[str] | None

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from evenhand.domain.errors import ConfigError, StoreError, did_you_mean
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
 from evenhand.engine.earlier import EarlierAnswers
-from evenhand.engine.identity import digest
+from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job, Scope
-from evenhand.store.rows import case_content, dumps
+from evenhand.store.rows import case_content, column, dumps
 from evenhand.store.store import PAGE, Store
 
 _IDS_SHOWN = 2000
@@ -56,10 +56,12 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[Planne
     """Give the cases that a run takes, each with its place, hash and content."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
     for position, given in enumerate(selected(job.cases(), scope)):
+        _refuse_odd_id(given.case.id or "")
         one = given if earlier is None else earlier.put_into(given)
+        content = case_content(one)
         try:
-            content = dumps(case_content(one))
-        except (ValueError, RecursionError) as error:
+            written, identity = dumps(content), digest_of(content)
+        except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(f"case {one.case.id!r} cannot be written as JSON: {error}") from None
         yield (
             PlannedCase(
@@ -67,10 +69,10 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[Planne
                 case=one.case,
                 evaluators=one.evaluators,
                 line=one.line,
-                hash=digest(content.encode()),
+                hash=identity,
                 expected=len(job.evaluators_for(one)),
             ),
-            content,
+            written,
         )
 
 
@@ -88,6 +90,12 @@ def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase
 def _matches(identity: str, wanted: str) -> bool:
     # An id may have brackets in it, which a pattern would take for something else.
     return identity == wanted or fnmatchcase(identity, wanted)
+
+
+def _refuse_odd_id(identity: str) -> None:
+    """Refuse an id that the store could only keep as another one."""
+    if column(identity) != identity:
+        raise ConfigError(f"case {identity!r}: its id has letters that no database can keep; take them out")
 
 
 def _why_none(job: Job, scope: Scope) -> str:
@@ -112,6 +120,6 @@ def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:
     """Give a case that has no id one by its content; equal ones are numbered."""
     if case.case.id is not None:
         return case
-    named = f"case-{digest(dumps(case_content(case)).encode())[:8]}"
+    named = f"case-{digest_of(case_content(case))[:8]}"
     taken[named] = number = taken.get(named, 0) + 1
     return replace(case, case=replace(case.case, id=named if number == 1 else f"{named}-{number}"))

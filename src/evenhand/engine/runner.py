@@ -23,6 +23,7 @@ from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.lane import is_refusal
 from evenhand.engine.progress import Progress
+from evenhand.engine.target import Target
 from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.runs import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
@@ -85,11 +86,15 @@ class Runner:
         try:
             await self._end_of_workers()
         except BaseException:
+            self._give_up()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+            await self._committer.settle()
             with contextlib.suppress(StoreError):  # the first trouble is the one to tell
                 self._store.runs.mark(self._run, RunStatus.INTERRUPTED, "it broke off")
             raise
         finally:
             heart.cancel()
+            await asyncio.wait([heart])
         return self._ended()
 
     def interrupt(self) -> None:
@@ -110,12 +115,15 @@ class Runner:
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         failures = [error for one in done if not one.cancelled() and (error := one.exception()) is not None]
         if failures:
-            self._give_up()
-            await asyncio.gather(*self._workers, return_exceptions=True)
             raise failures[0]
+        await self._committer.settle()  # also what was handed in by those who were given up since
 
     def _ended(self) -> RunRecord:
         expected, judged = self._store.extent(self._run)
+        for lane in self.gateway.lanes.values():
+            if lane.only_refused is not None:
+                self.gateway.stop(lane.only_refused)
+                return self._store.runs.mark(self._run, RunStatus.STOPPED, lane.only_refused)
         if judged >= expected and not self._stopping:
             return self._store.runs.mark(self._run, RunStatus.FINISHED)
         if judged >= expected and not self._pace.retry_errors:
@@ -179,7 +187,7 @@ class Runner:
         case = work.planned.case
         if self._job.target is not None and case.candidate_answer is None:
             made = work.answers.get(sample)
-            if made is None or (made.error is not None and todo[0].round > 0):
+            if made is None or (made.error is not None and (todo[0].round > 0 or is_refusal(made.error))):
                 made = await self._answer(work.planned, sample, 0 if made is None else made.round + 1)
             if made is None:
                 return
@@ -200,7 +208,7 @@ class Runner:
                 return None
             asking = self.gateway.asking(sample)
             try:
-                made = await drive(self._job.target.steps(planned.case), timeout=self._job.timeout, ask=asking.ask)
+                made = await self._make(self._job.target, planned.case, asking.ask)
             except Abandoned:
                 return None
             # A model's price is known here; what a program or a function cost, only it can tell.
@@ -210,6 +218,18 @@ class Runner:
             await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
             self._count()
             return made
+
+    async def _make(self, target: Target, case: Case, ask: Any) -> MadeAnswer:
+        """Let the target answer; if it crashes, that is its failed answer."""
+        try:
+            made = await drive(target.steps(case), timeout=self._job.timeout, ask=ask)
+            if not isinstance(made, MadeAnswer):
+                raise TypeError(f"steps must return a MadeAnswer, not {type(made).__name__}")
+        except (Abandoned, ScriptExhaustedError):
+            raise
+        except (Exception, SystemExit) as error:  # targets are anybody's code
+            return MadeAnswer(text=None, error=_crash(error))
+        return made
 
     async def _without_answer(self, planned: PlannedCase, todo: list[Todo], error: str) -> None:
         """Record that a case could not be judged since there was no answer to judge."""
@@ -243,9 +263,8 @@ class Runner:
             _require_storable(evaluation)
         except (Abandoned, ScriptExhaustedError):
             raise
-        except Exception as error:  # evaluators are anybody's code
-            crash = f"crashed: {type(error).__name__}: {error}"
-            return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
+        except (Exception, SystemExit) as error:  # evaluators are anybody's code
+            return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=_crash(error))
         return evaluation
 
     async def _commit(
@@ -279,6 +298,10 @@ class Runner:
         progress, budget = self.progress, self.budget
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
+
+
+def _crash(error: BaseException) -> str:
+    return f"crashed: {type(error).__name__}: {error}"
 
 
 def _require_storable(evaluation: Evaluation) -> None:

@@ -16,7 +16,7 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
-from evenhand.suites.values import Fault, Listed, Mapped, Piece, kind, plain
+from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain
 
 ALIASES: Final = {
     "question": "input",
@@ -77,7 +77,7 @@ class CaseMaker:
         fields: dict[str, Any] = {}
         for key, value in raw.items():
             if key not in _KNOWN:
-                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key, _KNOWN)}"))
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key[:MOST_GUESSED], _KNOWN)}"))
                 continue
             name = ALIASES.get(key, key)
             if name != key and name in raw:
@@ -93,7 +93,7 @@ class CaseMaker:
                     field, fields[field] = _field(name, key, value)
                 except ConfigError as error:
                     faults.append(Fault(raw.lines[key], str(error)))
-        if "id" in fields and (problem := _id_problem(fields["id"])):
+        if "id" in fields and (problem := id_problem(fields["id"])):
             faults.append(Fault(raw.lines["id"], problem))
         return fields
 
@@ -103,9 +103,7 @@ class CaseMaker:
             return None
         line = raw.lines["evaluators"]
         if not isinstance(given, Listed) or not given:
-            told = (
-                "must be a list" if not isinstance(given, Listed) else "is empty; leave it out for those of the suite"
-            )
+            told = "is empty; leave it out for those of the suite" if isinstance(given, Listed) else "must be a list"
             faults.append(Fault(line, f"evaluators {told}"))
             return None
         own: list[Mapping[str, Any]] = []
@@ -116,8 +114,8 @@ class CaseMaker:
             elif one in self._named:
                 own.append(self._named[one])
             elif self._usual is not None:
-                told = f"the suite has no evaluator of the name {one!r:.80}{did_you_mean(one, self._named)}"
-                faults.append(Fault(where, told))
+                near = did_you_mean(one[:MOST_GUESSED], self._named)
+                faults.append(Fault(where, f"the suite has no evaluator of the name {one!r:.80}{near}"))
         return tuple(own)
 
     def _check_names(
@@ -151,7 +149,7 @@ def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
         if isinstance(value, (dict, list)):
             raise ConfigError(f"{key} must be text{or_messages}, not {kind(value)}")
         shown = str(value).lower() if isinstance(value, bool) else value
-        raise ConfigError(f"{key} must be text{or_messages}, and {shown} is {kind(value)}; write it in quotes")
+        raise ConfigError(f"{key} must be text{or_messages}, not {shown}; write it in quotes")
     if name in _NUMBERS:
         if not is_finite_number(value) or value < 0:
             raise ConfigError(f"{key} must be a number, 0 or more, not {value!r:.80}")
@@ -187,7 +185,8 @@ def _messages(key: str, value: Any) -> tuple[Message, ...]:
         raise ConfigError(f"{key}: {error}") from None
 
 
-def _id_problem(identity: str) -> str | None:
+def id_problem(identity: str) -> str | None:
+    """Say what is wrong with an id; None if nothing is."""
     if not identity.strip():
         return "id is empty; leave it out, or write some text"
     if len(identity) > _MOST_ID:

@@ -16,7 +16,7 @@ from evenhand.engine.target import target_of
 from evenhand.suites.credentials import literal_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_NAMES, build, members_of, name_of, settled
-from evenhand.suites.values import Fault, Mapped, kind, plain, told
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, plain, told
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")
@@ -104,6 +104,9 @@ class Checks:
                 build(settled(plain(given), None), folder=self._folder, client=lambda _: _STAND_IN)
             except ConfigError as error:
                 faults.append(Fault(line_for(given, str(error), line), str(error)))
+            except (TypeError, ValueError) as error:  # evaluators are anybody's
+                who = f"evaluator {name_of(given)!r} ({given['type']})"
+                faults.append(Fault(line_for(given, str(error), line), f"{who}: {error}"))
         yield from faults
 
     def _type(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
@@ -116,7 +119,7 @@ class Checks:
                 f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(given) or 'nothing'}",
             )
         elif written not in known:
-            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written, known)}")
+            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], known)}")
         elif written in OLD_NAMES:
             self.note(
                 written,

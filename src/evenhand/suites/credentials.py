@@ -9,7 +9,7 @@ from typing import Any, Final
 from evenhand.suites.values import Fault, walk
 
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_KEY: Final = re.compile(r"api[_-]?key", re.IGNORECASE)
+_KEY: Final = re.compile(r"api_?key", re.IGNORECASE)
 _HEADER: Final = re.compile(r"(?:proxy-)?authorization|cookie|(?:.*-)?(?:api-key|token|secret)", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\s*(?:basic|bearer|token)?\s*", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"[a-z]+://[^/@]*:(?P<password>[^/@]+)@", re.IGNORECASE)

@@ -12,7 +12,8 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.seams import Evaluator, ModelClient
 
-Definition: TypeAlias = Mapping[str, Any]
+# An evaluator as a suite defines it.
+Defined: TypeAlias = Mapping[str, Any]
 
 JUDGE_TYPE: Final = "llm_judge"
 PROGRAM_TYPE: Final = "code_judge"
@@ -21,29 +22,29 @@ OLD_NAMES: Final = {"rubric": JUDGE_TYPE, "code": PROGRAM_TYPE}
 RUBRIC_NAME: Final = "rubric"
 
 
-def type_of(definition: Definition) -> str:
+def type_of(definition: Defined) -> str:
     """Give the type of an evaluator, under today's name."""
     kind = str(definition.get("type"))
     return OLD_NAMES.get(kind, kind)
 
 
-def name_of(definition: Definition) -> str:
+def name_of(definition: Defined) -> str:
     """Give the name of an evaluator: its own, or that of its type."""
     return str(definition.get("name") or type_of(definition))
 
 
-def members_of(definition: Definition) -> list[Definition]:
+def members_of(definition: Defined) -> list[Defined]:
     """Give the members of a composite, as far as they are definitions."""
     members = definition.get("members")
     return [one for one in members if isinstance(one, Mapping)] if isinstance(members, list) else []
 
 
-def reads_rubrics(definition: Definition) -> bool:
+def reads_rubrics(definition: Defined) -> bool:
     """Tell whether an evaluator, or a member of it, checks the rubrics of a case."""
     return type_of(definition) == JUDGE_TYPE or any(map(reads_rubrics, members_of(definition)))
 
 
-def evaluators_of(own: Sequence[Definition], *, has_rubrics: bool) -> tuple[Definition, ...]:
+def evaluators_of(own: Sequence[Defined], *, has_rubrics: bool) -> tuple[Defined, ...]:
     """Give the evaluators of a case: its own, and a judge of its rubrics where none of them reads these."""
     if has_rubrics and not any(map(reads_rubrics, own)):
         return (*own, {"name": RUBRIC_NAME, "type": JUDGE_TYPE})
@@ -57,7 +58,7 @@ def takes_judge(kind: str) -> bool:
     return "judge" in inspect.signature(factory).parameters
 
 
-def settled(definition: Definition, judge: object) -> dict[str, Any]:
+def settled(definition: Defined, judge: object) -> dict[str, Any]:
     """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names."""
     made = dict(definition)
     if made.get("type") == "rubric" and not made.get("rubrics"):
@@ -74,12 +75,12 @@ def settled(definition: Definition, judge: object) -> dict[str, Any]:
     return made
 
 
-def build(definition: Definition, *, folder: Path | None, client: Callable[[object], ModelClient]) -> Evaluator:
+def build(definition: Defined, *, folder: Path | None, client: Callable[[object], ModelClient]) -> Evaluator:
     """Make an evaluator from its settled definition; ``client`` makes its judge, and programs run in ``folder``."""
     return registry.evaluator(_ready(definition, folder, client))
 
 
-def _ready(definition: Definition, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
+def _ready(definition: Defined, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
     made = dict(definition)
     kind = made.get("type")
     if isinstance(kind, str) and takes_judge(kind):
@@ -97,7 +98,7 @@ def _ready(definition: Definition, folder: Path | None, client: Callable[[object
     return made
 
 
-def _aggregator(definition: Definition) -> Definition | None:
+def _aggregator(definition: Defined) -> Defined | None:
     """Give the aggregator of a composite where it is a judge itself."""
     given = definition.get("aggregator")
     if isinstance(given, str):

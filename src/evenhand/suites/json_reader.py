@@ -208,6 +208,7 @@ class JsonReader:
     def suite(self, case_keys: frozenset[str]) -> Iterator[Piece]:
         """Read an object, key by key; arrays under one of ``case_keys`` item by item."""
         self._open("{", "a suite is an object with keys such as evaluators and cases")
+        self._at += 1
         seen: dict[str, int] = {}
         while self._next("}", is_first=not seen):
             line = self._json.line_at(self._at)
@@ -225,7 +226,7 @@ class JsonReader:
 
     def cases(self) -> Iterator[Piece]:
         """Read a file that is an array of cases."""
-        self._open("[", "a file of cases is a list", step=False)
+        self._open("[", "a file of cases is a list")
         yield from self._items()
         self._end()
 
@@ -240,14 +241,15 @@ class JsonReader:
             value = self._read(lambda json, at: json.value(at, 3))
             yield Piece(line, value, self._taken())
 
-    def _open(self, opening: str, told: str, *, step: bool = True) -> None:
+    def _open(self, opening: str, told: str) -> None:
         self._read(lambda json, at: (None, json.after_space(at)))
-        if not self._sees(opening):
-            if self._is_whole and self._at == len(self._json.text):
-                raise ConfigError(f"{self._file.name}: the file is empty; {told}")
-            value = self._read(lambda json, at: json.value(at))
-            self._fail(self._at, f"{told}, not {kind(value)}")
-        self._at += step
+        if self._sees(opening):
+            return
+        line = self._json.line_at(self._at)
+        if self._is_whole and self._at == len(self._json.text):
+            raise ConfigError(f"{self._file.name}: the file is empty; {told}")
+        value = self._read(lambda json, at: json.value(at))
+        raise ConfigError(f"{self._file.name}:{line}: {told}, not {kind(value)}")
 
     def _next(self, closing: str, *, is_first: bool) -> bool:
         """Go to the next member, or over the end."""

@@ -40,14 +40,12 @@ class Panel:
         self._folder = folder
         # By object, which is kept, so that no other can come to have its number.
         self._clients: dict[int, tuple[object, ModelClient]] = {}
-        self._made: dict[bytes, Evaluator] = {}
-        self.definitions: list[Mapping[str, Any]] = []
-        for one in _listed(given):
-            evaluator = self._evaluator(one)
-            definition = as_written(one) or _described(evaluator)
-            self.definitions.append(definition)
-            self._made[canonical(definition)] = evaluator
-        self._usual = tuple(self._made.values())
+        several = _listed(given)
+        self._usual = tuple(map(self._evaluator, several))
+        self.definitions: list[Mapping[str, Any]] = [
+            as_written(one) or _described(made) for one, made in zip(several, self._usual, strict=True)
+        ]
+        self._made = dict(zip(map(canonical, self.definitions), self._usual, strict=True))
         for name in doubles(evaluator.name for evaluator in self._usual):
             raise ConfigError(f"two evaluators have the name {name!r:.80}; give one another name")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import digest_of
 from evenhand.evaluators.showing import shown
 from evenhand.store.rows import case_content
-from evenhand.suites.cases import CaseMaker
+from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
 from evenhand.suites.definition import Definition
 from evenhand.suites.document import Document, open_document
@@ -85,7 +86,7 @@ class Suite:
                 planned = _with_id(planned, seen)
             elif planned is not None and seen.add(planned.case.id or ""):
                 looked_up += 1
-                first = self._first(planned, piece) if looked_up <= _MOST_LOOKED_UP else ""
+                first = self._first(planned) if looked_up <= _MOST_LOOKED_UP else ""
                 if first is not None:
                     faults.append(Fault(piece.line, f"the id stands twice{first}; ids must differ"))
             if faults:
@@ -96,11 +97,9 @@ class Suite:
         if not position and self._document.case_file is not None:
             yield [f"{file}: there are no cases; list some"]
 
-    def _first(self, planned: PlannedCase, again: Piece) -> str | None:
+    def _first(self, planned: PlannedCase) -> str | None:
         """Say where an id stood first; None if it did not, and only the hashes are equal."""
-        for piece in self._document.cases():
-            if piece.line >= again.line:
-                return None
+        for piece in itertools.islice(self._document.cases(), planned.position):
             if isinstance(piece.value, Mapped) and piece.value.get("id") == planned.case.id:
                 return f", first in line {piece.line}"
         return None
@@ -156,5 +155,7 @@ def _with_id(planned: PlannedCase, seen: SeenIds) -> PlannedCase:
 
 
 def _label(piece: Piece, position: int) -> str:
+    """Name a case in messages: by its id, or by its number where that is missing or cannot be shown."""
     identity = piece.value.get("id") if isinstance(piece.value, Mapped) else None
-    return f", case {shown(identity)}" if isinstance(identity, str) and identity else f", case {position + 1}"
+    usable = isinstance(identity, str) and not id_problem(identity)
+    return f", case {shown(identity) if usable else position + 1}"

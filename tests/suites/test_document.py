@@ -1,0 +1,199 @@
+"""A suite is found in its files, whatever their form and the order of their keys."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
+from evenhand.suites.suite import Suite, read_suite
+
+Read: TypeAlias = Callable[..., Suite]
+
+EVALUATORS = "evaluators: [{type: contains}]\n"
+
+
+def ids(suite: Suite) -> list[str | None]:
+    return [planned.case.id for planned in suite.cases()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: x\nevaluators: [{type: contains}]\ncases:\n- {id: a}\n- {id: b}\n",
+        "cases:\n- {id: a}\n- {id: b}\nname: x\nevaluators: [{type: contains}]\n",
+        "name: x\ncases:\n  - {id: a}\n  - {id: b}\nevaluators: [{type: contains}]\n",
+        "{name: x, cases: [{id: a}, {id: b}], evaluators: [{type: contains}]}",
+        "  name: x\n  cases:\n  - {id: a}\n  - {id: b}\n  evaluators: [{type: contains}]\n",
+        "name: x\nevaluators: [{type: contains}]\ncases: [\n{id: a},\n{id: b}\n]\n",
+        'name: x\nevaluators: [{type: contains}]\ncases:\n- {id: a, input: "two\nlines"}\n- {id: b}\n',
+        "name: x\nevaluators: [{type: contains}]\nevalcases:\n- {id: a}\n- {id: b}\n",
+        "name: x\nevaluators: [{type: contains}]\ntests:\n- {id: a}\n- {id: b}\n",
+    ],
+)
+def test_keys_may_stand_in_any_order(suite: Read, text: str) -> None:
+    read = suite(text)
+
+    assert read.name == "x"
+    assert read.definition == {"name": "x", "evaluators": [{"type": "contains"}]}
+    assert ids(read) == ["a", "b"]
+
+
+CASES = [
+    {"id": "a", "input": "é\n", "metadata": {"deep": [1, 2.5, {"x": None}]}, "latency": 1},
+    {
+        "id": "b",
+        "input": [{"role": "user", "content": "hi"}],
+        "rubrics": ["Is kind"],
+        "evaluation_schema": {"type": "object"},
+    },
+]
+
+
+@pytest.mark.parametrize("name", ["cases.jsonl", "cases.json", "cases.yaml", "data/cases.ndjson", "CASES.JSONL"])
+def test_cases_in_a_file_of_their_own_are_the_same(suite: Read, name: str) -> None:
+    whole = suite(json.dumps({"evaluators": [{"type": "llm_judge"}], "cases": CASES}), "whole.json")
+    in_lines = name.lower().endswith(("jsonl", "ndjson"))
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text("\n".join(map(json.dumps, CASES)) if in_lines else json.dumps(CASES), encoding="utf-8")
+
+    apart = suite(f"evaluators: [{{type: llm_judge}}]\ncases: {name}\n")
+
+    assert [one.case for one in apart.cases()] == [one.case for one in whole.cases()]
+    assert apart.definition == whole.definition
+
+
+def test_a_json_suite_is_a_suite(suite: Read) -> None:
+    text = json.dumps(
+        {"$schema": "x", "cases": [{"id": "a"}], "name": "j", "evaluators": [{"type": "contains"}]}, indent=1
+    )
+
+    read = suite(text, "suite.json")
+
+    assert read.definition == {"name": "j", "evaluators": [{"type": "contains"}]}
+    assert ids(read) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cases.yaml", EVALUATORS),
+        ("cases.yml", EVALUATORS),
+        ("cases.yaml", f"{EVALUATORS}cases: cases.jsonl\n"),
+        ("suite.yaml", f"{EVALUATORS}cases: ./cases.jsonl\n"),
+    ],
+)
+def test_lines_find_the_suite_beside_them(name: str, text: str) -> None:
+    Path("cases.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
+    Path(name).write_text(text, encoding="utf-8")
+
+    read = read_suite("cases.jsonl")
+
+    assert ids(read) == ["a"]
+    assert read.source == str(Path(name).absolute())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("other.yaml", EVALUATORS, "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators beside it"),
+        ("suite.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators beside it"),
+        ("cases.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.yaml has cases of its own; run cases.yaml, or let its cases be cases.jsonl"),
+    ],
+)  # fmt: skip
+def test_lines_without_a_suite_are_refused(name: str, text: str, told: str) -> None:
+    Path("cases.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
+    Path(name).write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigError) as raised:
+        read_suite("cases.jsonl")
+
+    assert str(raised.value) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{EVALUATORS}cases: none.jsonl", "suite.yaml:2: cases: none.jsonl: there is no such file"),
+        (f"{EVALUATORS}cases: folder.json", "suite.yaml:2: cases: folder.json is a folder; name a file in it, such as folder.json/suite.yaml"),
+        (f"{EVALUATORS}cases: cases.csv", "suite.yaml:2: cases: 'cases.csv' must be a .jsonl, .json or .yaml file"),
+        (f"{EVALUATORS}cases: {{a: b}}", "suite.yaml:2: cases must be a list, or the path of a file with cases, not a mapping"),
+        (f"{EVALUATORS}cases: 3", "suite.yaml:2: cases must be a list, or the path of a file with cases, not a number"),
+        (f"{EVALUATORS}cases:", "suite.yaml:2: cases must be a list, or the path of a file with cases, not nothing"),
+        (EVALUATORS, "suite.yaml:1: there are no cases; list them under cases, or name a file there, such as cases.jsonl"),
+        (f"{EVALUATORS}cases: []", "suite.yaml: there are no cases; list some"),
+        (f"{EVALUATORS}cases: empty.jsonl", "empty.jsonl: there are no cases; list some"),
+        (f"{EVALUATORS}cases: suite.yaml", "suite.yaml:1: a file of cases is a list; each case begins with '- ', not a mapping"),
+        (f"{EVALUATORS}cases: [{{id: a}}]\ntests: [{{id: b}}]", "suite.yaml:3: cases and tests are two names for the same thing; give one"),
+    ],
+)  # fmt: skip
+def test_cases_that_are_not_there_are_missed(mistakes: Callable[[str], list[str]], text: str, told: str) -> None:
+    Path("folder.json").mkdir()
+    Path("empty.jsonl").write_text("\n\n", encoding="utf-8")
+
+    assert mistakes(text) == [told]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("none.yaml", "none.yaml: there is no such file"),
+        ("folder", "folder is a folder; name a file in it, such as folder/suite.yaml"),
+        (
+            "suite.toml",
+            "suite.toml: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file beside it",
+        ),
+    ],
+)
+def test_what_is_no_suite_file_is_refused(name: str, told: str) -> None:
+    Path("folder").mkdir()
+    Path("suite.toml").touch()
+
+    with pytest.raises(ConfigError) as raised:
+        read_suite(name)
+
+    assert str(raised.value) == told
+
+
+def test_a_name_that_no_file_can_have_is_a_mistake_like_others(mistakes: Callable[[str], list[str]]) -> None:
+    (found,) = mistakes(f"{EVALUATORS}cases: {'x' * 5000}.jsonl")
+
+    assert found.startswith("suite.yaml:2: cases: xxx")
+    assert "it cannot be read" in found or "there is no such file" in found
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a thing of POSIX")
+def test_a_pipe_is_not_waited_for() -> None:
+    os.mkfifo("suite.yaml")
+
+    with pytest.raises(ConfigError, match="no regular file"):
+        read_suite("suite.yaml")
+
+
+def test_a_mistake_in_a_file_of_cases_names_that_file(mistakes: Callable[[str], list[str]]) -> None:
+    Path("data").mkdir()
+    Path("data/cases.jsonl").write_text('{"id": "a"}\n\n{"id": "b", "ouput": "x"}\n{"id": 1\n', encoding="utf-8")
+
+    found = mistakes(f"{EVALUATORS}cases: data/cases.jsonl")
+
+    assert found == [
+        f"{Path('data/cases.jsonl')}:3, case \"b\": no key 'ouput'; did you mean 'output'?",
+        f"{Path('data/cases.jsonl')}:4, case 3: column 9: not JSON: a comma or }} should stand here",
+    ]
+
+
+def test_the_cases_can_be_read_again(suite: Read) -> None:
+    read = suite(f"{EVALUATORS}cases:\n- {{id: a}}\n- {{input: x}}\n")
+
+    first, second = list(read.cases()), list(read.cases())
+
+    assert first == second
+    assert [one.position for one in first] == [0, 1]
+    assert [one.line for one in first] == [3, 4]
+    assert first[0].case == Case(id="a")
