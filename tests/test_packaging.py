@@ -15,7 +15,7 @@ import pytest
 from evenhand.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
-FOR_EXTRAS = {"langchain-core", "numpy", "openai", "pydantic-ai-slim", "sqlalchemy"}
+FOR_EXTRAS = {"langchain-core", "numpy", "openai", "pandas", "psycopg", "pydantic-ai-slim", "sqlalchemy"}
 
 # One group, so that parallel workers do not each build and install.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("packaging")]
@@ -55,7 +55,12 @@ def test_the_wheel_has_all_that_an_installation_needs(wheel: Path) -> None:
         names = set(archive.namelist())
         (entry_points,) = (archive.read(name).decode() for name in names if name.endswith("/entry_points.txt"))
 
-    assert {"evenhand/__init__.py", "evenhand/py.typed", f"evenhand-{__version__}.dist-info/licenses/LICENSE"} <= names
+    data = {
+        "py.typed", "reports/assets/report.css", "reports/assets/report.js", "store/migrations/0001_runs.sql",
+        "suites/suite.schema.json",
+    }  # fmt: skip
+    assert {f"evenhand/{name}" for name in data} <= names
+    assert {"evenhand/__init__.py", f"evenhand-{__version__}.dist-info/licenses/LICENSE"} <= names
     assert all(name.startswith(("evenhand/", f"evenhand-{__version__}.dist-info/")) for name in names)
     assert "[evenhand.evaluators]" in entry_points
     assert "[evenhand.models]" in entry_points

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from evenhand.engine.undertaking import Undertaking, Watcher
     from evenhand.suites.given import CaseLike
     from evenhand.suites.panel import EvaluatorLike
+
+_log = logging.getLogger(__name__)
 
 Options = ParamSpec("Options")
 Made = TypeVar("Made")
@@ -127,7 +130,7 @@ def evaluation(
     )
     usual_concurrency = (suite and suite.built.concurrency) or DEFAULT_CONCURRENCY
     usual_repeat = suite.built.repeat if suite else 1
-    return Undertaking(
+    planned = Undertaking(
         job,
         scope=Scope(repeat=usual_repeat if repeat is None else repeat),
         pace=Pace(
@@ -135,9 +138,13 @@ def evaluation(
             limits=Limits(max_calls=max_calls, max_cost=max_cost),
             use_cache=cache,
         ),
-        place=Place(store),
+        place=Place.of(store),
         progress=progress,
     )
+    if suite is not None and evaluators is None and judge is None:  # else they may be about what does not count
+        for note in suite.notes:
+            _log.warning("%s", note)
+    return planned
 
 
 def _with_options_like(

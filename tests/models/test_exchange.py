@@ -7,6 +7,7 @@ import functools
 import gzip
 import json
 import socket
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.endpoint import Endpoint
+from evenhand.models import exchange, sessions  # noqa: F401 - loading the HTTP library takes longer than a deadline here
 from evenhand.models.providers import OPENAI
 
 Put = Callable[..., Reply | Unanswered]
@@ -190,10 +191,24 @@ def test_cancelling_a_question_ends_its_request(serve: Serve, openai: Any) -> No
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("seconds", "total"), [(7.25, 7.25), (30.5, 30.0), (90.0, 30.0)])
-def test_no_request_outlasts_its_deadline_by_rounding(seconds: float, total: float) -> None:
-    limits = Endpoint(url="http://127.0.0.1", headers={}, timeout=30.0).limits(seconds)
+def test_waiting_for_a_turn_counts_against_the_deadline_and_no_other_limit(
+    serve: Serve, openai: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_AT_ONCE", 1)
+    server = serve(openai.reply(wait=0.2))
+    model = openai.model(server, first_byte_timeout=0.7, timeout=0.7)
+    question = Ask(messages=(Message("user", "?"),), judge=model)
 
-    assert limits.total == total
-    rounded_up_by = 0.0 if limits.ceil_threshold > total else 1.0
-    assert total + rounded_up_by <= seconds
+    async def five(*, seconds: float) -> tuple[Reply | Unanswered, ...]:
+        deadline = time.monotonic() + seconds
+        return tuple(await asyncio.gather(*(model.ask(question, deadline=deadline) for _ in range(5))))
+
+    patient = asyncio.run(five(seconds=30))
+    hurried = asyncio.run(five(seconds=0.3))
+
+    assert all(isinstance(answer, Reply) and len(answer.attempts) == 1 for answer in patient)
+    assert all(
+        isinstance(answer, Unanswered) and answer.error.startswith("timeout: no whole response within 0.")
+        for answer in hurried[1:]
+    )
+    assert len(server.requests) <= 7

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TextIO
+from collections.abc import Iterable
+from typing import BinaryIO, TextIO
 
 from evenhand.domain.errors import ConfigError
 from evenhand.reports.plain import plain
@@ -47,6 +48,12 @@ class Console:
         self.out.write(text if text.endswith("\n") else f"{text}\n")
         self.out.flush()
 
+    def results(self, lines: Iterable[bytes]) -> None:
+        """Give results as they are, byte by byte."""
+        self.out.flush()
+        self.out.buffer.writelines(lines)
+        self.out.buffer.flush()
+
     def note(self, text: str) -> None:
         """Tell something on the way."""
         if not self.quiet:
@@ -84,10 +91,15 @@ class Console:
             self._rewritten = 0
 
 
+def input_bytes() -> BinaryIO:
+    """Give standard input as bytes."""
+    return sys.stdin.buffer
+
+
 def read_input() -> str:
     """Read all of standard input, without the line end that a shell puts last."""
     try:
-        text = sys.stdin.buffer.read().decode()
+        text = input_bytes().read().decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"standard input: byte {error.start + 1} is not UTF-8") from None
     return text.removesuffix("\n").removesuffix("\r")

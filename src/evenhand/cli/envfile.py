@@ -1,9 +1,9 @@
-"""Reading a ``.env`` file: names and values, one a line, and nothing that would have to be guessed.
+r"""Reading a ``.env`` file: names and values, one a line, and nothing that would have to be guessed.
 
     # a comment
     OPENAI_API_KEY=sk-…
     export EVENHAND_JUDGE='openai/gpt-5-mini'
-    GREETING="two\\nlines"   # \\n, \\t, \\", \\\\ and \\$ mean what they mean in a shell or in Python
+    GREETING="two\nlines"   # in double quotes, \n \r \t \" \\ \$ are escapes
 
 Nothing is put in place of ``$NAME``. What is set already stays as it is.
 """

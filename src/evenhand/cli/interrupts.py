@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one ends a run in good order, the second leaves at once; both can be resumed (REL-D6)."""
+"""Ctrl-C and SIGTERM: the first ends a run in good order, the second at once; both can be resumed (REL-D6)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ class Interrupts:
     def tell(self, interrupt: Callable[[], None]) -> None:
         """From now on, call a function of this event loop at the first signal."""
         loop = asyncio.get_running_loop()
-        self._tell = lambda: loop.call_soon_threadsafe(interrupt)
+
+        def pass_on() -> None:
+            loop.call_soon_threadsafe(interrupt)
+
+        self._tell = pass_on
 
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1

@@ -5,6 +5,7 @@ No prompt, no answer, no reply and no key is ever written here.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +14,14 @@ from typing import Any, TextIO
 
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.evaluation import Attempt
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
 from evenhand.engine.lane import Lane
 from evenhand.engine.progress import Progress
 from evenhand.reports.rows import moment
 from evenhand.reports.strict import strict_json
+from evenhand.reports.summary import error_class
+
+_CLASS = re.compile(r"[a-z][a-z_ ]{0,40}")
 
 
 class Journal:
@@ -53,7 +56,7 @@ class Journal:
                 "error": None if evaluation.error is None else _class(evaluation.error),
                 "seconds": round(judgment.seconds, 4),
                 "retries": evaluation.retry_count,
-                "cached": sum(map(_is_cached, evaluation.attempts)),
+                "cached": sum(attempt.cached for attempt in evaluation.attempts),
                 "round": judgment.round,
             },
         )
@@ -75,12 +78,9 @@ class Journal:
 
     def ended(self, run: RunRecord, progress: Progress) -> None:
         """Note how the work ended."""
-        self._note(
-            "run_ended",
-            {"run": run.id, "status": run.status.value, "reason": run.reason or None, "done": progress.done,
-             "errors": progress.errors, "retries": progress.retries, "calls": progress.calls,
-             "cost": progress.cost, "seconds": round(progress.seconds, 3)},
-        )  # fmt: skip
+        about = {"run": run.id, "status": run.status.value, "reason": _class(run.reason) if run.reason else None}
+        counts = {name: getattr(progress, name) for name in ("done", "errors", "retries", "calls", "cost")}
+        self._note("run_ended", about | counts | {"seconds": round(progress.seconds, 3)})
 
     def _note(self, event: str, about: Mapping[str, Any]) -> None:
         if self._file is not None:
@@ -98,18 +98,18 @@ def journal(log_file: str | None, console: Console, *, verbose: bool) -> Iterato
     if log_file is None:
         yield Journal(None, told)
         return
-    try:
-        file = Path(log_file).open("a", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--log-file {log_file}: {error.strerror}") from None
-    with file:
+    with _opened(log_file) as file:
         yield Journal(file, told)
 
 
+def _opened(log_file: str) -> TextIO:
+    try:
+        return Path(log_file).open("a", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--log-file {log_file}: {error.strerror}") from None
+
+
 def _class(error: str) -> str:
-    """Give the class of an error, which stands before its sentence: that may quote what a model said."""
-    return error.partition(":")[0].strip()
-
-
-def _is_cached(attempt: Attempt) -> bool:
-    return attempt.cached
+    """Give the class of an error. What follows on it may quote what a model said."""
+    kind = error_class(error)
+    return kind if _CLASS.fullmatch(kind) else "other"

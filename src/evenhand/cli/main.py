@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from evenhand.cli import (
     validate,
 )
 from evenhand.cli.console import Console
+from evenhand.cli.examples import example
 from evenhand.cli.options import is_verbose
 from evenhand.version import __version__
 
@@ -60,17 +62,32 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog=config.EPILOG)
+@app.callback(epilog=example("evenhand init", "evenhand run suite.yaml", "evenhand report --output report.html"))
 def evenhand(
     *,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
     ] = False,
 ) -> None:
-    """Judge the outputs of language models."""
+    """Judge the outputs of language models.
+
+    Every option may also stand in the environment (--max-cost is EVENHAND_MAX_COST) or in evenhand.toml; see
+    `evenhand config`.
+    """
 
 
-for verb in (run, resume, judge, report, validate, init, export, importing, config):
-    app.command(verb.NAME, epilog=verb.EPILOG)(verb.COMMAND)
-for group in (runs, cache):
-    app.add_typer(group.app, name=group.NAME)
+def _add(name: str, verb: Callable[..., None], *examples: str) -> None:
+    app.command(name, epilog=example(*examples))(verb)
+
+
+_add("init", init.init, "evenhand init my-suite")
+_add("validate", validate.validate, "evenhand validate suite.yaml")
+_add("run", run.run, "evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html")
+_add("resume", resume.resume, "evenhand resume 20261115-093000-k7mq --retry-errors")
+_add("report", report.report, "evenhand report last -o report.html -o junit.xml")
+app.add_typer(runs.app, name="runs")
+_add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
+_add("export", export.export, "evenhand export last -o run.jsonl")
+_add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
+app.add_typer(cache.app, name="cache")
+_add("config", config.config, "evenhand config")

@@ -108,7 +108,9 @@ Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take t
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
 Only = Annotated[
     list[str] | None,
-    option("--only", metavar="ID", help="Take the case of this id, or those like refund-*. May be given several times."),
+    option(
+        "--only", metavar="ID", help="Take the case of this id, or those like refund-*. May be given several times."
+    ),
 ]
 AnswersFrom = Annotated[
     str | None, option("--answers-from", metavar="RUN", help="Judge the answers that this run has; make none anew.")

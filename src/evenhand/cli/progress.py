@@ -1,8 +1,9 @@
-"""How a run is getting on: one line that is written again and again, or now and then a plain one where nobody watches."""
+"""How a run is getting on: a line that is rewritten, or now and then a plain one where nobody watches."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
@@ -63,10 +64,14 @@ def line(progress: Progress) -> str:
     if progress.done > progress.done_before:
         parts.append(f"{progress.rate:.1f}/s")
         if progress.seconds_left is not None and progress.done < progress.total:
-            parts.append(f"{duration_text(round(progress.seconds_left))} left")
+            parts.append(f"{_time(progress.seconds_left)} left")
     parts.append("cost unknown" if progress.cost is None else cost_text(progress.cost))
     retries = progress.retries + progress.faults
     parts += [counted(progress.errors, "error")] if progress.errors else []
     parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []
     parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
     return ", ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    return f"{math.ceil(seconds)} s" if seconds < 60 else duration_text(seconds)

@@ -117,4 +117,3 @@ def _seen_from(folder: Path, path: str) -> str:
     if "://" in rest or (slashes and not rest):
         return path
     return f"{scheme}{slashes}{folder / rest}"
-

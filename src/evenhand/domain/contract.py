@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check
@@ -22,8 +22,7 @@ UNKNOWN_IDS = "unknown_ids"
 UNQUOTED = "unquoted"
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """A reply that keeps its contract: its values by field, and flags for what was done to them."""
 
     values: Mapping[str, Any]

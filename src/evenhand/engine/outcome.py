@@ -15,7 +15,7 @@ from evenhand.domain.gates import ExitCode, GateResult, Gates, exit_code
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.engine.place import DEFAULT, Place, PlaceLike
-from evenhand.reports.csv import COLUMNS, _rows as flat_rows
+from evenhand.reports.csv import COLUMNS, flat_rows
 from evenhand.reports.formats import FORMATS, write, writer_of
 from evenhand.reports.report import Report
 from evenhand.reports.rows import case_row
@@ -47,7 +47,7 @@ class Run:
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Run:
         """Open a stored run by its id, by the beginning of it, or as ``last``."""
         place = Place.of(store)
-        with place.opened() as opened:
+        with place.opened(to_read=True) as opened:
             return cls(opened.runs.find(wanted), place)
 
     @property
@@ -69,8 +69,8 @@ class Run:
         return self.record.cases
 
     def __iter__(self) -> Iterator[CaseResult]:
-        with self._place.opened() as store:
-            store.runs.find(self.id)  # a database that is gone would come back as an empty one
+        with self._place.opened(to_read=True) as store:
+            store.runs.find(self.id)  # another database may be there by now, and have a run of the same number
             yield from store.results(self.record)
 
     @functools.cached_property

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, RunNotFoundError
 from evenhand.store.store import DEFAULT_URL, IN_MEMORY, Store, open_store
 
 DEFAULT: Final = "default"
@@ -45,11 +45,13 @@ class Place:
             weakref.finalize(self, self._store.close)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Store]:
-        """Open the store; it is closed again unless it was open before."""
+    def opened(self, *, to_read: bool = False) -> Iterator[Store]:
+        """Open the store; it is closed again unless it was open before. Who only reads makes no new file."""
         if self._store is not None:
             yield self._store
             return
+        if to_read and "://" not in self._url and not Path(self._url).exists():
+            raise RunNotFoundError(f"there is no {self._url}; runs are kept elsewhere, or there is none yet")
         store = open_store(self._url)
         try:
             yield store

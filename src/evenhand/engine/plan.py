@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -31,8 +32,9 @@ def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None
     try:
         return fill(store, run, job, scope)
     except Exception:
-        store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
-        store.runs.delete(run)
+        with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+            store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
+            store.runs.delete(run)
         raise
 
 
@@ -109,7 +111,8 @@ def _why_none(job: Job, scope: Scope) -> str:
 
 def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[PlannedCase, str]]) -> None:
     """Say which ids are there twice, where that is why the store refused them."""
-    seen = {identity for identity, _ in store.hashes(run)}
+    # Those before this page: of the page itself none is there, or all of them, if only word of the commit was lost.
+    seen = {identity for identity, _ in itertools.islice(store.hashes(run), page[0][0].position)}
     for one, _ in page:
         if one.case.id in seen:
             raise ConfigError(f"two cases have the id {one.case.id!r}; ids must differ") from None

@@ -58,12 +58,11 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
     copied = 0
     for page in store.planned(run):
         there = store.positions(before, page)
-        wanted = {
-            evaluation_key(one.hash, fingerprints.of(evaluator), target, sample): (one.position, place)
-            for one in page
-            if one.position in there
-            for place, evaluator in enumerate(job.evaluators_for(one))
-            for sample in range(run.repeat)
-        }
+        wanted: dict[str, list[tuple[int, int]]] = {}
+        for one in page:
+            for place, evaluator in enumerate(job.evaluators_for(one)):
+                for sample in range(run.repeat):
+                    key = evaluation_key(one.hash, fingerprints.of(evaluator), target, sample)
+                    wanted.setdefault(key, []).append((one.position, place))
         copied += store.copy(before, run, positions=there, wanted=wanted, answers=same_target)
     return copied

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.ask import Ask, Message, Steps
 from evenhand.domain.contract import Accepted, Contract
@@ -25,20 +25,8 @@ _UNFINISHED = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
-    """What to ask of whom, and how often."""
-
-    messages: tuple[Message, ...]
-    judge: ModelClient
-    contract: Contract
-    max_attempts: int = DEFAULT_ATTEMPTS
-    sample: int = 0
-    strict: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+# These, and readings, are tuples: some are made for every reply, and a frozen dataclass takes four times as long.
+class Record(NamedTuple):
     """Everything that was asked and said: ``messages`` are those of the last request."""
 
     messages: tuple[Message, ...]
@@ -79,8 +67,7 @@ class Record:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(NamedTuple):
     """A reply that keeps the contract, and how it was got."""
 
     accepted: Accepted
@@ -89,47 +76,52 @@ class Answered:
     record: Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaveUp:
+class GaveUp(NamedTuple):
     """No usable reply within the allowed attempts."""
 
     error: str
     record: Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstToken:
+class FirstToken(NamedTuple):
     """The alternatives for the first token of a reply, and how they were got."""
 
     choices: tuple[TokenChoice, ...]
     record: Record
 
 
-def inquire(inquiry: Inquiry) -> Steps[Answered | GaveUp]:
+def inquire(
+    messages: tuple[Message, ...],
+    *,
+    judge: ModelClient,
+    contract: Contract,
+    max_attempts: int = DEFAULT_ATTEMPTS,
+    sample: int = 0,
+    strict: bool = False,
+) -> Steps[Answered | GaveUp]:
     """Ask, read, and ask again while the reply is invalid and attempts are left.
 
     A reply that came is the judge's, and asked for again here. A request that brought none was already retried by
     the model client, which owns that, so it ends the inquiry.
     """
-    material = [message.content for message in inquiry.messages]
-    messages = sent = inquiry.messages
+    material = [message.content for message in messages]
+    sent = following = messages
     attempts: list[Attempt] = []
     error = ""
     room = 1
-    for _ in range(inquiry.max_attempts):
-        sent = messages
-        ask = Ask(messages=sent, judge=inquiry.judge, contract=inquiry.contract, sample=inquiry.sample, room=room)
-        (answer,) = yield (ask,)
+    for _ in range(max_attempts):
+        sent = following
+        (answer,) = yield (Ask(messages=sent, judge=judge, contract=contract, sample=sample, room=room),)
         if isinstance(answer, Unanswered):
             return GaveUp(error=answer.error, record=Record.of(sent, (*attempts, *answer.attempts)))
         reply = _reply(answer)
         try:
             _require_finished(reply)
-            reading = read_reply(reply.text, inquiry.contract, material=material, strict=inquiry.strict)
+            reading = read_reply(reply.text, contract, material=material, strict=strict)
         except ContractError as violation:
             error = f"{violation.kind}: {violation}"
             attempts += _marked(reply, error)
-            messages = _with_complaint(inquiry.messages, violation)
+            following = _with_complaint(messages, violation)
             room = room * 2 if violation.kind == "truncated" else room
         else:
             record = Record.of(sent, (*attempts, *reply.attempts))

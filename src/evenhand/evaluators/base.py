@@ -12,7 +12,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, require_flag
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.rubric import is_weight
-from evenhand.domain.verdict import Thresholds
+from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.drive import background
 from evenhand.drive.driver import drive
 
@@ -73,10 +73,16 @@ class BaseEvaluator(ABC):
         """Evaluate a case and wait for it: also in notebooks, from threads, and after a fork."""
         return background.run(self.aevaluate(case, timeout=timeout))
 
-    def scored(self, score: float, **rest: Any) -> Evaluation:
+    def scored(self, score: float, *, verdict: Verdict | None = None, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation of an answer; the verdict is by the thresholds unless given."""
-        rest["verdict"] = rest.get("verdict") or self.marks.verdict(score)
-        return Evaluation(evaluator=self.name, type=self.type, status=Status.SCORED, score=float(score), **rest)
+        return Evaluation(
+            evaluator=self.name,
+            type=self.type,
+            status=Status.SCORED,
+            score=float(score),
+            verdict=verdict or self.marks.verdict(score),
+            **rest,
+        )
 
     def not_evaluated(self, reasoning: str, **rest: Any) -> Evaluation:
         """Give this evaluator's evaluation of a case that has nothing to judge; the reasoning says what was missing."""

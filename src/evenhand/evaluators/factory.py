@@ -18,7 +18,7 @@ from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.asking import Answered, GaveUp, Inquiry, appended, inquire
+from evenhand.evaluators.asking import Answered, GaveUp, appended, inquire
 from evenhand.evaluators.output_schema import VALUE, output_contract
 from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
 
@@ -99,7 +99,7 @@ class PromptedJudge:
         given = {name: value for name, value in values.items() if value is not None}
         messages = self._framed((yield from self._messages(given)))
         client: ModelClient = self.judge
-        asked = yield from inquire(Inquiry(messages=messages, judge=client, contract=self.contract))
+        asked = yield from inquire(messages, judge=client, contract=self.contract)
         if isinstance(asked, GaveUp):
             raise JudgeError(f"{client.name} gave no usable reply: {asked.error}", attempts=asked.record.attempts)
         return self._result(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import statistics
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from evenhand.domain.ask import Message, Steps
@@ -13,7 +14,7 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import UNIT, Choices, Range, Scale
 from evenhand.drive.together import together
-from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token, inquire
+from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
 from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread
@@ -44,32 +45,50 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     """Grade an answer freely; of several samples, the mean counts."""
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
-    scale = evaluator.settled_scale
-    contract = freeform_contract(scale)
+    contract = freeform_contract(evaluator.settled_scale)
     task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
-    inquiries = [evaluator.inquiry(case, contract, task, sample=sample) for sample in evaluator.sample_numbers]
-    asked = yield from together([inquire(inquiry) for inquiry in inquiries])
+    if evaluator.samples is None:
+        return _by_one_reply(evaluator, (yield from evaluator.inquire(case, contract, task)))
+    inquiries = [evaluator.inquire(case, contract, task, sample=sample) for sample in range(evaluator.samples)]
+    return _by_samples(evaluator, (yield from together(inquiries)))
+
+
+def _by_one_reply(evaluator: PromptEvaluator, asked: Answered | GaveUp) -> Evaluation:
+    if isinstance(asked, GaveUp):
+        return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
+    values = asked.accepted.values
+    return evaluator.scored(
+        evaluator.settled_scale.unit(values["score"]),
+        score_raw=values["score"],
+        hits=values["hits"],
+        misses=values["misses"],
+        reasoning=values["reasoning"],
+        details=found_by(evaluator.client, (asked,)),
+        flags=asked.flags,
+        **asked.record.fields(),
+    )
+
+
+def _by_samples(evaluator: PromptEvaluator, asked: Sequence[Answered | GaveUp]) -> Evaluation:
     record = Record.merged(one.record for one in asked)
     answered = [one for one in asked if isinstance(one, Answered)]
     if not answered:
         return evaluator.failed(last_error(asked), details=found_by(evaluator.client), **record.fields())
     raws = [one.accepted.values["score"] for one in answered]
-    scores = [scale.unit(raw) for raw in raws]
+    scores = [evaluator.settled_scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
-    details = found_by(evaluator.client, answered)
-    if len(asked) > 1:
-        details |= spread(scores, lost=len(asked) - len(answered))
+    lost = len(asked) - len(answered)
     # The words are those of the reply that comes nearest to the mean.
     nearest = min(range(len(scores)), key=lambda number: abs(scores[number] - score))
     values = answered[nearest].accepted.values
     return evaluator.scored(
         score,
-        score_raw=raws if len(asked) > 1 else raws[0],
+        score_raw=raws,
         hits=values["hits"],
         misses=values["misses"],
         reasoning=values["reasoning"],
-        details=details,
-        flags=all_flags(answered, lost=len(asked) - len(answered)),
+        details=found_by(evaluator.client, answered) | spread(scores, lost=lost),
+        flags=all_flags(answered, lost=lost),
         **record.fields(),
     )
 

@@ -18,7 +18,7 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.asking import Inquiry, check_attempts
+from evenhand.evaluators.asking import Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
 from evenhand.evaluators.prompts import texts
@@ -162,21 +162,22 @@ class PromptEvaluator(BaseEvaluator):
 
     def material(self, case: Case) -> dict[str, str]:
         """Give what the case brings into the prompt."""
-        given = (case.expected_outcome, case.question_text, case.reference_answer, case.candidate_answer)
-        return {name: value or "" for name, value in zip(MATERIAL, given, strict=True)}
+        return {
+            "expected_outcome": case.expected_outcome or "",
+            "question": case.question_text or "",
+            "reference_answer": case.reference_answer or "",
+            "candidate_answer": case.candidate_answer or "",
+        }
 
     def system_message(self, *parts: str) -> Message:
         """Write the system message: who judges, what the material is, then the task and the format of the reply."""
         material = self.material_text if self.template is None else texts.TEMPLATE_MATERIAL
         return _system_message(texts.JUDGE, material, *parts)
 
-    def inquiry(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Inquiry:
-        """Put a question about a case into messages."""
-        return Inquiry(
-            messages=(
-                self.system_message(task, contract.instructions()),
-                Message("user", self.user_prompt(case)),
-            ),
+    def inquire(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Steps[Answered | GaveUp]:
+        """Put a question about a case to the judge."""
+        return inquire(
+            (self.system_message(task, contract.instructions()), Message("user", self.user_prompt(case))),
             judge=self.client,
             contract=contract,
             max_attempts=cast("int", self.max_attempts),

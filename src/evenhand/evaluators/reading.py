@@ -11,13 +11,13 @@ cover one place, the third would begin where one of the others stands between st
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from evenhand.domain.contract import Accepted, Contract
 from evenhand.domain.errors import ContractError
@@ -147,7 +147,7 @@ def parse_strict(text: str) -> object:
             raise ContractError(
                 f"not JSON, or nested too deep, {_place(trimmed, scanner.stopped_at)}", kind="unparsable"
             )
-    return _decode(trimmed)
+    return _decode(trimmed, begin)
 
 
 def first_value(text: str) -> object:
@@ -164,8 +164,7 @@ def first_value(text: str) -> object:
     raise ContractError("there is no JSON object or array in the text", kind="unparsable")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """What was read: the accepted values, flags for how, and where in the reply they stood."""
 
     accepted: Accepted
@@ -246,22 +245,25 @@ def _is_shallow(text: str) -> bool:
     return text.count("{") + text.count("[") <= MAX_DEPTH
 
 
-def _decode(text: str) -> object:
+def _decode(text: str, begin: int = 0) -> object:
+    """Decode a text that has JSON, from ``begin`` to its very end, or nothing of use."""
     try:
-        return _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text, begin)
     except json.JSONDecodeError as error:
         raise ContractError(f"not JSON {_place(text, error.pos)}: {error.msg}", kind="unparsable") from None
     except ValueError as error:  # an integer of thousands of digits
         raise ContractError(f"not JSON: {error}", kind="unparsable") from None
+    if end < len(text):
+        raise ContractError(f"not JSON {_place(text, end)}: Extra data", kind="unparsable")
+    return value
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        seen: set[str] = set()
-        key = next(key for key, _ in pairs if key in seen or seen.add(key))
+        keys = collections.Counter(key for key, _ in pairs)
         told = "a key stands twice in one object"
-        raise ContractError(f"{told}: {key!r:.60}", kind="unparsable", told=told)
+        raise ContractError(f"{told}: {keys.most_common(1)[0][0]!r:.60}", kind="unparsable", told=told)
     return made
 
 

@@ -18,7 +18,7 @@ from evenhand.domain.reply import TokenChoice
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
-from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token, inquire
+from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token
 from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import all_flags, found_by, spread
@@ -110,9 +110,7 @@ def _sheet(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...], sa
     contracts = [_contract(evaluator, case, group) for group in groups]
     asked = yield from together(
         [
-            inquire(
-                evaluator.inquiry(case, contract, f"{texts.RUBRIC} {_met(group)}\n\n{_listed(group)}", sample=sample)
-            )
+            evaluator.inquire(case, contract, f"{texts.RUBRIC} {_met(group)}\n\n{_listed(group)}", sample=sample)
             for group, contract in zip(groups, contracts, strict=True)
         ]
     )

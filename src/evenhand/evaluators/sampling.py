@@ -21,8 +21,10 @@ def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
 
 def found_by(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str, Any]:
     """Tell which judge it was and, where there was more around the verdicts, where in its replies they stood."""
-    spans = {"spans": [list(one.span) for one in answered]} if any(EMBEDDED in one.flags for one in answered) else {}
-    return {"judge": judge.name, **spans}
+    details: dict[str, Any] = {"judge": judge.name}
+    if [one for one in answered if EMBEDDED in one.flags]:
+        details["spans"] = [list(one.span) for one in answered]
+    return details
 
 
 def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:

@@ -20,10 +20,7 @@ class Watch:
         self._alarms: set[Alarm] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._goes_off_at = math.inf
-
-    def now(self) -> float:
-        """Tell the time, as the loop does."""
-        return self._loop.time()
+        self.now = self._loop.time
 
     def add(self, alarm: Alarm) -> None:
         """Take an alarm into account."""
@@ -64,13 +61,11 @@ class Alarm:
         self._ends = self.due = watch.now() + seconds
         self._rang = self.is_over = False
 
-    def allow(self, seconds: float) -> None:
-        """Let the whole take so many seconds from now, if that is less than it has."""
-        self._ends = self.due = min(self._ends, self._watch.now() + seconds)
-
-    def allow_step(self, seconds: float) -> None:
-        """Let what comes next take so many seconds from now."""
-        self.due = min(self._ends, self._watch.now() + seconds)
+    def allow(self, seconds: float = math.inf, *, step: float) -> None:
+        """Let the whole take so many seconds from now, if that is less than it has, and what comes next ``step``."""
+        now = self._watch.now()
+        self._ends = min(self._ends, now + seconds)
+        self.due = min(self._ends, now + step)
         self._watch.be_awake_at(self.due)
 
     def ring(self) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpModel:
     """A model behind an HTTP API, as the providers make it: ``OPENAI("gpt-5-mini", temperature=0)``.

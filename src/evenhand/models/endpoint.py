@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
 
 if TYPE_CHECKING:
     import ssl
+
+USUAL_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip"}
 
 _LEAST_SECRET = 16
 
@@ -45,12 +48,14 @@ class Endpoint:
         from multidict import CIMultiDict  # noqa: PLC0415
         from yarl import URL  # noqa: PLC0415
 
-        sent = {name: value if isinstance(value, str) else value.reveal() for name, value in self.headers.items()}
+        # The usual ones are the session's own.
+        own = {name: value for name, value in self.headers.items() if value != USUAL_HEADERS.get(name)}
+        sent = {name: value if isinstance(value, str) else value.reveal() for name, value in own.items()}
         return {
             "url": URL(self.url),
             "headers": CIMultiDict(sent),
-            # The alarm sees to all other limits. They count from here, to the moment and not to the next full second.
-            "timeout": ClientTimeout(total=None, sock_connect=self.connect_timeout, ceil_threshold=self.timeout),
+            # The alarm keeps all other limits. Without a threshold, aiohttp would round this one up to whole seconds.
+            "timeout": ClientTimeout(total=None, sock_connect=self.connect_timeout, ceil_threshold=math.inf),
             "proxy": URL(self.proxy.reveal()) if self.proxy else None,
             "allow_redirects": False,  # a key must not travel
         }

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -17,14 +16,13 @@ import orjson
 from evenhand.models.alarm import Alarm
 from evenhand.models.endpoint import Endpoint, trusting
 from evenhand.models.retry import TransportFault
-from evenhand.models.sessions import current_connections
+from evenhand.models.sessions import current_connections, open_connections
 
 _GZIP = 16 + zlib.MAX_WBITS
 _LONGEST_PAGE = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A response, whole."""
 
     status: int
@@ -53,14 +51,13 @@ class Response:
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
     body = _written(request)
-    connections = await current_connections()
+    connections = current_connections() or await open_connections()
     began_to_answer = False
     alarm = Alarm(connections.watch, seconds)
     try:
         with alarm:
             async with connections.turns_at(endpoint.origin):
-                alarm.allow(endpoint.timeout)
-                alarm.allow_step(endpoint.first_byte_timeout)
+                alarm.allow(endpoint.timeout, step=endpoint.first_byte_timeout)
                 # Not as a context manager: that would wait once more for a connection which has long been given back.
                 response = await connections.session.post(
                     data=body,
@@ -89,7 +86,7 @@ async def _read(response: aiohttp.ClientResponse, endpoint: Endpoint, alarm: Ala
     room = most + 1
     try:
         while not response.content.at_eof():
-            alarm.allow_step(endpoint.first_byte_timeout)
+            alarm.allow(step=endpoint.first_byte_timeout)
             chunk = await response.content.readany()
             chunks.append(chunk if unpacker is None else unpacker.decompress(chunk, room))
             room -= len(chunks[-1])
@@ -113,14 +110,8 @@ def _fault(error: Exception, endpoint: Endpoint, alarm: Alarm, seconds: float, b
     origin = endpoint.origin
     retryable = True
     match error:
-        case aiohttp.ConnectionTimeoutError():
-            kind, message = "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
-        case TimeoutError() if alarm.is_over:
-            kind, message = "timeout", f"no whole response within {seconds:.3g} s"
-        case TimeoutError() if began_to_answer:
-            kind, message = "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
         case TimeoutError():
-            kind, message = "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"
+            kind, message = _timeout(error, endpoint, alarm, seconds, began_to_answer)
         case aiohttp.ClientHttpProxyError():
             kind, message = "proxy", f"the proxy answered HTTP {error.status}: {error.message}"
             retryable = error.status == 429 or error.status >= 500
@@ -138,3 +129,15 @@ def _fault(error: Exception, endpoint: Endpoint, alarm: Alarm, seconds: float, b
         case _:
             kind, message = "connection", f"the connection to {origin} broke: {error}"
     return TransportFault(kind, message, retryable=retryable)
+
+
+def _timeout(
+    error: TimeoutError, endpoint: Endpoint, alarm: Alarm, seconds: float, began_to_answer: bool
+) -> tuple[str, str]:
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
+    if alarm.is_over:
+        return "timeout", f"no whole response within {seconds:.3g} s"
+    if began_to_answer:
+        return "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
+    return "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"

@@ -141,7 +141,7 @@ def _at(fresh: float, written: float, cached: float | None = None, *, up_to: int
     return Price(input=fresh, output=written, cached_input=cached, longest_prompt=up_to)
 
 
-# Gathered from providers' price pages as far as stored copies of them could be read, and otherwise from lists that quote
+# Gathered from providers' price pages as far as stored copies of them could be read, else from lists that quote
 # them (simonw/llm-prices, genai-prices); a few older models rest on one list. None was checked against a bill. Where
 # sources disagreed, or a price depends on the hour (DeepSeek) or ends with a promotion, the model is left out, and its
 # price is unknown. So are Grok models that reason: what they are billed for is not in the counts of their replies.

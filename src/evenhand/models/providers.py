@@ -16,11 +16,10 @@ from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
-from evenhand.models.endpoint import Endpoint, trusting
+from evenhand.models.endpoint import USUAL_HEADERS, Endpoint, trusting
 from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
 from evenhand.models.settings import ModelSettings
 
-_USUAL_HEADERS = {"content-type": "application/json", "accept-encoding": "gzip"}
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})
 _UNSENDABLE = re.compile(r"[^\x20-\x7e\x80-\xff]")
@@ -109,7 +108,7 @@ class Provider:
 
     def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:
         """Put the headers together, with the secrets in them; the user's own win, also over that of the key."""
-        headers: dict[str, str | Secret] = {**_USUAL_HEADERS, **self.headers}
+        headers: dict[str, str | Secret] = {**USUAL_HEADERS, **self.headers}
         secrets: list[Secret] = []
         for header, text in given.headers.items():
             value, found = expanded(text, f"{name}: header {header}")

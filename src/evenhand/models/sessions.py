@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from evenhand.models.alarm import Watch
+from evenhand.models.endpoint import USUAL_HEADERS
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -39,16 +40,20 @@ _kept: dict[asyncio.AbstractEventLoop, tuple[Connections, AsyncGenerator[Connect
 _inherited: list[object] = []
 
 
-async def current_connections() -> Connections:
-    """Give the connections of the running loop, and a session of its own to a loop that has none."""
+def current_connections() -> Connections | None:
+    """Give the connections of the running loop, once they are opened."""
+    kept = _kept.get(asyncio.get_running_loop())
+    return None if kept is None else kept[0]
+
+
+async def open_connections() -> Connections:
+    """Open a session for the running loop."""
     loop = asyncio.get_running_loop()
-    kept = _kept.get(loop)
-    if kept is None:
-        _drop_closed()
-        # Started on this loop, so that its end (``shutdown_asyncgens``) closes the generator, and that the session.
-        keeper = _session_until_the_end(loop)
-        kept = _kept[loop] = (await anext(keeper), keeper)
-    return kept[0]
+    _drop_closed()
+    # Started on this loop, so that its end (``shutdown_asyncgens``) closes the generator, and that the session.
+    keeper = _session_until_the_end(loop)
+    connections, _ = _kept[loop] = (await anext(keeper), keeper)
+    return connections
 
 
 async def _session_until_the_end(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Connections, None]:
@@ -56,6 +61,7 @@ async def _session_until_the_end(loop: asyncio.AbstractEventLoop) -> AsyncGenera
 
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),  # the turns are the limit; time spent waiting for one is nobody's
+        headers=USUAL_HEADERS,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,  # how far a body may be unpacked is the reader's to say
         # Proxies are worked out when a model is made. Here this would also send logins from ~/.netrc.

@@ -36,7 +36,7 @@ _LEAST_SHARE: Final = 0.006
 _PLOT_TOP: Final = 34
 _PLOT_HEIGHT: Final = 132
 _PLOT_BOTTOM: Final = _PLOT_TOP + _PLOT_HEIGHT
-_BIN_GAP: Final = 0.4
+_BIN_GAP: Final = 0.004
 
 _ROW_HEIGHT: Final = 28
 # In a table without a style sheet, whose columns a width in percent would leave without any.
@@ -89,7 +89,7 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
 
 def means_plot(summary: Summary) -> Html:
     """Show the means of the cases and of each evaluator, with their intervals: a table whose last column is drawn."""
-    rows = [("case score", summary.cases), *summary.evaluators.items()]
+    rows = [("cases", summary.cases), *summary.evaluators.items()]
     axis = _svg(
         "Scale",
         "From 0 to 1.",
@@ -98,7 +98,7 @@ def means_plot(summary: Summary) -> Html:
         width=_PLOT_WIDTH,
         class_="chart",
     )
-    head = [tag("th", name, scope="col") for name in ("Score", "Mean", "Interval", "Scored")]
+    head = [tag("th", name, scope="col") for name in ("Scores of", "Mean", "Interval", "Scored")]
     return tag(
         "table",
         tag("thead", tag("tr", *head, tag("th", axis, scope="col", class_="drawn"))),
@@ -140,13 +140,12 @@ def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
     low, high = number / BINS, (number + 1) / BINS
     present = [(standing, count) for standing, count in counts.items() if count]
     said = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
-    width = (1 - 2 * _BIN_GAP / 5) / BINS
     bars: list[Html] = []
     floor = float(_PLOT_BOTTOM)
     for standing, count in present:
         height = count / top * _PLOT_HEIGHT
         floor -= height
-        bars.append(_mark(standing, low + _BIN_GAP / 100, width, floor, height))
+        bars.append(_mark(standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
     # The whole column tells its numbers, not just what may be a sliver of colour.
     column = tag("rect", x=_percent(low), width=_percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
                  fill="none", pointer_events="all")  # fmt: skip

@@ -35,11 +35,12 @@ def write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
     for result in report.results():
-        for row in _rows(result):
+        for row in flat_rows(result):
             writer.writerow([_cell(row.get(column)) for column in COLUMNS])
 
 
-def _rows(result: CaseResult) -> Iterator[dict[str, Any]]:
+def flat_rows(result: CaseResult) -> Iterator[dict[str, Any]]:
+    """Give a case as flat rows, one for each evaluator and sample, by the names of ``COLUMNS``."""
     about = {f"case_{name}": value for name, value in outcome_row(result).items()} | {
         "case_id": result.id,
         "cluster": result.case.cluster,

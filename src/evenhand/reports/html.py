@@ -100,7 +100,7 @@ def _footer(report: Report) -> Html:
         "footer",
         fold("How the run was defined", verbatim(as_json(defined))),
         tag("p", f"Made by Evenhand {__version__} from run {run.id}",
-            f", judged with {run.version}" if run.version and run.version != __version__ else None,
+            f", judged with version {run.version}" if run.version and run.version != __version__ else None,
             ". This file asks the network for nothing."),
     )  # fmt: skip
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.ask import MessageLike, messages_from
 from evenhand.domain.case import transcript
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Usage
@@ -57,17 +58,26 @@ def as_json(value: object) -> str:
 
 def verbatim(said: str) -> Html:
     """Show text as it is, line by line: it is somebody else's, and only ever text."""
-    left_out = len(said) - HEAD - TAIL
+    # What is long scrolls, and what scrolls must be reachable by keyboard.
     long = len(said) > _LONG or said.count("\n") > _LONG_LINES
-    shown = text(said)
-    if left_out > 0:
-        note = tag(
-            "span", f"\n… {counted(left_out, 'character')} left out here; the JSONL has them …\n", class_="quiet"
-        )
-        shown = join(said[:HEAD], note, said[-TAIL:])
+    return _lines(said, class_="long" if long else None, tabindex=0 if long else None)
+
+
+def _lines(said: str, **attributes: str | int | None) -> Html:
     # HTML drops a line break that comes first: this one is for it to take.
-    # What scrolls must be reachable by keyboard.
-    return tag("pre", Html("\n"), shown, dir="auto", class_="long" if long else None, tabindex=0 if long else None)
+    return tag("pre", Html("\n"), _abridged(said), dir="auto", **attributes)
+
+
+def _abridged(said: str) -> Html:
+    left_out = len(said) - HEAD - TAIL
+    if left_out <= 0:
+        return text(said)
+    note = tag("span", f"\n… {counted(left_out, 'character')} left out of this page …\n", class_="quiet")
+    return join(said[:HEAD], note, said[-TAIL:])
+
+
+def _problem(error: str | None) -> Html | None:
+    return None if error is None else tag("p", _abridged(error), class_="problem", dir="auto")
 
 
 def _heading(result: CaseResult) -> Html:
@@ -83,14 +93,18 @@ def _heading(result: CaseResult) -> Html:
         facts.append("fails because a required evaluator does")
     samples = result.by_sample
     if len(samples) > 1:
-        said = (f"{Standing.of(one).glyph} {score_text(one.score)}" for one in samples)
-        facts.append(f"{len(samples)} samples: {', '.join(said)}")
+        facts.append(f"{len(samples)} samples: {', '.join(map(_sample, samples))}")
     return tag(
         "header",
         tag("h3", result.id),
         tag("span", _listed(facts), class_="quiet"),
         tag("a", "Link to this case", href=f"#case-{result.position + 1}"),
     )
+
+
+def _sample(found: CaseScore) -> str:
+    standing = Standing.of(found)
+    return f"{standing.glyph} {score_text(found.score) if standing.scored else standing.word}"
 
 
 def _material(result: CaseResult) -> Html:
@@ -127,7 +141,7 @@ def _answer(made: MadeAnswer, *, alone: bool) -> Html | None:
     return _passage(
         "Answer" if alone else f"Answer, sample {made.sample + 1}",
         made.text,
-        None if made.error is None else tag("p", made.error, class_="problem", dir="auto"),
+        _problem(made.error),
         tag("p", _listed(took), class_="quiet took"),
         _attempts(made.attempts),
     )
@@ -160,10 +174,10 @@ def _judgment(judgment: Judgment, *, several: bool) -> Html:
     found = judgment.evaluation
     raw = found.score_raw if found.score_raw != found.score else None
     details = dict(found.details)
-    judge = details.pop("judge", None)
+    judge = details.pop("judge") if isinstance(details.get("judge"), str) else None
     facts = [
         found.type,
-        None if judge is None else str(judge),
+        judge,
         f"sample {judgment.sample + 1}" if several else None,
         None if raw is None else f"given as {strict_json(raw)}",
         None if judgment.weight == 1 else f"weight {judgment.weight:g}",
@@ -182,8 +196,8 @@ def _judgment(judgment: Judgment, *, several: bool) -> Html:
     return tag(
         "article",
         heading,
-        None if found.error is None else tag("p", found.error, class_="problem", dir="auto"),
-        tag("pre", Html("\n"), found.reasoning, class_="prose", dir="auto") if found.reasoning else None,
+        _problem(found.error),
+        _lines(found.reasoning, class_="prose") if found.reasoning else None,
         _points(found),
         tag(
             "div",
@@ -198,12 +212,10 @@ def _judgment(judgment: Judgment, *, several: bool) -> Html:
 
 
 def _points(found: Evaluation) -> Html | None:
-    marked = [(Standing.PASS, "hit", one) for one in found.hits] + [
-        (Standing.FAIL, "miss", one) for one in found.misses
-    ]
     lines = [
-        tag("li", tag("abbr", standing.glyph, title=word, class_=standing.value), point, dir="auto")
-        for standing, word, point in marked
+        tag("li", tag("abbr", standing.glyph, title=word, class_=standing.value), _abridged(point), dir="auto")
+        for standing, word, points in ((Standing.PASS, "hit", found.hits), (Standing.FAIL, "miss", found.misses))
+        for point in points
     ]
     return tag("ul", *lines, class_="points") if lines else None
 
@@ -253,7 +265,7 @@ def _attempt(number: int, attempt: Attempt) -> Html:
     return tag(
         "li",
         tag("div", _listed(facts), class_="quiet"),
-        None if attempt.error is None else tag("p", attempt.error, class_="problem", dir="auto"),
+        _problem(attempt.error),
         None if attempt.raw is None else verbatim(attempt.raw),
     )
 
@@ -262,9 +274,8 @@ def _prompts(request: Mapping[str, str] | None) -> Html | None:
     if not request:
         return None
     known = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
-    order: Iterable[Any] = sorted(request, key=lambda key: list(known).index(key) if key in known else len(known))
-    parts = [join(tag("h5", known.get(key, key)), verbatim(str(request[key]))) for key in order]
-    return fold("Prompts as sent", *parts)
+    order = [*(key for key in known if key in request), *(key for key in request if key not in known)]
+    return fold("Prompts as sent", *(join(tag("h5", known.get(key, key)), verbatim(request[key])) for key in order))
 
 
 def _tokens(usage: Usage | None) -> str | None:

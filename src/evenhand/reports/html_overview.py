@@ -29,7 +29,7 @@ def masthead(report: Report) -> Html:
         ("Judges" if summary.judges[1:] else "Judge", ", ".join(summary.judges) or _named(run.definition.get("judge"))),
         ("Target", _named(run.definition.get("target")) or "none, the answers were given"),
         ("Repeats", str(run.repeat) if run.repeat > 1 else None),
-        ("Continues", run.forked_from and tag("code", run.forked_from)),
+        ("Forked from", run.forked_from and tag("code", run.forked_from)),
     ]
     return tag(
         "header",
@@ -43,6 +43,7 @@ def masthead(report: Report) -> Html:
 def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Html:
     """Show the numbers, each mean with how many it is over and an interval."""
     summary = report.summary
+    over = f"Case scores, {summary.cases.scored:,} of {counted(summary.cases.n, 'case')}, by verdict."
     return tag(
         "section",
         tag("h2", "Outcome", class_="hidden"),
@@ -54,7 +55,7 @@ def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Html:
         _spent(summary),
         tag(
             "div",
-            _figure("Scores", _over(summary.cases), score_histogram(bins, report.run.thresholds)),
+            _figure("Scores", over, score_histogram(bins, report.run.thresholds)),
             _figure("Means", _methods(summary), means_plot(summary)),
             class_="charts",
         ),
@@ -96,10 +97,10 @@ def _gate(gate: GateResult) -> Html:
 
 
 def _spent(summary: Summary) -> Html:
-    calls = f"{summary.calls:,}" + (f", and {summary.cached:,} replies from the cache" if summary.cached else "")
     facts = [
         ("Cost", cost_text(summary.cost)),
-        ("Calls", calls),
+        ("Calls", f"{summary.calls:,}"),
+        ("Replies from the cache", f"{summary.cached:,}"),
         ("Retries", f"{summary.retries:,}"),
         ("Transport faults", f"{summary.transport_faults:,}" if summary.transport_faults else None),
         ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
@@ -118,10 +119,6 @@ def _figure(title: str, said: str, chart: Html) -> Html:
     return tag("figure", tag("figcaption", tag("h2", title), tag("p", said)), chart)
 
 
-def _over(cases: Tally) -> str:
-    return f"Case scores, {cases.scored:,} of {counted(cases.n, 'case')}, by verdict."
-
-
 def _methods(summary: Summary) -> str:
     """Say how the intervals were found."""
     tallies = (summary.cases, *summary.evaluators.values())
@@ -137,7 +134,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 def _named(defined: object) -> str | None:
     """Name a judge or a target as a suite defines it: a name, or a mapping that says what it is."""
     if isinstance(defined, Mapping):
-        defined = next((defined[key] for key in ("name", "model", "command", "function") if defined.get(key)), defined)
+        defined = next((defined[key] for key in ("model", "command", "python") if defined.get(key)), defined)
     if isinstance(defined, list | tuple):
         return " ".join(map(str, defined))
     return None if defined is None else str(defined)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from evenhand.domain.run import CaseResult, Judgment
@@ -20,40 +19,31 @@ MOST_COLUMNS: Final = 8
 _GIST: Final = 160
 
 
-@dataclass(slots=True)
 class Room:
     """Room for a limited number of cases: what went wrong comes first, the others as they come."""
 
-    most: int
-    counts: Mapping[Standing, int]
-    _left: dict[Standing, int] = field(init=False)
-    _others: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._left = {}
-        free = self.most
+    def __init__(self, most: int, counts: Mapping[Standing, int]) -> None:
+        self.most = most
+        self.left_out = max(sum(counts.values()) - most, 0)
+        self._kept: dict[Standing, int] = {}
+        self._free = most
         for standing in (Standing.ERROR, Standing.FAIL):
-            self._left[standing] = min(free, self.counts.get(standing, 0))
-            free -= self._left[standing]
-        self._others = free
-
-    @property
-    def left_out(self) -> int:
-        """How many cases there is no room for."""
-        return max(sum(self.counts.values()) - self.most, 0)
+            self._kept[standing] = min(self._free, counts.get(standing, 0))
+            self._free -= self._kept[standing]
 
     def take(self, standing: Standing) -> bool:
         """Take a place for a case, and tell whether there was one."""
-        if standing in self._left:
-            self._left[standing] -= 1
-            return self._left[standing] >= 0
-        self._others -= 1
-        return self._others >= 0
+        if self._kept.get(standing):
+            self._kept[standing] -= 1
+            return True
+        # Cases may have been judged since they were counted: where there is room, nobody is sent away.
+        self._free -= 1
+        return self._free >= 0
 
 
 def case_table(
     results: Iterable[CaseResult], counts: Mapping[Standing, int], evaluators: Sequence[str]
-) -> Iterator[Html | str]:
+) -> Iterator[str]:
     """Give the section with the table, piece by piece."""
     rows, detailed = Room(MOST_ROWS, counts), Room(MOST_DETAILED, counts)
     columns = evaluators[:MOST_COLUMNS]

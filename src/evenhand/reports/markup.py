@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from typing import Final
@@ -26,6 +27,8 @@ def text(value: str) -> Html:
     >>> text("<b>&amp;")
     '&lt;b&gt;&amp;amp;'
     """
+    if value.isalnum():  # most of what a page consists of
+        return Html(value)
     if _CONTROLS.search(value):
         value = _CONTROLS.sub(_picture, value.replace("\r\n", "\n"))
     return Html(html.escape(storable(value)))
@@ -45,13 +48,16 @@ def tag(name: str, /, *children: str | None, **attributes: str | int | None) -> 
     '<p class="note" aria-label="less">a &lt; b</p>'
     """
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{text(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
+        f' {_attribute(key)}="{text(str(value))}"' for key, value in attributes.items() if value is not None
     )
     if name in _VOID:
         return Html(f"<{name}{given}>")
     return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+@functools.cache
+def _attribute(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def _markup(part: str) -> str:

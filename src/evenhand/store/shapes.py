@@ -111,7 +111,7 @@ _RUN: Final = {
     "name": _TEXT,
     "status": Kind(
         "the status of a run that was planned",
-        lambda value: value in {one.value for one in RunStatus} - {RunStatus.PLANNING.value},
+        lambda value: isinstance(value, str) and value in {one.value for one in RunStatus} - {RunStatus.PLANNING.value},
     ),
     "reason": _TEXT,
     "definition": _OBJECT,

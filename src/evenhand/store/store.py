@@ -147,31 +147,33 @@ class Store:
         run: RunRecord,
         *,
         positions: Mapping[int, int],
-        wanted: Mapping[str, tuple[int, int]],
+        wanted: Mapping[str, Sequence[tuple[int, int]]],
         answers: bool,
     ) -> int:
         """Copy evaluations into a run: those of the given keys, each to its position and place.
 
-        ``positions`` are the cases' places now and before. With ``answers``, those of the target come along.
+        ``positions`` are the cases' places now and before. With ``answers``, those of the target come along; those
+        that were judged do in any case.
         """
         copied = 0
         with self.database.transaction():
             for now, then in positions.items():
-                if answers:
+                keys = self.database.rows(
+                    "SELECT key, place, MAX(round) FROM evaluations WHERE run = ? AND position = ? "
+                    "GROUP BY key, place ORDER BY place",
+                    [before.number, then],
+                )
+                if answers or any(key in wanted for key, _, _ in keys):
                     self.database.execute(
                         "INSERT INTO answers (run, position, sample, round, content) "
                         "SELECT ?, ?, sample, round, content FROM answers WHERE run = ? AND position = ?",
                         [run.number, now, before.number, then],
                     )
-                keys = self.database.rows(
-                    "SELECT key, place, MAX(round) FROM evaluations WHERE run = ? AND position = ? GROUP BY key, place",
-                    [before.number, then],
-                )
+                free = {key: iter(wanted.get(key, ())) for key, _, _ in keys}
                 for key, place, last in keys:
-                    if key in wanted:
+                    if (there := next(free[key], None)) is not None:
                         copied += self.database.execute(
-                            _COPY_EVALUATION,
-                            [run.number, *wanted[key], before.number, then, place, key, last],
+                            _COPY_EVALUATION, [run.number, *there, before.number, then, place, key, last]
                         )
         return copied
 

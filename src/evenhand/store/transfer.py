@@ -6,14 +6,13 @@ version does not know are kept. Where the suite lies on the disk is not told.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.store.rows import dumps
+from evenhand.store.rows import dumps, loads
 from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
 from evenhand.store.store import PAGE, Store
 
@@ -27,6 +26,10 @@ MAX_LINE_BYTES: Final = 64_000_000
 
 _OF_A_CASE: Final = ("position", "hash", "expected", "answers", "evaluations")
 _OF_AN_EVALUATION: Final = ("place", "sample", "round", "key", "weight", "required", "cost", "seconds")
+_ANSWERS: Final = "SELECT position, content FROM answers"
+_EVALUATIONS: Final = (
+    "SELECT position, place, sample, round, key, weight, required, cost, seconds, content FROM evaluations"
+)
 _OF_A_RUN: Final = (
     "id", "name", "status", "reason", "definition", "options", "cases", "repeat", "forked_from", "version", "created",
     "finished",
@@ -44,20 +47,14 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
         [run.number, after, PAGE],
     ):
         first, after = rows[0][0], rows[-1][0]
-        answers = _by_position(store, "SELECT position, content FROM answers", "sample, round", (run, first, after))
-        columns = f"position, {', '.join(_OF_AN_EVALUATION)}, content"
-        evaluations = _by_position(
-            store,
-            f"SELECT {columns} FROM evaluations",
-            "sample, place, round",
-            (run, first, after),  # noqa: S608
-        )
+        answers = _by_position(store, _ANSWERS, "sample, round", (run, first, after))
+        evaluations = _by_position(store, _EVALUATIONS, "sample, place, round", (run, first, after))
         for position, digest, expected, content in rows:
             found = {
-                "answers": [json.loads(answer) for (answer,) in answers.get(position, ())],
+                "answers": [loads(answer) for (answer,) in answers.get(position, ())],
                 "evaluations": [_evaluation(*row) for row in evaluations.get(position, ())],
             }
-            yield _line({**json.loads(content), "position": position, "hash": digest, "expected": expected, **found})
+            yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **found})
 
 
 def _by_position(
@@ -76,7 +73,7 @@ def _by_position(
 def _evaluation(*row: Any) -> dict[str, Any]:
     *columns, content = row
     known = dict(zip(_OF_AN_EVALUATION, columns, strict=True))
-    return {**json.loads(content), **known, "required": bool(known["required"])}
+    return {**loads(content), **known, "required": bool(known["required"])}
 
 
 def _run_fields(run: RunRecord) -> dict[str, Any]:
@@ -86,7 +83,8 @@ def _run_fields(run: RunRecord) -> dict[str, Any]:
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
-    return dumps(value).encode() + b"\n"
+    # What the store writes before a text that needs patience would be a line of its own here.
+    return dumps(value).strip().encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

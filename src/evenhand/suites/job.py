@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Job
 from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
+from evenhand.suites.panel import MADE_IN_PYTHON
 from evenhand.suites.suite import Suite
 
 
@@ -27,6 +30,8 @@ def job_of(suite: Suite) -> Job:
 
 def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
     """Make the job of a stored run, whose suite need not be there any more."""
+    if any(MADE_IN_PYTHON in one for one in run.definition.get("evaluators") or () if isinstance(one, Mapping)):
+        raise ConfigError(f"run {run.id} has evaluators that were made in Python; run that program again")
     built = Definition(run.definition, source=run.source)
     return Job(
         name=run.name,

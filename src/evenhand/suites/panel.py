@@ -20,6 +20,9 @@ from evenhand.suites.evaluators import build, evaluators_of, settled
 # What users may write for an evaluator.
 EvaluatorLike: TypeAlias = Evaluator | Mapping[str, Any] | Callable[[Case], Any]
 
+# What stands in the definition of an evaluator that no file can define.
+MADE_IN_PYTHON: Final = "python"
+
 _NEEDED: Final = ("name", "type", "weight", "required", "steps")
 
 
@@ -105,7 +108,7 @@ def _is_plain(value: object) -> bool:
 
 def _described(evaluator: Evaluator) -> dict[str, Any]:
     """Say what an evaluator is, with the types of its members, which decide on who reads a case's rubrics."""
-    known = {"name": evaluator.name, "type": evaluator.type, "python": describe(evaluator)}
+    known = {"name": evaluator.name, "type": evaluator.type, MADE_IN_PYTHON: describe(evaluator)}
     members = getattr(evaluator, "members", None)
     if isinstance(members, list | tuple):
         known["members"] = [_described(one) for one in members if hasattr(one, "steps")]

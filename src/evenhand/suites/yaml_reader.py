@@ -111,9 +111,9 @@ class YamlReader:
     def _root(self, wanted: type, told: str) -> Any:
         self._event = self._loader(self._file).get_event  # which may read, and complain, already
         event = self._event()
-        while not isinstance(event, (DocumentStartEvent, StreamEndEvent)):
+        while event is not None and not isinstance(event, (DocumentStartEvent, StreamEndEvent)):
             event = self._event()
-        if isinstance(event, StreamEndEvent):
+        if not isinstance(event, DocumentStartEvent):
             raise ConfigError(f"{self._file.name}: the file is empty; {told}")
         event = self._event()
         if not isinstance(event, wanted):

@@ -91,7 +91,7 @@ def _said_in_form(result: Any) -> Said:
         return _said(result)
     said = _said(result["raw"])
     parsed = result.get("parsed")
-    return said if said.text or parsed is None else replace(said, text=text_of(parsed))
+    return said if said.text or parsed is None else said._replace(text=text_of(parsed))
 
 
 def _said(result: Any) -> Said:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Usage
@@ -45,8 +45,7 @@ class Generation:
         return {names.get(name, name): value for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(NamedTuple):
     """What a response body says the model said."""
 
     text: str
@@ -119,7 +118,7 @@ def reply_in(body: object, *keys: str) -> Mapping[str, Any]:
     if complaint := complaint_in(body):
         raise error_body_fault(complaint.message, code=complaint.code, retry_after=complaint.retry_after)
     whole = mapping(body)
-    if not any(key in whole for key in keys):
+    if whole.keys().isdisjoint(keys):
         raise TransportFault("invalid_body", f"the response has no {keys[0]!r}; is base_url right?", retryable=True)
     return whole
 

@@ -14,6 +14,7 @@
   const texts = new Map();
   let state = { only: [], find: "", sort: -1, down: false };
   let arranged = state;
+  let pause; // while somebody types
 
   const folder = (row) => row.querySelector(".more > details");
   const visible = () => [...body.rows].filter((row) => !row.hidden);
@@ -69,7 +70,6 @@
       if (column === state.sort) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    if (search.value !== state.find) search.value = state.find;
     const total = rows.length.toLocaleString("en");
     const all = count === rows.length;
     document.getElementById("shown").textContent =
@@ -97,6 +97,7 @@
       sort: known ? Number(sort[2]) : -1,
       down: known ? sort[1] === "-" : false,
     };
+    search.value = state.find;
     show();
     if (target) reveal(target);
   }
@@ -107,7 +108,8 @@
   }
 
   function change(changed) {
-    state = { ...state, ...changed };
+    clearTimeout(pause);
+    state = { ...state, find: search.value, ...changed };
     show();
     remember();
   }
@@ -131,10 +133,9 @@
     });
   }
 
-  let pause;
   search.addEventListener("input", () => {
     clearTimeout(pause);
-    pause = setTimeout(() => change({ find: search.value }), 120);
+    pause = setTimeout(change, 120, {});
   });
 
   openAll.addEventListener("click", () => {
@@ -147,9 +148,12 @@
   // J and K go from row to row, Escape closes the one that is open, / goes to the search.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const row = event.target.closest("#cases tbody tr");
+    const row = event.target.closest("#cases > tbody > tr");
     if (event.target === search) {
-      if (event.key === "Escape") change({ find: "" });
+      if (event.key === "Escape") {
+        search.value = "";
+        change({});
+      }
     } else if (event.key === "/") {
       event.preventDefault();
       search.focus();

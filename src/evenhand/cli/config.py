@@ -1,0 +1,81 @@
+"""`evenhand config`: every setting, and where it comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from evenhand.cli.console import Console
+from evenhand.cli.options import PREFIX, SETTINGS, Json, NoEnvFile, Verbose, settings_of, variable_of
+from evenhand.cli.settings import Settings
+from evenhand.domain.errors import did_you_mean
+
+
+def config(
+    ctx: typer.Context,
+    *,
+    json: Json = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,
+) -> None:
+    """Show what each option of `evenhand run` would be here, and where that comes from.
+
+    A flag counts first, then the environment, then the file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here
+    or in a folder above.
+    """
+    from evenhand.reports.plain import plain  # noqa: PLC0415 - not needed to show the help
+    from evenhand.reports.strict import strict_json  # noqa: PLC0415
+
+    console = Console()
+    found = list(_values(ctx, without_env_file=no_env_file))
+    if json:
+        console.result(strict_json([{"name": name, "value": value, "source": source} for name, value, source in found]))
+    else:
+        width = max(len(name) for name, _, _ in found)
+        shown = [(name, _shown(value), source) for name, value, source in found]
+        middle = max(len(value) for _, value, _ in shown)
+        for name, value, source in shown:
+            console.result(f"{name.ljust(width)}  {plain(value, None).ljust(middle)}  {plain(source, None)}")
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in {variable_of(one) for one in SETTINGS}:
+            console.note(f"note: {name} is set and means nothing{did_you_mean(name, map(variable_of, SETTINGS))}")
+
+
+def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
+    """Give name, value and source of each option of `run`, as if it were started here without any."""
+    from evenhand.cli.stores import without_password  # noqa: PLC0415 - loads the store
+
+    root, settings = ctx.find_root(), settings_of(ctx)
+    run: Any = cast("TyperGroup", root.command).get_command(ctx, "run")
+    flags = ["--no-env-file"] if without_env_file else []
+    with run.make_context("run", ["SUITE", *flags], parent=root) as would_run:
+        for name, value in would_run.params.items():
+            if name in SETTINGS:
+                shown = without_password(value) if name == "db" else value
+                yield name.replace("_", "-"), shown, _source(would_run, name, settings)
+
+
+def _source(ctx: typer.Context, name: str, settings: Settings) -> str:
+    source = ctx.get_parameter_source(name)
+    match None if source is None else source.name:
+        case "COMMANDLINE":
+            return "typed"
+        case "ENVIRONMENT":
+            variable = variable_of(name)
+            return f"{variable} in {settings.env_file}" if variable in settings.from_env_file else variable
+        case "DEFAULT_MAP":
+            return str(settings.file)
+        case _:
+            return "default"
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ([], ()):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,81 @@
+"""The end of a run: its report on the terminal and in files, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenhand.cli.console import Console
+from evenhand.domain.gates import ExitCode, Gates, exit_code
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.models.retry import BUDGET
+from evenhand.reports.formats import write
+from evenhand.reports.report import Report
+from evenhand.reports.rows import SCHEMA_VERSION, run_row, summary_row
+from evenhand.reports.strict import strict_json
+from evenhand.reports.summary import summarize
+from evenhand.store.store import Store
+
+
+def report_of(store: Store, run: RunRecord) -> Report:
+    """Make the report of a run from its rows alone."""
+    summary = summarize(store.results(run))
+    return Report(
+        run=run,
+        summary=summary,
+        gates=Gates.of(run.definition.get("gates")).check(summary),
+        results=lambda: store.results(run),
+    )
+
+
+def show(report: Report, console: Console, *, json: bool = False) -> None:
+    """Give a report on standard output: for people, or as one JSON object for programs."""
+    if json:
+        console.result(
+            strict_json(
+                {
+                    "schema_version": SCHEMA_VERSION,
+                    "run": run_row(report.run),
+                    "summary": summary_row(report.summary),
+                    "gates": [gate.as_dict() for gate in report.gates],
+                }
+            )
+        )
+        return
+    from evenhand.reports.terminal import terminal  # noqa: PLC0415 - loads rich, which programs do not need
+
+    console.result(terminal(report, width=console.width, colour=console.colour))
+
+
+def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
+    """Write the report to files, and say so; of a run that did not finish they have what is there."""
+    pending = report.summary.cases.pending
+    partial = f", without {pending:,} cases that are not judged yet" if pending else ""
+    for path in outputs:
+        write(report, path)
+        console.note(f"wrote {path}{partial}")
+
+
+def code_of(report: Report) -> ExitCode:
+    """Give the exit code of a run that ended (SPEC-S8)."""
+    run = report.run
+    stopped = run.status is RunStatus.STOPPED
+    budget = stopped and run.reason.startswith(f"{BUDGET}:")
+    return exit_code(
+        report.summary,
+        Gates.of(run.definition.get("gates")),
+        interrupted=run.status is RunStatus.INTERRUPTED,
+        usage=stopped and not budget,
+        budget_reached=budget,
+    )
+
+
+def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:
+    """Tell how a run ended, everywhere it was to be told, and give the exit code."""
+    if json or not console.quiet:
+        show(report, console, json=json)
+    write_files(report, outputs, console)
+    run = report.run
+    if run.status is not RunStatus.FINISHED:
+        how = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
+        console.error(f"{how}; go on with: {again}")
+    return code_of(report)

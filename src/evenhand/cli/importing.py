@@ -1,0 +1,53 @@
+"""`evenhand import FILE`: take a run in that was exported elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.console import Console, input_bytes
+from evenhand.cli.options import DB, Db, DryRun, NoEnvFile, Quiet, Verbose
+from evenhand.domain.errors import ConfigError
+
+
+def import_run(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `evenhand export` wrote; - is standard input.")],
+    *,
+    dry_run: DryRun = False,
+    db: Db = DB,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """Take in a run that was exported: all of it, or nothing if one line is wrong.
+
+    No code that the run names is run or loaded. To go on with such a run, `evenhand resume` wants --trust if it would
+    run programs or talk to servers of its own.
+    """
+    from evenhand.cli.stores import opened_if_there  # noqa: PLC0415 - loads the store
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.store.transfer import import_lines, lines_of  # noqa: PLC0415
+
+    name = "standard input" if file == "-" else file
+    console = Console(quiet=quiet)
+    with contextlib.ExitStack() as stack:
+        if file == "-":
+            source = input_bytes()
+        else:
+            if not Path(file).is_file():
+                raise ConfigError(f"{file}: there is no such file")
+            source = stack.enter_context(Path(file).open("rb"))
+        store = stack.enter_context(opened_if_there(db) if dry_run else Place(db).opened())
+        found = import_lines(store, lines_of(source), name=name, dry_run=dry_run)
+    known = (
+        f"; here it is {found.id}, since {found.original_id} is there already" if found.id != found.original_id else ""
+    )
+    what = f"{found.cases:,} cases and {found.evaluations:,} evaluations of {found.name}"
+    if dry_run:
+        console.note(f"{name} is sound: {what}{known}; nothing was kept")
+    else:
+        console.note(f"imported {what}{known}")
+        console.result(found.id)

@@ -1,0 +1,51 @@
+"""`evenhand report [RUN]`: show a run, or write its report to files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.console import Console
+from evenhand.cli.options import DB, Canonical, Db, Json, NoEnvFile, Output, Quiet, Verbose, is_typed
+from evenhand.domain.errors import ConfigError
+
+
+def report(
+    ctx: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="Its id, or how that begins; the last one if left out.")
+    ] = "last",
+    *,
+    canonical: Canonical = False,
+    output: Output = None,
+    db: Db = DB,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """Show the report of a run, or write it to files.
+
+    Everything comes from the database: no judge is asked, and no code of the suite runs. Two runs that came to the same
+    have the same canonical report, byte for byte.
+    """
+    from evenhand.cli.ending import report_of, show, write_files  # noqa: PLC0415 - loads the store
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.reports.canonical import write_canonical  # noqa: PLC0415
+    from evenhand.reports.formats import format_of  # noqa: PLC0415
+
+    if canonical and is_typed(ctx, "output"):
+        raise ConfigError("--canonical goes to standard output; leave out --output, and write > FILE")
+    outputs = [] if canonical else output or []
+    for path in outputs:
+        format_of(path)
+    console = Console(quiet=quiet)
+    with Place(db).opened(to_read=True) as store:
+        found = report_of(store, store.runs.find(run))
+        if canonical:
+            write_canonical(found, console.out)
+        elif outputs:
+            write_files(found, outputs, console)
+        if json or not (canonical or outputs):
+            show(found, console, json=json)

@@ -1,0 +1,134 @@
+"""Going on with a run: only what is missing is done, and only if what is to be judged is still the same (REL-D4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from evenhand.cli.manner import Manner
+from evenhand.cli.replacing import CommandScope, Replaced
+from evenhand.cli.session import Session, pace_of, session
+from evenhand.cli.trust import is_imported, require_trust
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import ExitCode
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.job import Job
+from evenhand.engine.place import Place
+from evenhand.engine.plan import fill, plan
+from evenhand.engine.resume import case_differences, copy_finished, scope_of
+from evenhand.reports.numbers import counted
+from evenhand.store.store import Store
+from evenhand.suites.definition import Definition
+from evenhand.suites.differences import definition_differences
+from evenhand.suites.job import job_of, job_of_run
+
+_MOST_TOLD = 10
+
+
+def go_on(
+    ctx: typer.Context,
+    wanted: str,
+    manner: Manner,
+    *,
+    judge: str | None,
+    target: str | None,
+    fork: bool,
+    trust: bool,
+) -> ExitCode:
+    """Go on with a run, and give the exit code."""
+    typed = Replaced.typed(ctx, judge, target)
+    with session(ctx, manner) as at_work, Place(manner.db).opened(to_read=True) as store:
+        run = store.runs.find(wanted)
+        if run.status is RunStatus.FINISHED and not (fork or manner.retry_errors):
+            at_work.console.note(f"run {run.id} is finished; --retry-errors does its errors again")
+            return at_work.end(store, run)
+        if is_imported(run) and not trust:
+            require_trust(store, run)
+        return go_on_with(store, run, at_work, manner, typed=typed, fork=fork)
+
+
+def go_on_with(
+    store: Store, run: RunRecord, at_work: Session, manner: Manner, *, typed: Replaced, fork: bool = False
+) -> ExitCode:
+    """Go on with a run, or with a new one that takes over what still holds, and give the exit code."""
+    replaced = typed.over(Replaced.of(run))
+    job = _job(store, run, replaced, at_work)
+    job = replace(job, timeout=manner.timeout or job.timeout)
+    pace = pace_of(manner, Definition(job.definition).concurrency)
+    if manner.max_cost is not None:
+        from evenhand.cli.forecasting import forecast, require_prices  # noqa: PLC0415 - loads every evaluator
+
+        require_prices(forecast(store, job, scope_of(run), use_cache=not manner.no_cache))
+    if fork:
+        run = _forked(store, run, job, replaced, at_work)
+    else:
+        _require_same(store, run, job)
+        run = _taken_up(store, run, job, at_work)
+    return at_work.work_on(store, run, job, pace)
+
+
+def _taken_up(store: Store, run: RunRecord, job: Job, at_work: Session) -> RunRecord:
+    store.runs.claim(run)
+    at_work.console.note(f"going on with {run.name}")
+    if run.status is not RunStatus.PLANNING:
+        return store.runs.mark(run, RunStatus.RUNNING)
+    store.forget_cases(run)
+    return fill(store, run, job, scope_of(run))
+
+
+def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> Job:
+    """Make the job from the suite's file, or from what the run stored where the file is gone."""
+    if run.source is not None and Path(run.source).is_file():
+        job = job_of(replaced.read(run.source))
+    elif run.source is None and not is_imported(run):
+        raise ConfigError(f"run {run.id} was started by a program, and only that can go on with it; run it again")
+    elif run.status is RunStatus.PLANNING:
+        raise ConfigError(
+            f"the cases of run {run.id} were never all read, and {run.source} is gone; "
+            f"remove it with: evenhand runs delete {run.id}"
+        )
+    elif replaced != Replaced.of(run):
+        raise ConfigError(f"{run.source or 'the suite'} is not here, so no other judge or target can be put into it")
+    else:
+        if run.source is not None:
+            at_work.console.note(f"note: {run.source} is gone; going on with what the run kept of it")
+        job = job_of_run(store, run)
+    return job if scope_of(run).answers_from is None else replace(job, target=None)
+
+
+def _require_same(store: Store, run: RunRecord, job: Job) -> None:
+    """Refuse to mix what was judged by one definition with what is judged by another."""
+    if run.status is RunStatus.PLANNING:
+        found = definition_differences(run.definition, job.definition)
+    else:
+        found = [*definition_differences(run.definition, job.definition), *case_differences(store, run, job)]
+    if found:
+        more = [f"and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
+        told = [f"- {one}" for one in [*found[:_MOST_TOLD], *more]]
+        raise ConfigError(
+            "\n".join(
+                [
+                    f"{job.source or job.name} is not what it was when run {run.id} began:",
+                    *told,
+                    f"To keep what still holds, and judge the rest anew: evenhand resume {run.id} --fork",
+                ]
+            )
+        )
+
+
+def _forked(store: Store, before: RunRecord, job: Job, replaced: Replaced, at_work: Session) -> RunRecord:
+    """Make a new run from an earlier one, with the evaluations of that which still hold."""
+    scope = scope_of(before)
+    options = CommandScope(
+        only=scope.only,
+        limit=scope.limit,
+        repeat=scope.repeat,
+        answers_from=scope.answers_from,
+        replaced=replaced,
+    )
+    run = plan(store, job, options, forked_from=before.id)
+    copied = copy_finished(store, before, run, job)
+    at_work.console.note(f"run {run.id} goes on from {before.id}, with {counted(copied, 'evaluation')} of it")
+    return run

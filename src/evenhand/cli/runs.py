@@ -1,0 +1,82 @@
+"""`evenhand runs`: list, show and delete runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.confirming import confirm
+from evenhand.cli.console import Console
+from evenhand.cli.examples import example
+from evenhand.cli.groups import ListByDefault
+from evenhand.cli.options import DB, Db, Json, NoEnvFile, Verbose
+
+_AS_USUAL = 20
+
+app = typer.Typer(cls=ListByDefault, help="List, show and delete runs.", epilog=example("evenhand runs"))
+
+
+@app.command("list", epilog=example("evenhand runs list --limit 5"))
+def list_runs(
+    *,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many, the newest first.")] = _AS_USUAL,
+    db: Db = DB,
+    json: Json = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """List the runs, the newest first, with their means."""
+    from evenhand.cli.listing import HEADING, ListedRun  # noqa: PLC0415 - loads the store
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.reports.strict import strict_json  # noqa: PLC0415
+
+    console = Console()
+    with Place(db).opened(to_read=True) as store:
+        found = store.runs.newest(limit)
+        if json:
+            console.result(strict_json([ListedRun.of(store, run).as_dict() for run in found]))
+            return
+        console.result(HEADING if found else "no runs yet")
+        for run in found:  # one by one: counting a large run takes a moment
+            console.result(ListedRun.of(store, run).line())
+
+
+@app.command("show", epilog=example("evenhand runs show 20261115"))
+def show_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or how that begins, or last.")],
+    *,
+    db: Db = DB,
+    json: Json = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """Show the report of a run."""
+    from evenhand.cli.ending import report_of, show  # noqa: PLC0415 - loads the store
+    from evenhand.engine.place import Place  # noqa: PLC0415
+
+    with Place(db).opened(to_read=True) as store:
+        show(report_of(store, store.runs.find(run)), Console(), json=json)
+
+
+@app.command("delete", epilog=example("evenhand runs delete 20261115-093000-k7mq"))
+def delete_runs(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Their ids, or how these begin.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    db: Db = DB,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """Delete runs with everything in them; replies in the cache stay."""
+    from evenhand.engine.place import Place  # noqa: PLC0415 - loads the store
+
+    console = Console()
+    with Place(db).opened(to_read=True) as store:
+        found = {run.id: run for run in map(store.runs.find, runs)}
+        if not yes:
+            told = ", ".join(f"{run.id} ({run.name}, {run.cases:,} cases)" for run in found.values())
+            confirm(console, f"Delete {told}?")
+        for run in found.values():
+            store.runs.delete(run)
+            console.note(f"deleted {run.id}")

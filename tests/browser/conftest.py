@@ -1,0 +1,66 @@
+"""A real browser: Debian's Chromium, driven through pipes, which tells of everything that goes wrong in a page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+# Whatever the policy of a page forbids is told here, also where the console keeps silent.
+TELL_OF_VIOLATIONS = """
+addEventListener("securitypolicyviolation", (event) => console.error(`forbidden: ${event.violatedDirective}`));
+"""
+
+Open = Callable[..., Page]
+
+
+# For a module and no longer: while Playwright runs, its event loop stands in the way of tests that start their own.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start the browser."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("Chromium is not here")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Open files in tabs of their own; anything on the console, any dialog and any request elsewhere is a failure."""
+    trouble: list[str] = []
+    contexts = []
+
+    def told_of_dialog(dialog: Dialog) -> None:
+        trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def opened(path: Path, hash_: str = "", **options: Any) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        contexts.append(context)
+        context.add_init_script(TELL_OF_VIOLATIONS)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        address = path.as_uri()
+        page.on("console", lambda said: trouble.append(f"console: {said.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("dialog", told_of_dialog)
+        page.on("request", lambda sent: None if sent.url.partition("#")[0] == address else trouble.append(sent.url))
+        page.goto(address + hash_)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []

@@ -1,0 +1,422 @@
+"""The HTML report in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Attempt, Check, Evaluation
+from evenhand.domain.gates import Gates
+from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
+from evenhand.domain.verdict import Thresholds
+from evenhand.reports.html import write_html
+from evenhand.reports.report import Report
+from evenhand.reports.summary import summarize
+
+HOSTILE: list[str] = json.loads(
+    (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_text(encoding="utf-8")
+)
+Open = Callable[..., Page]
+
+# One group, so that parallel workers do not each start a browser.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+
+def evaluated(found: float | str | None, name: str = "quality", said: str = "because") -> Judgment:
+    attempts = (Attempt(kind="reply", raw=said, error=said if isinstance(found, str) else None, latency=1.0),)
+    known: dict[str, Any] = {"evaluator": name, "type": "llm_judge", "attempts": attempts, "details": {said: said}}
+    known["evaluator_provider_request"] = {"systemPrompt": "the system prompt", "userPrompt": said}
+    if isinstance(found, str):
+        return Judgment(evaluation=Evaluation.with_error(error=found, **known), cost=0.0)
+    if found is None:
+        return Judgment(evaluation=Evaluation.without_score(reasoning=said, **known), cost=0.0)
+    check = Check(id=said, satisfied=found > 0.5, reasoning=said, evidence=said)
+    points: dict[str, Any] = {"hits": (said,), "misses": (said,), "checks": (check,), "flags": (said,)}
+    verdict = Thresholds().verdict(found)
+    return Judgment(
+        evaluation=Evaluation.with_score(score=found, verdict=verdict, reasoning=said, **points, **known), cost=0.01
+    )
+
+
+def written(path: Path, *results: CaseResult, newline: str = "\n", **run: Any) -> Path:
+    summary = summarize(results)
+    known: dict[str, Any] = {"number": 1, "id": "a1", "name": "refunds", "status": RunStatus.FINISHED, "finished": 9.0}
+    gates = Gates.of({"min_mean": 0.5, "min_pass_rate": 0.9}).check(summary)
+    report = Report(run=RunRecord(**(known | run)), summary=summary, gates=gates, results=lambda: results)
+    with path.open("w", encoding="utf-8", newline=newline) as out:
+        write_html(report, out)
+    return path
+
+
+def result(position: int, *judgments: Judgment, awaited: int = 0, **case: Any) -> CaseResult:
+    return CaseResult(position=position, case=Case(**case), judgments=judgments, awaited=awaited)
+
+
+CASES = (
+    result(
+        0, evaluated(0.95), evaluated(1.0, "brief"), id="window", question="May I return it?", candidate_answer="Yes"
+    ),
+    result(
+        1, evaluated(0.2), evaluated(0.5, "brief"), id="shipping", question="Who pays?", candidate_answer="The moon"
+    ),
+    result(
+        2, evaluated(0.7), evaluated(0.7, "brief"), id="address", question="Where to?", candidate_answer="long " * 900
+    ),
+    result(3, evaluated("truncated: cut off"), evaluated(0.5, "brief"), id="angry", question="WHERE IS IT?"),
+    result(4, evaluated(None), id="nothing", question="…"),
+    result(5, evaluated(0.4), evaluated(0.0, "brief"), id="warranty", question="Is it covered?", candidate_answer="No"),
+    result(6, awaited=2, id="later", question="Soon?"),
+)
+ALL = ["window", "shipping", "address", "angry", "nothing", "warranty", "later"]
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """Write a report with a case of every standing."""
+    return written(tmp_path / "report.html", *CASES, status=RunStatus.INTERRUPTED)
+
+
+def shown(page: Page) -> list[str]:
+    """Give the ids of the cases that can be seen, in their order."""
+    return page.locator("#cases > tbody > tr:visible > th .id").all_text_contents()
+
+
+def open_cases(page: Page) -> list[str]:
+    return page.locator("#cases > tbody > tr:has(> .more > details[open]) > th .id").all_text_contents()
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.textContent"))
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+# By keyboard
+
+
+def test_verdicts_are_filtered_by_keyboard(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    page.get_by_role("searchbox", name="Search").focus()
+
+    press(page, "Tab", "Tab", "Tab", "Space")
+    assert shown(page) == ["shipping", "warranty"]
+    press(page, "Tab", "Enter")
+
+    assert shown(page) == ["shipping", "angry", "warranty"]
+    expect(page.get_by_role("button", name="✗ fail 2", pressed=True)).to_be_visible()
+    expect(page.get_by_role("button", name="! error 1", pressed=True)).to_be_focused()
+    expect(page.get_by_role("status")).to_have_text("3 of 7 shown")
+
+
+def test_texts_are_searched_by_keyboard(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+
+    press(page, "/")
+    page.keyboard.type("THE MOON")
+    expect(page.get_by_role("status")).to_have_text("1 of 7 shown")
+    assert shown(page) == ["shipping"]
+    press(page, "Escape")
+
+    assert shown(page) == ALL
+
+
+def test_prompts_are_not_searched(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+
+    page.get_by_role("searchbox").fill("the system prompt")
+
+    expect(page.get_by_role("status")).to_have_text("none of 7 matches")
+    assert shown(page) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "up", "down"),
+    [
+        (
+            "Case",
+            ["address", "angry", "later", "nothing", "shipping", "warranty", "window"],
+            ["window", "warranty", "shipping", "nothing", "later", "angry", "address"],
+        ),
+        (
+            "Verdict",
+            ["angry", "shipping", "warranty", "address", "window", "nothing", "later"],
+            ["later", "nothing", "window", "address", "shipping", "warranty", "angry"],
+        ),
+        (
+            "Score",
+            ["warranty", "shipping", "address", "window", "angry", "nothing", "later"],
+            ["window", "address", "shipping", "warranty", "angry", "nothing", "later"],
+        ),
+        (
+            "brief",
+            ["warranty", "shipping", "angry", "address", "window", "nothing", "later"],
+            ["window", "address", "shipping", "angry", "warranty", "nothing", "later"],
+        ),
+    ],
+)
+def test_columns_are_sorted_by_keyboard(
+    report: Path, open_page: Open, column: str, up: list[str], down: list[str]
+) -> None:
+    page = open_page(report)
+    head = page.locator("#cases").get_by_role("columnheader", name=column)
+    head.get_by_role("button").focus()
+
+    press(page, "Enter")
+    assert shown(page) == up
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    press(page, "Enter")
+    assert shown(page) == down
+    expect(head).to_have_attribute("aria-sort", "descending")
+    press(page, "Enter")
+
+    assert shown(page) == ALL
+    assert head.get_attribute("aria-sort") is None
+
+
+def test_cases_are_opened_and_walked_by_keyboard(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    page.get_by_role("button", name="Open all").focus()
+
+    press(page, *["Tab"] * 5, "Tab", "Enter")
+    assert open_cases(page) == ["window"]
+    press(page, "j", "j", "k", "Enter")
+    assert focused(page) == "Details of shipping"
+    assert open_cases(page) == ["window", "shipping"]
+    press(page, "Tab", "Escape")
+
+    assert focused(page) == "Details of shipping"
+    assert open_cases(page) == ["window"]
+
+
+def test_all_that_are_shown_are_opened_at_once(report: Path, open_page: Open) -> None:
+    page = open_page(report, "#only=fail")
+
+    page.get_by_role("button", name="Open all").click()
+    assert open_cases(page) == ["shipping", "warranty"]
+    page.get_by_role("button", name="Close all").click()
+
+    assert open_cases(page) == []
+
+
+# In the address
+
+
+def test_the_view_is_kept_in_the_address(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    page.get_by_role("button", name="✗ fail").click()
+    page.get_by_role("searchbox").fill("i")
+    page.get_by_role("button", name="Score").click()
+    expect(page).to_have_url(f"{report.as_uri()}#only=fail&find=i&sort=2")
+
+    page.reload()
+
+    assert shown(page) == ["warranty", "shipping"]
+    expect(page.get_by_role("searchbox")).to_have_value("i")
+    expect(page.get_by_role("button", name="✗ fail", pressed=True)).to_be_visible()
+
+
+def test_a_link_to_a_case_opens_it(report: Path, open_page: Open) -> None:
+    page = open_page(report, "#case-2", viewport={"width": 1280, "height": 300})
+
+    assert open_cases(page) == ["shipping"]
+    head, row = (page.locator(one).bounding_box() for one in ("#cases > thead", "#case-2"))
+    assert head
+    assert row
+    assert 0 <= head["y"] < head["y"] + head["height"] <= row["y"] < 60  # at the top, below the head of the table
+
+
+def test_a_link_to_a_case_leaves_the_filter_that_shows_it(report: Path, open_page: Open) -> None:
+    page = open_page(report, "#only=fail")
+
+    page.evaluate("location.hash = 'case-2'")
+    expect(page.locator("#case-2 details").first).to_have_attribute("open", "")
+    assert shown(page) == ["shipping", "warranty"]
+    page.evaluate("location.hash = 'case-1'")
+    expect(page.locator("#case-1 details").first).to_have_attribute("open", "")
+
+    assert shown(page) == ALL
+
+
+@pytest.mark.parametrize(
+    "hash_", ["#sort=99", "#sort=x&only=<b>,nonsense", "#case-99", "#%", "#find=%00", "#__proto__=1"]
+)
+def test_an_address_that_makes_no_sense_does_no_harm(report: Path, open_page: Open, hash_: str) -> None:
+    page = open_page(report, hash_)
+
+    page.get_by_role("button", name="✓ pass").click()
+
+    assert set(shown(page)) <= {"window"}
+
+
+# Without JavaScript
+
+
+def test_everything_can_be_read_without_javascript(report: Path, open_page: Open) -> None:
+    page = open_page(report, java_script_enabled=False)
+
+    assert shown(page) == ALL
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    page.locator("#case-2 summary").first.click()
+    expect(page.locator("#case-2 .about")).to_contain_text("The moon")
+    page.locator("#case-2").get_by_text("Prompts as sent").first.click()
+
+    expect(page.locator("#case-2").get_by_text("the system prompt").first).to_be_visible()
+
+
+# Hostile texts
+
+
+def test_hostile_texts_run_nothing_and_ask_for_nothing(tmp_path: Path, open_page: Open) -> None:
+    results = [
+        result(
+            place, evaluated(0.7, f"quality{said}" if place < 8 else "quality", said), evaluated(f"{said}: {said}", "second"),
+            id=f"{place} {said}", question=said, candidate_answer=said, reference_answer=said, expected_outcome=said,
+            metadata={said: said}, cluster=said, input_messages=[("user", said)],
+        )
+        for place, said in enumerate(HOSTILE)
+    ]  # fmt: skip
+    everything = "\n".join(HOSTILE)
+    path = written(
+        tmp_path / "report.html", *results, id=everything, name=everything, source=everything, reason=everything,
+        status=RunStatus.STOPPED, definition={"target": everything, "judge": everything},
+    )  # fmt: skip
+
+    page = open_page(path)
+    page.get_by_role("button", name="Open all").click()
+    page.get_by_role("searchbox").fill("<img src=x")
+    page.locator("details:visible").evaluate_all("all => all.forEach(one => { one.open = true })")
+    page.mouse.move(600, 500)
+    page.wait_for_timeout(200)
+
+    assert page.evaluate("window.ran") is None
+    assert (
+        page.evaluate("document.scripts.length + document.images.length + document.forms.length + frames.length") == 1
+    )
+    assert page.url.startswith(path.as_uri())
+
+
+def test_the_policy_holds_against_what_would_slip_in(report: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+
+    blocked = page.evaluate("""() => new Promise((resolve) => {
+        addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective));
+        const script = document.createElement("script");
+        script.textContent = "window.ran = 1";
+        document.body.append(script);
+    })""")
+
+    assert blocked == "script-src-elem"
+    assert page.evaluate("window.ran") is None
+    page.close()
+
+
+def test_line_ends_of_another_system_are_no_violation(tmp_path: Path, open_page: Open) -> None:
+    page = open_page(written(tmp_path / "report.html", *CASES, newline="\r\n"))
+
+    page.get_by_role("button", name="✓ pass").click()
+
+    assert shown(page) == ["window"]
+
+
+# How it looks
+
+CONTRASTS = """() => {
+  const channel = (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((value) => channel(value / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = getComputedStyle(element).backgroundColor;
+      if (colour !== "rgba(0, 0, 0, 0)") return colour;
+    }
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const said = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join("").trim();
+    if (!said || !element.checkVisibility() || element.closest("script")) continue;
+    const style = getComputedStyle(element);
+    const inked = element.closest("svg") ? style.fill : style.color;
+    const [one, other] = [light(inked), light(ground(element))].sort((a, b) => b - a);
+    found.push([(one + 0.05) / (other + 0.05), element.className.baseVal ?? element.className, said.slice(0, 40)]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_word_stands_out_from_its_ground(report: Path, open_page: Open, scheme: str) -> None:
+    page = open_page(report, color_scheme=scheme)
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+
+    contrasts = page.evaluate(CONTRASTS)
+
+    assert len(contrasts) > 200
+    assert [one for one in contrasts if one[0] < 4.5] == []  # WCAG AA
+
+
+def test_light_and_dark_follow_the_reader(report: Path, open_page: Open) -> None:
+    grounds = [
+        open_page(report, color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+
+    assert grounds == ["rgb(255, 255, 255)", "rgb(20, 23, 27)"]
+
+
+@pytest.mark.parametrize("width", [360, 960, 961, 1280])
+def test_nothing_is_wider_than_the_page(tmp_path: Path, open_page: Open, width: int) -> None:
+    long = "x" * 300
+    judged = [evaluated(0.5, f"{number}{long[:60]}", long) for number in range(11)]
+    broken = result(1, evaluated(f"{long}: {long}"), id=long, question=long, candidate_answer=long, cluster=long)
+    path = written(
+        tmp_path / "report.html", result(0, *judged, id=long), broken, id=long, name=long, source=long, reason=long,
+        status=RunStatus.STOPPED, definition={"target": long},
+    )  # fmt: skip
+
+    page = open_page(path, viewport={"width": width, "height": 700})
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_row_is_as_high_as_its_text_until_it_is_opened(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    row = page.locator("#case-1")
+
+    closed = row.evaluate("row => row.getBoundingClientRect().height")
+    row.locator("summary").first.click()
+
+    assert closed == pytest.approx(31, abs=1)
+    assert row.evaluate("row => row.getBoundingClientRect().height") > 200
+
+
+def test_the_table_stays_a_table_for_those_who_listen(report: Path, open_page: Open) -> None:
+    page = open_page(report)
+    told = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    roles = [one["role"]["value"] for one in told if not one["ignored"]]
+
+    assert roles.count("rowheader") == len(CASES) + 3  # and the means of the cases and of two evaluators
+    assert roles.count("columnheader") == 6 + 5
+    assert "figure" in roles
+
+
+def test_a_printed_report_is_light_and_has_no_tools(report: Path, open_page: Open) -> None:
+    page = open_page(report, color_scheme="dark")
+
+    page.emulate_media(media="print")
+
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert shown(page) == ALL

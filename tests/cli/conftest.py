@@ -1,0 +1,224 @@
+"""The command line as a user has it, and a judge on the loopback interface for it to ask.
+
+    def test_…(provider, command, suite):
+        suite(cases=3, judge=provider)
+        done = command("run", "suite.yaml")
+        assert done.code == 0
+
+``command`` runs the verb within this process, which is quick; ``process`` starts a program of its own, for what only
+that can show: signals, the environment, what is left behind. Both work in a folder of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+
+GOOD = {"score": 0.9, "hits": ["names the city"], "misses": [], "reasoning": "Right."}
+KEY = "sk-canary-5d1f0c77a2"
+
+Script = Callable[[str], Mapping[str, Any]]
+
+
+class Provider:
+    """A server that speaks OpenAI's chat completions, in a thread of its own.
+
+    ``script`` gets the text of the last message, and says what to answer: ``says`` (a text, or an object that is
+    written as JSON), ``status``, ``headers``, ``wait`` (seconds). ``asked`` has the texts in the order they came.
+    """
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.asked: list[str] = []
+        self.keys: set[str] = set()
+        self._script = script or (lambda _: {})
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def __enter__(self) -> Provider:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._talk, "127.0.0.1", 0, backlog=512)
+        self.port: int = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                fields = dict(line.split(": ", 1) for line in head.strip().split("\r\n")[1:])
+                body = json.loads(await reader.readexactly(int(fields["content-length"])))
+                self.keys.add(fields.get("authorization", ""))
+                text = body["messages"][-1]["content"]
+                self.asked.append(text)
+                answer = self._script(text)
+                await asyncio.sleep(answer.get("wait", 0))
+                writer.write(_response(answer))
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+
+def _response(answer: Mapping[str, Any]) -> bytes:
+    said = answer.get("says", GOOD)
+    text = said if isinstance(said, str) else json.dumps(said)
+    status = answer.get("status", 200)
+    content: Any = {
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 100},
+    }
+    if status != 200:
+        content = {"error": {"message": text}}
+    body = json.dumps(content).encode()
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **answer.get("headers", {})}
+    lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Provider]]:
+    """Start providers: ``serve()`` says 0.9 of everything, ``serve(script)`` what the script wants."""
+    with ExitStack() as stack:
+        yield lambda script=None: stack.enter_context(Provider(script))
+
+
+@pytest.fixture
+def provider(serve: Callable[..., Provider]) -> Provider:
+    """A judge that finds everything good."""
+    return serve()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("CI", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    return tmp_path
+
+
+@pytest.fixture
+def key() -> str:
+    """The key of the judge, which nobody else may see."""
+    return KEY
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def command() -> Callable[..., Done]:
+    """Run a command within this process: ``command("run", "suite.yaml")``."""
+
+    def run(*argv: str, given: str | bytes | None = None) -> Done:
+        before = dict(os.environ)
+        try:
+            result = CliRunner().invoke(app, argv, input=given, prog_name="evenhand")
+        finally:  # what a command puts into its environment ends with it
+            os.environ.clear()
+            os.environ.update(before)
+        return Done(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a command as a program of its own: ``process("run", "suite.yaml")``; it does not outlive the test."""
+    with ExitStack() as stack:
+
+        def start(*argv: str) -> subprocess.Popen[str]:
+            started = subprocess.Popen(
+                [sys.executable, "-m", "evenhand", *argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            stack.enter_context(started)
+            stack.callback(started.kill)
+            return started
+
+        yield start
+
+
+@pytest.fixture
+def suite(folder: Path) -> Callable[..., Path]:
+    """Write a suite: ``suite(3, judge=provider)`` has three cases; ``more`` are further keys of the suite."""
+
+    def write(count: int = 1, *, judge: Provider | None = None, name: str = "suite.yaml", **more: Any) -> Path:
+        usual: dict[str, Any] = {"evaluators": [{"name": "right", "type": "contains"}]}
+        if judge is not None:
+            model = {"model": "openai/gpt-4o-mini", "base_url": judge.url, "api_key": "${JUDGE_KEY}", "backoff": 0.01}
+            usual = {"judge": model, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
+        cases = [
+            {
+                "id": f"case-{number}",
+                "input": f"Question {number}?",
+                "candidate_answer": f"Answer {number}.",
+                "reference_answer": f"Answer {number}",
+                "expected_outcome": f"Names {number}",
+            }
+            for number in range(count)
+        ]
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # JSON is YAML.
+        path.write_text(json.dumps({**usual, "cases": cases, **more}, indent=1), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], Any]], None]:
+    """Wait until something holds; what never does fails the test."""
+
+    def wait(holds: Callable[[], Any], seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, "it never came"
+            time.sleep(0.01)
+
+    return wait

@@ -1,0 +1,271 @@
+"""Settings from flags, the environment and files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from evenhand.cli.main import app
+from evenhand.cli.options import DB, KINDS, SETTINGS, variable_of
+from evenhand.cli.settings import load_settings
+from evenhand.cli.stores import without_password
+from evenhand.domain.errors import ConfigError
+from evenhand.store.store import DEFAULT_URL
+
+# What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
+TYPED_ONLY = {
+    "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
+    "export --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
+}  # fmt: skip
+
+
+def commands(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from commands(one, f"{above}{name} ")
+        else:
+            yield f"{above}{name}", one
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_a_setting_or_has_to_be_typed(name: str) -> None:
+    others = set()
+    for option in COMMANDS[name].params:
+        if option.param_type_name == "option" and option.name != "help":
+            long = next(one for one in option.opts if one.startswith("--"))
+            if f"{name} {long}" in TYPED_ONLY:
+                assert option.envvar is None
+            elif option.name not in SETTINGS or option.envvar != variable_of(long[2:]):
+                others.add(long)
+
+    assert others == set()
+
+
+def test_the_database_is_the_usual_one_of_the_store() -> None:
+    assert DB == DEFAULT_URL
+
+
+# Which counts
+
+
+def value_of(command: Callable[..., Any], name: str, *argv: str) -> tuple[Any, str]:
+    found = {one["name"]: one for one in command("config", "--json", *argv).json}
+    return found[name]["value"], found[name]["source"]
+
+
+def test_a_flag_counts_before_the_environment_and_that_before_the_file(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite(5)
+    (folder / "evenhand.toml").write_text("limit = 1\n")
+    from_file = command("run", "suite.yaml", "--json").json["run"]["cases"]
+    monkeypatch.setenv("EVENHAND_LIMIT", "2")
+    from_environment = command("run", "suite.yaml", "--json").json["run"]["cases"]
+    typed = command("run", "suite.yaml", "--json", "--limit", "3").json["run"]["cases"]
+
+    assert (from_file, from_environment, typed) == (1, 2, 3)
+
+
+def test_config_shows_each_value_and_where_it_came_from(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "evenhand.toml").write_text('max-cost = 2\nonly = ["a", "b-*"]\n')
+    (folder / ".env").write_text("EVENHAND_JUDGE=openai/one\n")
+    monkeypatch.setenv("EVENHAND_CONCURRENCY", "7")
+
+    assert value_of(command, "max-cost") == (2.0, str(folder / "evenhand.toml"))
+    assert value_of(command, "only") == (["a", "b-*"], str(folder / "evenhand.toml"))
+    assert value_of(command, "judge") == ("openai/one", f"EVENHAND_JUDGE in {folder / '.env'}")
+    assert value_of(command, "concurrency") == (7, "EVENHAND_CONCURRENCY")
+    assert value_of(command, "db") == (DB, "default")
+    assert re.search(r"^max-cost +2\.0 +\S+evenhand\.toml$", command("config").out, re.MULTILINE)
+
+
+def test_config_has_every_option_of_run(command: Callable[..., Any]) -> None:
+    options = {one.name for one in COMMANDS["run"].params if one.param_type_name == "option"} - {"help"}
+
+    shown = {one["name"].replace("-", "_") for one in command("config", "--json").json}
+
+    assert shown == options
+
+
+def test_config_never_shows_a_password(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_DB", "postgresql://me:hush-hush@db.example/evals?sslpassword=hush-hush")
+
+    done = command("config")
+
+    assert "postgresql://me:***@db.example/evals?sslpassword=***" in done.out
+    assert "hush-hush" not in done.out + done.err
+
+
+def test_a_database_is_named_without_its_password() -> None:
+    assert without_password("runs.db") == "runs.db"
+    assert without_password("postgresql://db.example/evals") == "postgresql://db.example/evals"
+    assert without_password("postgresql://me@db.example/evals") == "postgresql://me@db.example/evals"
+    assert without_password("postgresql:///evals?host=/run/pg") == "postgresql:///evals?host=/run/pg"
+    assert without_password("postgresql://me:p%40ss@[::1]:5432/evals") == "postgresql://me:***@[::1]:5432/evals"
+
+
+def test_a_variable_that_means_nothing_is_pointed_out(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_CONCURENCY", "7")
+
+    assert "EVENHAND_CONCURENCY is set and means nothing; did you mean 'EVENHAND_CONCURRENCY'?" in command("config").err
+
+
+def test_a_variable_of_the_wrong_kind_is_a_usage_error(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_CONCURRENCY", "many")
+
+    done = command("config")
+
+    assert done.code == 2
+    assert "--concurrency" in done.err
+
+
+# Files
+
+
+def test_the_file_is_found_upwards(folder: Path) -> None:
+    (folder / "evenhand.toml").write_text('judge = "openai/one"\n')
+    deep = folder / "a" / "b"
+    deep.mkdir(parents=True)
+
+    found = load_settings(deep, KINDS)
+
+    assert (found.file, found.values) == (folder / "evenhand.toml", {"judge": "openai/one"})
+
+
+def test_the_nearest_file_counts_alone(folder: Path) -> None:
+    (folder / "evenhand.toml").write_text('judge = "openai/one"\nlimit = 1\n')
+    near = folder / "near"
+    near.mkdir()
+    (near / "pyproject.toml").write_text('[tool.evenhand]\njudge = "openai/two"\n')
+
+    assert load_settings(near, KINDS).values == {"judge": "openai/two"}
+
+
+def test_a_pyproject_without_a_section_for_us_is_passed_over(folder: Path) -> None:
+    (folder / "evenhand.toml").write_text("limit = 1\n")
+    near = folder / "near"
+    near.mkdir()
+    (near / "pyproject.toml").write_text('[project]\ndependencies = ["evenhand"]\n')
+
+    assert load_settings(near, KINDS).values == {"limit": 1}
+
+
+def test_paths_in_a_file_are_seen_from_that_file(folder: Path) -> None:
+    (folder / "evenhand.toml").write_text('db = "data/runs.db"\nlog-file = "log.jsonl"\noutput = ["out.html"]\n')
+    deep = folder / "deep"
+    deep.mkdir()
+
+    assert load_settings(deep, KINDS).values == {
+        "db": str(folder / "data/runs.db"),
+        "log_file": str(folder / "log.jsonl"),
+        "output": [str(folder / "out.html")],
+    }
+
+
+@pytest.mark.parametrize("db", ["postgresql://db.example/evals", "sqlite://", "sqlite:////var/runs.db", "/var/runs.db"])
+def test_what_is_no_relative_path_stays_as_it_is(folder: Path, db: str) -> None:
+    (folder / "evenhand.toml").write_text(f'db = "{db}"\n')
+
+    assert load_settings(folder, KINDS).values == {"db": db}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("concurency = 4", "evenhand.toml: no setting 'concurency'; did you mean 'concurrency'?"),
+        ("max_csot = 4", "evenhand.toml: no setting 'max_csot'; did you mean 'max-cost'?"),
+        ("max-cost = 1\nmax_cost = 2", "max-cost and max_cost are the same setting; give one"),
+        ("concurrency = 'four'", "concurrency is 'four'; it must be a whole number"),
+        ("concurrency = true", "concurrency is true; it must be a whole number"),
+        ("concurrency = 4.5", "concurrency is 4.5; it must be a whole number"),
+        ("no-cache = 'yes'", "no-cache is 'yes'; it must be true or false"),
+        ("only = [1]", "only is [1]; it must be a list of texts"),
+        ("judge = 1", "judge is 1; it must be text"),
+        ("judge =", "evenhand.toml: it is not TOML: "),
+        ("[run]\nlimit = 1", "no setting 'run'"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(folder: Path, text: str, told: str) -> None:
+    (folder / "evenhand.toml").write_text(text)
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings(folder, KINDS)
+
+    assert told in str(caught.value)
+
+
+def test_two_files_side_by_side_are_one_too_many(folder: Path) -> None:
+    (folder / "evenhand.toml").write_text("limit = 1\n")
+    (folder / "pyproject.toml").write_text("[tool.evenhand]\nlimit = 2\n")
+
+    with pytest.raises(ConfigError, match="both have settings; keep one of them"):
+        load_settings(folder, KINDS)
+
+
+def test_a_mistake_in_a_file_ends_every_command_before_it_begins(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / "evenhand.toml").write_text("concurency = 4")
+
+    done = command("run", "suite.yaml")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("evenhand: ")
+    assert list(folder.iterdir()) == [folder / "evenhand.toml"]
+
+
+# .env
+
+
+def test_the_env_file_beside_the_settings_is_read(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "evenhand.toml").write_text("")
+    (folder / ".env").write_text("EVENHAND_LIMIT=3\n")
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+
+    assert value_of(command, "limit") == (3, f"EVENHAND_LIMIT in {folder / '.env'}")
+
+
+@pytest.mark.parametrize("how", ["flag", "variable", "file"])
+def test_the_env_file_can_be_left_alone(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    (folder / ".env").write_text("EVENHAND_LIMIT=3\n")
+    if how == "variable":
+        monkeypatch.setenv("EVENHAND_NO_ENV_FILE", "1")
+    if how == "file":
+        (folder / "evenhand.toml").write_text("no-env-file = true\n")
+
+    value, _ = value_of(command, "limit", *(["--no-env-file"] if how == "flag" else []))
+
+    assert value is None
+
+
+def test_a_bad_env_file_is_an_error_that_shows_no_value(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / ".env").write_text("EVENHAND_JUDGE\nOPENAI_API_KEY: sk-hush\n")
+
+    done = command("config")
+
+    assert done.code == 2
+    assert f"evenhand: {folder / '.env'}:1: a line is NAME=value" in done.err
+    assert "sk-hush" not in done.out + done.err
+
+
+def test_a_folder_of_that_name_is_none_of_our_business(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / ".env").mkdir()
+
+    assert command("config").code == 0

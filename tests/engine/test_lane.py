@@ -1,0 +1,415 @@
+"""Lanes: as many questions at once as an account takes, and none when it is refused (SPEC-S4)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from evenhand.domain.evaluation import Attempt
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.engine.lane import CUT, CUT_PAUSE_SECONDS, FIRST_LIMIT, Lane, LaneClosed, is_refusal
+
+REPLY = Reply.said("{}")
+
+
+def unanswered(error: str) -> Unanswered:
+    return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
+
+
+def crowded() -> Reply:
+    """A reply that came at last, after the server had said that it was too much."""
+    return Reply.said("{}", before=(Attempt(kind="transport", error="rate_limited: HTTP 429: slow down"),))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(work, 20))
+
+
+async def fill(lane: Lane) -> int:
+    """Take every turn that there is, and tell how many those were."""
+    taken = 0
+    while lane.in_flight < int(lane.limit):
+        await lane.enter()
+        taken += 1
+    return taken
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+# How many at once
+
+
+def test_a_lane_begins_with_few_and_doubles_while_all_goes_well(clock: Clock) -> None:
+    async def rounds() -> list[int]:
+        lane = Lane(64, clock=clock)
+        widths = []
+        for _ in range(5):
+            widths.append(await fill(lane))
+            for _ in range(widths[-1]):
+                lane.leave(REPLY)
+        return widths
+
+    widths = run(rounds())
+
+    assert widths[0] == FIRST_LIMIT
+    assert all(one < other <= 2 * one for one, other in itertools.pairwise(widths))
+    assert max(widths) <= 64
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_a_lane_is_never_wider_than_allowed(most: int) -> None:
+    async def rounds() -> Lane:
+        lane = Lane(most)
+        for _ in range(20):
+            for _ in range(await fill(lane)):
+                lane.leave(REPLY)
+        return lane
+
+    lane = run(rounds())
+
+    assert (lane.widest, int(lane.limit)) == (most, most)
+
+
+def test_a_lane_that_is_not_full_does_not_grow(clock: Clock) -> None:
+    async def one_by_one() -> Lane:
+        lane = Lane(64, clock=clock)
+        for _ in range(200):
+            await lane.enter()
+            lane.leave(REPLY)
+        return lane
+
+    assert run(one_by_one()).limit == FIRST_LIMIT
+
+
+def test_a_crowded_server_makes_a_lane_narrower_once_in_a_while(clock: Clock) -> None:
+    async def crowd() -> list[float]:
+        lane = Lane(64, clock=clock)
+        lane.limit = 40.0
+        limits = [lane.limit]
+        for pause in (0.0, 5.0, 9.9, 0.2, CUT_PAUSE_SECONDS):
+            clock.now += pause
+            await fill(lane)
+            while lane.in_flight:
+                lane.leave(crowded())
+            limits.append(lane.limit)
+        return limits
+
+    assert run(crowd()) == pytest.approx([40, 40 * CUT, 40 * CUT, 40 * CUT, 40 * CUT**2, 40 * CUT**3])
+
+
+@pytest.mark.parametrize("error", ["rate_limited: x", "overloaded: x"])
+def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, error: str) -> None:
+    async def crowd() -> Lane:
+        lane = Lane(64, clock=clock)
+        await lane.enter()
+        lane.leave(unanswered(error))
+        return lane
+
+    lane = run(crowd())
+
+    assert lane.limit == FIRST_LIMIT * CUT
+    assert lane.closed is None
+
+
+@pytest.mark.parametrize("error", ["timeout: x", "server_error: x", "connection: x", "invalid_body: x", "deadline: x"])
+def test_other_faults_change_nothing(clock: Clock, error: str) -> None:
+    async def fail() -> Lane:
+        lane = Lane(64, clock=clock)
+        for _ in range(20):
+            await lane.enter()
+            lane.leave(unanswered(error))
+        return lane
+
+    lane = run(fail())
+
+    assert (lane.limit, lane.closed) == (FIRST_LIMIT, None)
+
+
+def test_after_a_crowd_a_lane_grows_slowly(clock: Clock) -> None:
+    async def recover() -> tuple[float, float]:
+        lane = Lane(64, clock=clock)
+        lane.limit = 20.0
+        await lane.enter()
+        lane.leave(crowded())
+        narrow = lane.limit
+        for _ in range(10):
+            for _ in range(await fill(lane)):
+                lane.leave(REPLY)
+        return narrow, lane.limit
+
+    narrow, now = run(recover())
+
+    assert narrow == 16.0
+    assert narrow + 1 < now < narrow + 5
+
+
+def test_a_lane_is_never_narrower_than_one(clock: Clock) -> None:
+    async def crowd() -> Lane:
+        lane = Lane(64, clock=clock)
+        for _ in range(100):
+            clock.now += CUT_PAUSE_SECONDS
+            await lane.enter()
+            lane.leave(crowded())
+        return lane
+
+    assert run(crowd()).limit == 1.0
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 10, 40])
+def test_a_lane_finds_how_many_a_server_takes(clock: Clock, capacity: int) -> None:
+    """A server that turns away whatever is more than its capacity, for an hour of simulated time."""
+
+    async def hour() -> list[int]:
+        lane = Lane(64, clock=clock)
+        widths = []
+        for _ in range(3600):
+            clock.now += 1.0
+            width = await fill(lane)
+            for number in range(width):
+                lane.leave(crowded() if number >= capacity else REPLY)
+            widths.append(width)
+        return widths
+
+    late = run(hour())[600:]
+
+    assert max(late) <= capacity + 2
+    assert sum(late) / len(late) >= 0.7 * capacity
+
+
+# Refusals
+
+REFUSALS = ["unauthorized: x", "forbidden: x", "not_found: x", "quota: x"]
+
+
+@pytest.mark.parametrize("error", REFUSALS)
+@pytest.mark.parametrize("most", [1, 4, 64])
+def test_a_refused_account_is_asked_no_more_than_five_times(error: str, most: int) -> None:
+    asked = 0
+
+    async def ask(lane: Lane) -> None:
+        nonlocal asked
+        await lane.enter()
+        asked += 1
+        await asyncio.sleep(0)
+        lane.leave(unanswered(error))
+
+    async def many() -> list[Any]:
+        lane = Lane(most)
+        return await asyncio.gather(*(ask(lane) for _ in range(500)), return_exceptions=True)
+
+    ended = run(many())
+
+    assert asked <= 5
+    assert ended.count(None) == asked
+    assert {str(one) for one in ended if one is not None} == {error}
+    assert all(isinstance(one, LaneClosed) for one in ended if one is not None)
+
+
+def test_after_a_refusal_one_is_asked_at_a_time_until_a_reply_comes() -> None:
+    async def doubt() -> tuple[int, int, int]:
+        lane = Lane(64)
+        await fill(lane)
+        for answer in (unanswered(REFUSALS[0]), REPLY, unanswered(REFUSALS[0])):
+            lane.leave(answer)
+        waiting = [asyncio.create_task(lane.enter()) for _ in range(3)]
+        await settle()
+        in_doubt = lane.in_flight
+        lane.leave(REPLY)
+        await settle()
+        certain = lane.in_flight
+        await asyncio.gather(*waiting)
+        return in_doubt, certain, int(lane.limit)
+
+    in_doubt, certain, limit = run(doubt())
+
+    assert in_doubt == 1  # the one that was there before
+    assert certain == 3
+    assert limit >= FIRST_LIMIT
+
+
+def test_replies_in_between_keep_a_lane_open() -> None:
+    async def mixed() -> Lane:
+        lane = Lane(64)
+        for number in range(60):
+            await lane.enter()
+            lane.leave(REPLY if number % 3 == 2 else unanswered(REFUSALS[0]))
+        return lane
+
+    assert run(mixed()).closed is None
+
+
+@pytest.mark.parametrize("error", ["certificate: x", "redirect: x"])
+def test_what_no_other_case_would_change_closes_a_lane_too(error: str) -> None:
+    async def ask() -> Lane:
+        lane = Lane(64)
+        for _ in range(3):
+            await lane.enter()
+            lane.leave(unanswered(error))
+        return lane
+
+    assert run(ask()).closed == error
+
+
+def test_requests_that_are_wrong_close_a_lane_if_none_was_ever_right() -> None:
+    async def ask(*answers: Reply | Unanswered) -> Lane:
+        lane = Lane(64)
+        for answer in answers:
+            await lane.enter()
+            lane.leave(answer)
+        return lane
+
+    wrong = unanswered("bad_request: no such parameter")
+
+    assert run(ask(*[wrong] * 4)).closed is None
+    assert run(ask(*[wrong] * 5)).closed == wrong.error
+    assert run(ask(REPLY, *[wrong] * 50)).closed is None
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        *((error, True) for error in REFUSALS),
+        ("certificate: x", True),
+        ("no_answer: the target failed: unauthorized: HTTP 401: no", True),
+        ("members: none could be counted (a: quota: HTTP 429: used up; b: timeout: x)", True),
+        ("timeout: x", False),
+        ("bad_request: x", False),
+        ("crashed: ValueError: forbidden fruit", False),
+        ("", False),
+    ],
+)
+def test_an_evaluation_that_failed_for_the_accounts_sake_is_known_by_its_error(error: str, refused: bool) -> None:
+    assert is_refusal(error) is refused
+
+
+# Turns
+
+
+def test_a_turn_that_ends_is_the_next_ones() -> None:
+    async def turns() -> list[int]:
+        lane, order = Lane(1), []
+
+        async def ask(number: int) -> None:
+            await lane.enter()
+            order.append(number)
+            await asyncio.sleep(0)
+            lane.leave(REPLY)
+
+        await asyncio.gather(*(ask(number) for number in range(20)))
+        return order
+
+    assert run(turns()) == list(range(20))
+
+
+def test_who_waits_keeps_the_place_when_somebody_asks_again_at_once() -> None:
+    async def turns() -> list[str]:
+        lane, order = Lane(1), []
+
+        async def ask(name: str, times: int) -> None:
+            for _ in range(times):
+                await lane.enter()
+                order.append(name)
+                await asyncio.sleep(0)
+                lane.leave(REPLY)
+
+        await asyncio.gather(ask("a", 5), ask("b", 1), ask("c", 1), ask("d", 1))
+        return order
+
+    order = run(turns())
+
+    assert [name for name in order if name != "a"] == ["b", "c", "d"]
+
+
+def test_cancelling_those_who_wait_loses_no_turn() -> None:
+    async def turns(when: Callable[[Lane, list[asyncio.Task[None]]], None]) -> int:
+        lane = Lane(1)
+        await lane.enter()
+        waiting = [asyncio.create_task(lane.enter()) for _ in range(4)]
+        await settle()
+        when(lane, waiting)
+        await settle()
+        return sum(one.done() and not one.cancelled() for one in waiting)
+
+    def before(lane: Lane, waiting: list[asyncio.Task[None]]) -> None:
+        waiting[0].cancel()
+        waiting[1].cancel()
+        lane.leave(REPLY)
+
+    def after(lane: Lane, waiting: list[asyncio.Task[None]]) -> None:
+        lane.leave(REPLY)  # it is the first one's turn
+        waiting[0].cancel()
+
+    assert run(turns(before)) == 1
+    assert run(turns(after)) == 1
+
+
+def test_a_turn_that_is_given_up_says_nothing_about_the_server() -> None:
+    async def give_up() -> Lane:
+        lane = Lane(64)
+        await fill(lane)
+        for _ in range(FIRST_LIMIT):
+            lane.leave(None)
+        return lane
+
+    lane = run(give_up())
+
+    assert (lane.limit, lane.in_flight, lane.closed) == (FIRST_LIMIT, 0, None)
+
+
+def test_whatever_happens_everybody_gets_a_turn_or_is_told() -> None:
+    """Random askers, answers and cancellations: no turn is lost, and none is given twice."""
+    seen: set[str] = set()
+
+    async def chaos(seed: int) -> None:
+        chance = random.Random(seed)
+        lane = Lane(chance.choice([1, 2, 5, 20]))
+        refusals = chance.random() < 0.3
+
+        async def ask() -> None:
+            await asyncio.sleep(chance.random() / 1000)
+            for _ in range(chance.randint(1, 3)):
+                await lane.enter()
+                assert 1 <= lane.in_flight <= lane.most
+                answer: Any = None
+                try:
+                    await asyncio.sleep(chance.random() / 1000)
+                    kinds = [REPLY, REPLY, crowded(), unanswered("timeout: x")]
+                    answer = chance.choice([*kinds, unanswered(REFUSALS[0])] if refusals else kinds)
+                finally:
+                    lane.leave(answer)
+
+        tasks = [asyncio.create_task(ask()) for _ in range(60)]
+        for _ in range(20):
+            await asyncio.sleep(chance.random() / 1000)
+            chance.choice(tasks).cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        seen.update(type(one).__name__ for one in ended)
+        assert lane.in_flight == 0
+        if lane.closed is None:
+            await asyncio.wait_for(lane.enter(), 1)  # nobody's turn is still out
+
+    for seed in range(12):
+        run(chaos(seed))
+
+    assert seen == {"NoneType", "CancelledError", "LaneClosed"}

