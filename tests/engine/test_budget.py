@@ -196,6 +196,18 @@ def test_until_a_price_is_known_no_more_are_begun_than_a_lane_begins_with(
     assert len(judge.asked) <= 4
 
 
+def test_a_limit_in_dollars_cannot_be_kept_to_where_costs_are_unknown(
+    store: Store, judging: Callable[..., Any], made: Any
+) -> None:
+    judge = judging(lambda ask: Reply.said('{"score": 1}'))  # without token counts
+
+    run = made.run(store, made.job(made.cases(50), judge, prices=PRICES), limits=Limits(max_cost=5), concurrency=4)
+
+    assert run.status == "stopped"
+    assert run.reason == "budget: max_cost: what some replies cost is unknown, so 5 dollars could not be kept to"
+    assert len(judge.asked) <= 4
+
+
 def test_a_cost_that_nobody_knows_is_not_nothing(store: Store, judging: Callable[..., Any], made: Any) -> None:
     def answer(ask: Any) -> Any:
         return Reply.said('{"score": 1}') if "answer 1" in ask.messages[-1].content else '{"score": 1}'

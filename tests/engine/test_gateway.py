@@ -248,6 +248,19 @@ def test_each_sample_of_an_evaluator_is_a_question_of_its_own(store: Store, judg
     assert len(judge.asked) == 5
 
 
+def test_a_reply_of_one_token_is_kept_though_it_was_cut_off_there(store: Store, judging: Judging, made: Any) -> None:
+    choices = (TokenChoice(token="4", logprob=-0.25), TokenChoice(token="5", logprob=-1.5))
+    judge = judging(lambda ask: Reply.said("4", finish="length", first_token=choices))
+    job = made.job(made.cases(2), evaluators=[PromptEvaluator(judge=judge, score_from="logprobs")])
+
+    runs = [made.run(store, job) for _ in range(2)]
+
+    assert len(judge.asked) == 2
+    scores = [[result.outcome.score for result in store.results(run)] for run in runs]
+    assert scores[0] == scores[1]
+    assert None not in scores[0]
+
+
 def test_the_replies_of_a_jury_are_kept(store: Store, judging: Judging, made: Any) -> None:
     judges = [judging(name=name) for name in ("a", "b", "c")]
     job = made.job(made.cases(2), evaluators=[jury(judges)])
@@ -400,6 +413,20 @@ def test_when_one_account_is_refused_the_others_are_not_asked_either(store: Stor
 
     assert isinstance(ended, Abandoned)
     assert asked == 0
+
+
+def test_when_the_budget_is_used_up_nobody_waits_any_more(store: Store, judging: Judging) -> None:
+    async def ask_on() -> list[Any]:
+        judge = judging(lambda ask: asyncio.sleep(0.001, "{}"))
+        gateway = through(store, concurrency=1, budget=Budget(Limits(max_calls=2)))
+        several = [put(gateway, judge, str(number)) for number in range(20)]
+        async with asyncio.timeout(10):
+            return await asyncio.gather(*several, return_exceptions=True)
+
+    ended = asyncio.run(ask_on())
+
+    assert sum(isinstance(one, Reply) for one in ended) == 2
+    assert sum(isinstance(one, Abandoned) for one in ended) == 18
 
 
 def test_a_question_given_up_leaves_its_turn_to_others(store: Store, judging: Judging) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import weakref
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
@@ -313,6 +314,21 @@ def test_a_set_is_the_same_in_every_process() -> None:
     }
 
     assert len(told) == 1
+
+
+def test_evaluators_that_nobody_uses_any_more_are_let_go() -> None:
+    known = Fingerprints()
+    kept = Plain(0.5)
+    gone = []
+
+    for number in range(4300):
+        evaluator = Plain(number)
+        gone.append(weakref.ref(evaluator))
+        known.of(evaluator)
+    assert known.of(kept) == fingerprint(kept)
+    del evaluator
+
+    assert sum(one() is not None for one in gone) < 4096
 
 
 def test_fingerprints_are_worked_out_once_and_never_mixed_up() -> None:

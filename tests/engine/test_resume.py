@@ -165,7 +165,7 @@ def test_in_a_fork_only_new_or_changed_cases_are_judged(
     store: Store, judging: Judging, made: Any, how: str, paused: bool
 ) -> None:
     judge = judging(by_answer)
-    cases = made.cases(PAGE + 10 if how == "all at once" else 12)
+    cases = made.cases(PAGE + 10 if paused and how == "all at once" else 12)
     limits = Limits(max_calls=len(cases) // 2) if paused else Limits()
     before = made.run(store, made.job(cases, judge), use_cache=False, limits=limits)
     finished = {result.id for result in store.results(before) if result.judgments}

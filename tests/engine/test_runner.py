@@ -75,9 +75,9 @@ def test_every_case_is_judged_once_by_every_evaluator(
 
 
 def test_more_cases_than_a_page_are_all_judged(store: Store, made: Any) -> None:
-    run = made.run(store, made.job(made.cases(600), evaluators=[Contains(value="answer")]))
+    run = made.run(store, made.job(made.cases(300), evaluators=[Contains(value="answer")]))
 
-    assert made.statuses(store, run) == ["scored"] * 600
+    assert made.statuses(store, run) == ["scored"] * 300
 
 
 def test_each_case_may_have_its_own_evaluators(store: Store, made: Any) -> None:
@@ -138,21 +138,38 @@ def test_progress_counts_what_was_done(store: Store, judging: Judging, made: Any
 def test_no_more_is_under_way_than_would_be_lost(store: Store, judging: Judging, made: Any) -> None:
     """An evaluation holds its place until it is committed (REL-D1)."""
     reader = open_store(store.database.where)
-    judge = judging(lambda ask: asyncio.sleep(0.0005, GOOD))
-    job = made.job(made.cases(100), judge)
-    run = plan(store, job, Scope())
+    asked = 0
     ahead = []
-    answer = judge.answer
 
     def watched(ask: Ask) -> Any:
-        ahead.append(len(judge.asked) - reader.extent(run)[1])
-        return answer(ask)
+        nonlocal asked
+        asked += 1
+        ahead.append(asked - reader.extent(run)[1])
+        return asyncio.sleep(0.0005, GOOD)
 
-    judge.answer = watched
+    judges = [judging(watched, name=name) for name in ("a", "b", "c")]
+    job = made.job(made.cases(10), judges)
+    run = plan(store, job, Scope(repeat=2))
+
     made.drive(Runner(store, run, job, Pace(concurrency=8)))
 
+    assert asked == 60
     assert max(ahead) <= 8
     reader.close()
+
+
+def test_a_run_gives_signs_of_life(store: Store, judging: Judging, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.engine.runner.HEARTBEAT_SECONDS", 0.001)
+    seen = set()
+
+    async def slowly(ask: Ask) -> str:
+        await asyncio.sleep(0.02)
+        seen.update(store.database.rows("SELECT seen FROM runs"))
+        return GOOD
+
+    made.run(store, made.job(made.cases(3), judging(slowly)), concurrency=1)
+
+    assert len(seen) == 3
 
 
 # Evaluators that crash
@@ -478,8 +495,8 @@ def test_a_run_ends_when_the_store_cannot_be_written(store: Store, judging: Judg
         def commit(self, batch: Any) -> None:
             raise OSError("disk is full")
 
-    judge = judging()
-    job = made.job(made.cases(50), judge)
+    judges = [judging(name=name) for name in ("a", "b")]
+    job = made.job(made.cases(50), judges)
     run = plan(store, job, Scope())
 
     async def fail() -> set[Any]:
@@ -488,7 +505,7 @@ def test_a_run_ends_when_the_store_cannot_be_written(store: Store, judging: Judg
         return asyncio.all_tasks()
 
     assert len(asyncio.run(fail())) == 1
-    assert len(judge.asked) <= 8
+    assert sum(len(judge.asked) for judge in judges) <= 4
     assert store.runs.find(run.id).status is RunStatus.INTERRUPTED
     assert made.resume(store, run, job).status is RunStatus.FINISHED
 

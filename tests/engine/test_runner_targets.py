@@ -152,6 +152,27 @@ def test_answers_that_are_there_are_not_made_again(
     assert made.statuses(store, run) == ["scored"] * 4
 
 
+def test_after_an_interrupt_no_more_answers_are_made(
+    store: Store, judging: Judging, made: Any, answering: Any, cases: list[Case]
+) -> None:
+    job = made.job(cases, judging(), target=ModelTarget(client=answering))
+    run = plan(store, job, Scope(repeat=5))
+
+    async def interrupted() -> Any:
+        runner = Runner(store, run, job, Pace(concurrency=2))
+
+        def answer(ask: Any) -> str:
+            runner.interrupt()
+            return "an answer"
+
+        answering.answer = answer
+        return await runner.run()
+
+    assert asyncio.run(interrupted()).status is RunStatus.INTERRUPTED
+    assert len(answering.asked) <= 2
+    assert [len(each) for each in answers(store, run)].count(0) >= 2
+
+
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_target_whose_key_is_refused_stops_the_run_and_is_asked_again_later(
     store: Store, judging: Judging, made: Any, answering: Any, cases: list[Case], count: int

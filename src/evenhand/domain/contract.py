@@ -7,6 +7,7 @@ that the three cannot drift apart.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -312,6 +313,11 @@ class FieldContract:
     @functools.cached_property
     def _schema(self) -> dict[str, Any]:
         return _closed_object({each.name: each.schema() for each in self.fields})
+
+    @functools.cached_property
+    def written(self) -> str:
+        """The name and the schema as text, for whoever must tell contracts apart often."""
+        return json.dumps([self.name, self._schema])
 
     def accept(self, value: object) -> Accepted:
         """Check a parsed reply. Extra keys are ignored; null in an optional field counts as absent (SPEC-R6)."""

@@ -49,6 +49,8 @@ class Budget:
         if most_calls is not None and self.calls >= most_calls:
             return f"max_calls: {most_calls} calls were allowed"
         if most_cost is not None:
+            if not self.cost_is_known:
+                return f"max_cost: what some replies cost is unknown, so {most_cost:g} dollars could not be kept to"
             typical = self.cost / self._priced if self._priced else 0.0
             if self.cost + self._under_way * typical >= most_cost:
                 return (

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from evenhand.domain.ask import Ask
+from evenhand.domain.contract import Contract, FieldContract
 from evenhand.domain.evaluation import Attempt, usage_dict
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
@@ -115,7 +116,7 @@ class Asking:
         lane.leave(answer)
         if isinstance(answer, Unanswered):
             self._check(answer, lane)
-        elif key is not None and answer.finish == "stop":
+        elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
             self._kept.append((key, client.name, answer))
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
@@ -157,7 +158,7 @@ class Asking:
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
     """Hash everything that decides on a reply, and the number of the sample."""
-    form = b"" if ask.contract is None else orjson.dumps([ask.contract.name, ask.contract.schema()])
+    form = b"" if ask.contract is None else _form(ask.contract)
     settings = f"{sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}".encode()
     said = [
         part.encode("utf-8", "surrogatepass") for message in ask.messages for part in (message.role, message.content)
@@ -166,6 +167,11 @@ def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
         canonical([message.more for message in ask.messages]) if any(message.more for message in ask.messages) else b""
     )
     return digest(_READING, identity, form, settings, more, *said)
+
+
+def _form(contract: Contract) -> bytes:
+    written = contract.written if isinstance(contract, FieldContract) else None
+    return orjson.dumps([contract.name, contract.schema()]) if written is None else written.encode()
 
 
 def reply_to(reply: Reply) -> dict[str, Any]:

@@ -84,7 +84,7 @@ _MOST_KNOWN = 4096
 
 
 class Fingerprints:
-    """The hashes of evaluators, each worked out once."""
+    """The hashes of evaluators, each worked out once while it is in use."""
 
     def __init__(self) -> None:
         # By object, which is kept, so that no other can come to have its number.

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-_BITS: Final = 1 << 22  # half a megabyte: of 200,000 keys one in 1,500 is looked up in vain
+_BITS: Final = 1 << 23  # one megabyte: beside 200,000 keys, one look-up in 400 is in vain
 _MASK: Final = _BITS - 1
-_PROBES: Final = (0, 5, 11, 17)
+_PROBES: Final = (0, 11)
 _DIGITS: Final = 6
 
 
 class Remembered:
-    """The keys of replies; a key is a hexadecimal hash of at least 23 digits."""
+    """The keys of replies; a key is a hexadecimal hash."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._bits = bytearray(_BITS >> 3)

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -70,8 +71,9 @@ class Runner:
         self._committer = Committer(store)
         self._fingerprints = Fingerprints()
         self._target = "" if job.target is None else digest_of(job.target.description())
-        # An evaluation holds its place until it is committed, so that no more than these are lost with the process.
-        self._places = asyncio.Semaphore(pace.concurrency)
+        # A worker holds its place until what it does is committed, so that no more than these are lost with the
+        # process. Places that no worker needs are lent to cases with several things to do.
+        self._free_places = 0
         self._workers: list[asyncio.Task[None]] = []
         self._interrupted = False
 
@@ -82,6 +84,7 @@ class Runner:
         heart = asyncio.create_task(self._beat())
         work = self._work(resuming=judged > 0)
         count = min(self._pace.concurrency, max(self._run.cases, 1))
+        self._free_places = self._pace.concurrency - count
         self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
         try:
             await self._end_of_workers()
@@ -119,6 +122,7 @@ class Runner:
         await self._committer.settle()  # also what was handed in by those who were given up since
 
     def _ended(self) -> RunRecord:
+        self._count()  # also what was asked and given up
         expected, judged = self._store.extent(self._run)
         for lane in self.gateway.lanes.values():
             if lane.only_refused is not None:
@@ -139,10 +143,13 @@ class Runner:
                 self._store.runs.alive(self._run)
 
     async def _worker(self, work: Iterator[Work]) -> None:
-        for one in work:
-            if self._stopping:
-                return
-            await self._case(one)
+        try:
+            for one in work:
+                if self._stopping:
+                    return
+                await self._case(one)
+        finally:
+            self._free_places += 1
 
     def _work(self, *, resuming: bool) -> Iterator[Work]:
         """Give the cases about which something is to be done, page by page from the store."""
@@ -151,14 +158,10 @@ class Runner:
             judged = self._store.judged(self._run, first, last) if resuming else {}
             answered = {} if self._job.target is None else self._store.answered(self._run, first, last)
             for planned in page:
-                todo = self._todo(planned, judged)
-                answers = {
-                    sample: answered[key][-1]
-                    for sample in range(self._run.repeat)
-                    if (key := (planned.position, sample)) in answered
-                }
-                if todo:
-                    yield Work(planned, todo, answers)
+                if not (todo := self._todo(planned, judged)):
+                    continue
+                answers = {one.sample: answered.get((planned.position, one.sample)) for one in todo} if answered else {}
+                yield Work(planned, todo, {sample: rounds[-1] for sample, rounds in answers.items() if rounds})
 
     def _todo(self, planned: PlannedCase, judged: dict[tuple[int, int, int], tuple[int, str, str]]) -> list[Todo]:
         todo = []
@@ -174,13 +177,36 @@ class Runner:
         return todo
 
     async def _case(self, work: Work) -> None:
-        if len(work.todo) == 1:
-            await self._sample(work, work.todo[0].sample, work.todo)
-            return
         samples: dict[int, list[Todo]] = {}
         for one in work.todo:
             samples.setdefault(one.sample, []).append(one)
-        await _side_by_side([self._sample(work, sample, todo) for sample, todo in samples.items()])
+        await self._each([partial(self._sample, work, sample, todo) for sample, todo in samples.items()])
+
+    async def _each(self, parts: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        """Do several things about a case: one after the other in the worker's place, and in others that are free."""
+        if len(parts) == 1:
+            await parts[0]()
+            return
+        waiting = iter(parts)
+
+        async def go_on() -> None:
+            for part in waiting:
+                await part()
+
+        async def go_on_in_another_place() -> None:
+            try:
+                await go_on()
+            finally:
+                self._free_places += 1
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(len(parts) - 1, self._free_places)):
+                    self._free_places -= 1
+                    group.create_task(go_on_in_another_place())
+                await go_on()
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
 
     async def _sample(self, work: Work, sample: int, todo: list[Todo]) -> None:
         """Get the answer, if the target is to make it, and let all evaluators judge it."""
@@ -195,29 +221,25 @@ class Runner:
                 await self._without_answer(work.planned, todo, made.error)
                 return
             case = made.put_into(case)
-        if len(todo) == 1:
-            await self._evaluation(work.planned, todo[0], case)
-        else:
-            await _side_by_side([self._evaluation(work.planned, one, case) for one in todo])
+        await self._each([partial(self._evaluation, work.planned, one, case) for one in todo])
 
     async def _answer(self, planned: PlannedCase, sample: int, number: int) -> MadeAnswer | None:
         """Let the target answer a case, and commit that before anything depends on it; None if the run stops."""
         assert self._job.target is not None  # noqa: S101 - the caller looked
-        async with self._places:
-            if self._stopping:
-                return None
-            asking = self.gateway.asking(sample)
-            try:
-                made = await self._make(self._job.target, planned.case, asking.ask)
-            except Abandoned:
-                return None
-            # A model's price is known here; what a program or a function cost, only it can tell.
-            cost = made.cost if self._job.target.client is None else asking.cost
-            made = replace(made, sample=sample, round=number, cost=cost)
-            row = answer_row(self._run.number, planned.position, made)
-            await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
-            self._count()
-            return made
+        if self._stopping:
+            return None
+        asking = self.gateway.asking(sample)
+        try:
+            made = await self._make(self._job.target, planned.case, asking.ask)
+        except Abandoned:
+            return None
+        # A model's price is known here; what a program or a function cost, only it can tell.
+        cost = made.cost if self._job.target.client is None else asking.cost
+        made = replace(made, sample=sample, round=number, cost=cost)
+        row = answer_row(self._run.number, planned.position, made)
+        await self._keep(answers=(row,), replies=asking.to_keep(made.attempts))
+        self._count()
+        return made
 
     async def _make(self, target: Target, case: Case, ask: Any) -> MadeAnswer:
         """Let the target answer; if it crashes, that is its failed answer."""
@@ -241,18 +263,17 @@ class Runner:
 
     async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
         """Make one evaluation and commit it."""
-        async with self._places:
-            if self._stopping:
-                return
-            asking = self.gateway.asking(todo.sample)
-            began = time.perf_counter()
-            try:
-                evaluation = await self._evaluate(todo.evaluator, case, asking.ask)
-            except Abandoned:
-                return
-            seconds = time.perf_counter() - began
-            replies = asking.to_keep(evaluation.attempts)
-            await self._commit(planned, todo, evaluation, cost=asking.cost, seconds=seconds, replies=replies)
+        if self._stopping:
+            return
+        asking = self.gateway.asking(todo.sample)
+        began = time.perf_counter()
+        try:
+            evaluation = await self._evaluate(todo.evaluator, case, asking.ask)
+        except Abandoned:
+            return
+        seconds = time.perf_counter() - began
+        replies = asking.to_keep(evaluation.attempts)
+        await self._commit(planned, todo, evaluation, cost=asking.cost, seconds=seconds, replies=replies)
 
     async def _evaluate(self, evaluator: Evaluator, case: Case, ask: Any) -> Evaluation:
         """Let an evaluator judge; if it crashes, that is its failed evaluation."""
@@ -288,11 +309,19 @@ class Runner:
             seconds=seconds,
         )
         row = evaluation_row(self._run.number, planned.position, todo.place, judgment)
-        await self._committer.commit(evaluations=(row,), replies=replies)
+        await self._keep(evaluations=(row,), replies=replies)
         self.progress.add(judgment)
         self._count()
         for observer in self._observers:
             observer(planned, judgment)
+
+    async def _keep(self, **rows: Any) -> None:
+        """Commit rows; if that fails, ask nothing any more whose reply could not be kept either."""
+        try:
+            await self._committer.commit(**rows)
+        except Exception as error:
+            self.gateway.stop(f"store: {error}")
+            raise
 
     def _count(self) -> None:
         progress, budget = self.progress, self.budget
@@ -308,12 +337,3 @@ def _require_storable(evaluation: Evaluation) -> None:
     """Refuse what no file can hold, such as a number of thousands of digits; only details may have such things."""
     if evaluation.details or not isinstance(evaluation.score_raw, (int, float, str, NoneType)):
         dumps([evaluation.details, evaluation.score_raw])
-
-
-async def _side_by_side(several: list[Coroutine[Any, Any, None]]) -> None:
-    try:
-        async with asyncio.TaskGroup() as group:
-            for one in several:
-                group.create_task(one)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None

@@ -82,7 +82,7 @@ class PriceBook:
     True
     """
 
-    __slots__ = ("_own",)
+    __slots__ = ("_found", "_own")
 
     def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
         given = {} if overrides is None else overrides
@@ -91,6 +91,7 @@ class PriceBook:
                 f"prices must be a mapping such as {{openai/gpt-5-mini: {_EXAMPLE}}}, not {type(given).__name__}"
             )
         self._own: dict[str, Price] = {}
+        self._found: dict[str, Price | None] = {}
         for name, value in given.items():
             if not isinstance(name, str) or not name.strip():
                 raise ConfigError(f"prices: {name!r:.80} is no name of a model, such as openai/gpt-5-mini")
@@ -98,8 +99,10 @@ class PriceBook:
 
     def price_of(self, model: str) -> Price | None:
         """Find a model's price: by its name, else by its name without a date; None is unknown."""
-        name = _normal(model)
-        return self._listed(name) or self._listed(_DATED.sub("", name))
+        if model not in self._found:  # asked for with every reply
+            name = _normal(model)
+            self._found[model] = self._listed(name) or self._listed(_DATED.sub("", name))
+        return self._found[model]
 
     def _listed(self, name: str) -> Price | None:
         return self._own.get(name) or PRICES.get(name)
