@@ -187,9 +187,11 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def suite(folder: Path) -> Callable[..., Path]:
     """Write a suite: ``suite(3, judge=provider)`` has three cases; ``more`` are further keys of the suite."""
 
-    def write(count: int = 1, *, judge: Provider | None = None, name: str = "suite.yaml", **more: Any) -> Path:
+    def write(count: int = 1, *, judge: Provider | str | None = None, name: str = "suite.yaml", **more: Any) -> Path:
         usual: dict[str, Any] = {"evaluators": [{"name": "right", "type": "contains"}]}
-        if judge is not None:
+        if isinstance(judge, str):
+            usual["judge"] = judge
+        elif judge is not None:
             model = {"model": "openai/gpt-4o-mini", "base_url": judge.url, "api_key": "${JUDGE_KEY}", "backoff": 0.01}
             usual = {"judge": model, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
         cases = [

@@ -48,3 +48,17 @@ def test_a_verb_it_does_not_have_is_a_usage_error() -> None:
 
     assert done.returncode == 2
     assert "No such command 'jugde'" in done.stderr
+
+
+IMPORTING = """
+import sys
+import evenhand.cli.main
+heavy = {"aiohttp", "jsonschema_rs", "numpy", "orjson", "rich", "sqlite3", "yaml"}
+assert not heavy & sys.modules.keys(), f"the command line loaded {heavy & sys.modules.keys()}"
+"""
+
+
+def test_the_heavy_parts_are_loaded_by_the_verbs_that_need_them() -> None:
+    done = run(sys.executable, "-c", IMPORTING)
+
+    assert done.stderr == ""

@@ -20,7 +20,7 @@ from evenhand.store.store import DEFAULT_URL
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
 TYPED_ONLY = {
     "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
-    "export --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
+    "export --output", "report --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
 }  # fmt: skip
 
 
@@ -47,6 +47,11 @@ def test_every_option_is_a_setting_or_has_to_be_typed(name: str) -> None:
                 others.add(long)
 
     assert others == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_looks_for_settings(name: str) -> None:
+    assert {"no_env_file", "verbose"} <= {one.name for one in COMMANDS[name].params}
 
 
 def test_the_database_is_the_usual_one_of_the_store() -> None:

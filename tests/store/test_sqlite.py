@@ -201,7 +201,8 @@ def test_damage_is_found(path: Path, made: Any) -> None:
     store.database.check()
     store.close()
     content = bytearray(path.read_bytes())
-    content[8192:12288] = bytes(4096)
+    half = len(content) // 2
+    content[half:] = b"\xff" * len(content[half:])
     path.write_bytes(content)
 
     again = SQLite(str(path))
@@ -209,6 +210,23 @@ def test_damage_is_found(path: Path, made: Any) -> None:
         again.check()
 
     again.close()
+
+
+def test_a_full_disk_is_told_and_what_was_committed_is_there(path: Path, made: Any) -> None:
+    store = open_store(str(path))
+    run = made.run(store, cases=2)
+    made.judge(store, run, 0, made.judgment(0.5))
+    pages = pragma(store, "page_count")
+    store.database.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(StoreError, match="disk is full; what was committed before is safe: make room, then resume"):
+        made.judge(store, run, 1, made.judgment(0.5, evaluation={"reasoning": "x" * 100_000}))
+
+    store.database.execute("PRAGMA max_page_count = 1000000")
+    assert store.extent(run) == (2, 1)
+    made.judge(store, run, 1, made.judgment(0.5, evaluation={"reasoning": "x" * 100_000}))
+    store.database.check()
+    store.close()
 
 
 def test_another_writer_is_waited_for_and_then_told_of(path: Path, made: Any) -> None:

@@ -231,6 +231,7 @@ def test_rounds_are_told_by_number_and_not_by_when_they_came(store: Store, made:
     made.judge(store, run, 0, *(made.judgment(f"e: {number}", round=number) for number in (10, 9, 2)))
 
     assert store.judged(run, 0, 0) == {(0, 0, 0): (10, "error", "e: 10")}
+    assert [one.round for result in store.results(run) for one in result.judgments] == [10]
 
 
 def test_judgments_stand_by_sample_and_then_by_evaluator(store: Store, made: Any) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
+from evenhand.reports.formats import FORMATS, writer_of
+from evenhand.reports.report import Report
+from evenhand.reports.summary import summarize
 from evenhand.store.rows import Batch, answer_row, evaluation_row
 from evenhand.store.store import IN_MEMORY, Store, open_store
 from evenhand.store.transfer import IMPORTED, MAX_LINE_BYTES, export_lines, import_lines, lines_of
@@ -190,6 +194,34 @@ def test_any_run_survives_the_journey(data: st.DataObject, made: Any) -> None:
     there.close()
 
 
+# As format 1 was first written. It must be read for ever, and written like this until there is a format 2.
+GOLDEN = (
+    b'{"kind":"evenhand-run","schema_version":1,"run":{"id":"20261115-093000-k7mq","name":"refunds","status":"finished",'
+    b'"reason":"","definition":{"judge":"openai/gpt-5-mini","evaluators":[{"type":"llm_judge"}]},"options":{"only":[],'
+    b'"limit":null,"answers_from":null},"cases":1,"repeat":1,"forked_from":null,"version":"0.1.0",'
+    b'"created":1794735000.25,"finished":1794735002.5}}\n'
+    b'{"case":{"id":"capital","question":"Capital of France?","expected_outcome":"Names Paris"},'
+    b'"position":0,"hash":"2300089362b3cdad4184a2e874d894ee","expected":1,"answers":[{"text":"Paris","error":null,'
+    b'"attempts":[{"kind":"reply","raw":"Paris","error":null,"latency":0.5,"usage":null}],"latency":0.5,"usage":null,'
+    b'"cost":null,"messages":[],"sample":0,"round":0}],"evaluations":[{"evaluator":"llm_judge","type":"llm_judge",'
+    b'"status":"scored","score":0.9,"score_raw":0.9,"verdict":"pass","hits":["names it"],"misses":[],'
+    b'"reasoning":"Right.","checks":[],"details":{"judge":"openai/gpt-5-mini"},"error":null,"attempts":[{"kind":"reply",'
+    b'"raw":"{\\"score\\": 0.9}","error":null,"latency":0.25,"usage":{"input_tokens":10,"output_tokens":5,'
+    b'"cached_tokens":0}}],"retry_count":0,"evaluator_provider_request":{"userPrompt":"u","systemPrompt":"s"},'
+    b'"usage":{"input_tokens":10,"output_tokens":5,"cached_tokens":0},"flags":[],"place":0,"sample":0,"round":0,'
+    b'"key":"5820e3596fde42a66c60","weight":1.0,"required":false,"cost":0.0021,"seconds":0.3}]}\n'
+)
+
+
+def test_the_first_format_is_read_and_written_as_it_was(store: Store) -> None:
+    imported = import_lines(store, lines_of(io.BytesIO(GOLDEN)))
+    run = store.runs.find(imported.id)
+
+    assert b"".join(export_lines(store, run)) == GOLDEN
+    (result,) = store.results(run)
+    assert (result.outcome.score, result.answers[0].text, result.pending) == (0.9, "Paris", False)
+
+
 # What a later version may add
 
 
@@ -311,6 +343,7 @@ def changed(line: bytes, path: str, value: Any) -> bytes:
         (0, "run.definition", [], "1: run: definition is []; it must be an object"),
         (0, "run.definition", {"gates": {"min_men": 1}}, "1: run: definition: gates: no gate 'min_men'"),
         (0, "run.definition", {"thresholds": 3}, "1: run: definition: "),
+        (0, "run.options", {"only": 5}, "1: run: options: only is 5; it must be a list, each text"),
         (1, "position", 5, "2: case: position is 5"),
         (1, "case", "a", "2: case: case is 'a'; it must be an object"),
         (1, "case.id", 7, "2: case: case: id must be text or None, not int: 7"),
@@ -386,6 +419,44 @@ def test_a_dry_run_finds_mistakes_and_keeps_nothing(store: Store) -> None:
 
 
 # Nothing is believed
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the path to every value in a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+oddities: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 5, -1, 1e300, True, 0.5, "x", "\x1b[2J", "error", [], [1], {}, {"a": 1}, [{}], [["a"]], {"kind": "reply"}]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])  # it has no state
+@given(data=st.data())
+def test_whatever_is_let_in_can_be_reported_and_exported(
+    data: st.DataObject, rich_run: Callable[[Store], RunRecord]
+) -> None:
+    with closing(open_store(IN_MEMORY)) as here, closing(open_store(IN_MEMORY)) as there:
+        given = lines(here, rich_run(here))
+        *above, last = data.draw(st.sampled_from([path for path in places(given) if len(path) > 1]))
+        place: Any = given
+        for key in above:
+            place = place[key]
+        place[last] = data.draw(oddities)
+
+        try:
+            run = there.runs.find(import_lines(there, written(*given)).id)
+        except ConfigError:
+            return
+
+        report = Report(run=run, summary=summarize(there.results(run)), results=lambda: there.results(run))
+        for name in FORMATS:
+            writer_of(name)(report, io.StringIO())
+        assert len(list(export_lines(there, run))) == len(given)
 
 
 def test_options_that_are_ours_cannot_be_set_from_outside(other: Store) -> None:

@@ -22,10 +22,10 @@ def config(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,
 ) -> None:
-    """Show what each option of `evenhand run` would be here, and where that comes from.
+    """Show every setting, and where it comes from.
 
-    A flag counts first, then the environment, then the file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here
-    or in a folder above.
+    These are the options of `evenhand run` as they would be here. A flag counts first, then the environment, then the
+    file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in a folder above.
     """
     from evenhand.reports.plain import plain  # noqa: PLC0415 - not needed to show the help
     from evenhand.reports.strict import strict_json  # noqa: PLC0415
@@ -53,8 +53,9 @@ def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str
     run: Any = cast("TyperGroup", root.command).get_command(ctx, "run")
     flags = ["--no-env-file"] if without_env_file else []
     with run.make_context("run", ["SUITE", *flags], parent=root) as would_run:
-        for name, value in would_run.params.items():
-            if name in SETTINGS:
+        for name in SETTINGS:
+            if name in would_run.params:
+                value = would_run.params[name]
                 shown = without_password(value) if name == "db" else value
                 yield name.replace("_", "-"), shown, _source(would_run, name, settings)
 

@@ -5,6 +5,8 @@ What models and users wrote is made plain before it is shown. Reports and JSON a
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -66,29 +68,30 @@ class Console:
     def live(self, text: str) -> None:
         """Write over the line that was written like this before."""
         line = plain(text, self.width - 1)
-        self._err.write(f"\r{line.ljust(self._rewritten)}")
-        self._err.flush()
+        self._write(f"\r{line.ljust(self._rewritten)}")
         self._rewritten = len(line)
 
     def confirm(self, question: str) -> bool | None:
         """Ask a question that is answered by y or n; None where nobody is there to answer."""
         if not sys.stdin.isatty():
             return None
-        self._err.write(f"{plain(question, None)} [y/N] ")
-        self._err.flush()
+        self._write(f"{plain(question, None)} [y/N] ")
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
     def _tell(self, text: str) -> None:
         self._clear()
         lines = [plain(line, None) for line in text.splitlines()]
-        self._err.write("\n".join(lines) + "\n")
-        self._err.flush()
+        self._write("\n".join(lines) + "\n")
 
     def _clear(self) -> None:
         if self._rewritten:
-            self._err.write(f"\r{' ' * self._rewritten}\r")
-            self._err.flush()
+            self._write(f"\r{' ' * self._rewritten}\r")
             self._rewritten = 0
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # nobody listens any more; the work goes on
+            self._err.write(text)
+            self._err.flush()
 
 
 def input_bytes() -> BinaryIO:
@@ -110,8 +113,10 @@ def last_words(text: str) -> None:
     os.write(_ERROR, f"\n{plain(text, None)}\n".encode())
 
 
-def _forgiving(stream: TextIO) -> TextIO:
-    """Let a terminal that lacks a character show a question mark in its place."""
+def _forgiving(stream: TextIO | None) -> TextIO:
+    """Let a terminal that lacks a character show a question mark in its place; where there is none, nobody reads."""
+    if stream is None:
+        return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="replace")
     return stream

@@ -21,10 +21,10 @@ def export(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Write everything of a run to one file of JSON lines, for `evenhand import` or for programs.
+    """Write everything of a run to one file.
 
-    The first line has the run, each further one a case with its answers and evaluations of all rounds. It holds prompts
-    and answers, and no keys.
+    The file is for `evenhand import`, or for programs. Its first line has the run, each further one a case with its
+    answers and evaluations of all rounds, as JSON. It holds prompts and answers, and no keys.
     """
     from evenhand.cli.files import written_whole  # noqa: PLC0415
     from evenhand.engine.place import Place  # noqa: PLC0415 - loads the store

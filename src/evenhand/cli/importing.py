@@ -22,10 +22,10 @@ def import_run(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Take in a run that was exported: all of it, or nothing if one line is wrong.
+    """Take in a run that was exported elsewhere.
 
-    No code that the run names is run or loaded. To go on with such a run, `evenhand resume` wants --trust if it would
-    run programs or talk to servers of its own.
+    All of it is taken, or nothing if one line is wrong. No code that the run names is run or loaded: to go on with
+    such a run, `evenhand resume` wants --trust if it would run programs or talk to servers of its own.
     """
     from evenhand.cli.stores import opened_if_there  # noqa: PLC0415 - loads the store
     from evenhand.engine.place import Place  # noqa: PLC0415

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -19,8 +20,8 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """Listens for signals while it is entered.
 
-    Before somebody asked to be told, the first signal is a ``KeyboardInterrupt``. ``farewell`` is what is said when
-    the second one comes.
+    While nobody wants to be told, the first signal is a ``KeyboardInterrupt``. ``farewell`` is what is said when the
+    second one comes.
 
     Python's own handlers are used, and not the event loop's: they work on all systems, and they are heard while a
     function keeps the loop busy.
@@ -44,14 +45,19 @@ class Interrupts:
         for one, before in self._before.items():
             signal.signal(one, before)
 
-    def tell(self, interrupt: Callable[[], None]) -> None:
-        """From now on, call a function of this event loop at the first signal."""
+    @contextlib.contextmanager
+    def telling(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """While inside, call a function of this event loop at the first signal."""
         loop = asyncio.get_running_loop()
 
         def pass_on() -> None:
             loop.call_soon_threadsafe(interrupt)
 
         self._tell = pass_on
+        try:
+            yield
+        finally:
+            self._tell = None
 
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1

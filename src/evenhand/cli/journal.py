@@ -5,10 +5,10 @@ No prompt, no answer, no reply and no key is ever written here.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -27,9 +27,10 @@ _CLASS = re.compile(r"[a-z][a-z_ ]{0,40}")
 class Journal:
     """Notes events; ``observe`` is for the runner, the others for those who start and end it."""
 
-    def __init__(self, file: TextIO | None, console: Console | None) -> None:
+    def __init__(self, file: TextIO | None, console: Console, *, verbose: bool = False) -> None:
         self._file = file
         self._console = console
+        self._verbose = verbose
         self._limits: dict[str, int] = {}
 
     def began(self, run: RunRecord, *, evaluations: int, done: int, concurrency: int) -> None:
@@ -84,22 +85,33 @@ class Journal:
 
     def _note(self, event: str, about: Mapping[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(strict_json({"time": moment(time.time()), "event": event, **about}) + "\n")
-            self._file.flush()
-        if self._console is not None:
+            self._write(strict_json({"time": moment(time.time()), "event": event, **about}))
+        if self._verbose:
             told = ", ".join(f"{name} {value}" for name, value in about.items() if value not in (None, ""))
             self._console.note(f"{event.replace('_', ' ')}: {told}" if told else event.replace("_", " "))
 
+    def _write(self, line: str) -> None:
+        assert self._file is not None  # noqa: S101 - the caller looked
+        try:
+            self._file.write(f"{line}\n")
+            self._file.flush()
+        except OSError as error:  # the run is worth more than its journal
+            self._console.error(f"{self._file.name}: {error.strerror}; nothing more is written to it")
+            self._file = None
 
-@contextmanager
+
+@contextlib.contextmanager
 def journal(log_file: str | None, console: Console, *, verbose: bool) -> Iterator[Journal]:
     """Keep a journal: in a file if there is one, and in words for those who want them."""
-    told = console if verbose else None
     if log_file is None:
-        yield Journal(None, told)
+        yield Journal(None, console, verbose=verbose)
         return
-    with _opened(log_file) as file:
-        yield Journal(file, told)
+    file = _opened(log_file)
+    try:
+        yield Journal(file, console, verbose=verbose)
+    finally:
+        with contextlib.suppress(OSError):  # which was told when it was written
+            file.close()
 
 
 def _opened(log_file: str) -> TextIO:

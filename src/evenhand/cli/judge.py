@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.console import Console, read_input
-from evenhand.cli.options import Json, Judge, NoEnvFile, Quiet, Timeout, Verbose
+from evenhand.cli.manner import require_seconds
+from evenhand.cli.options import Json, Judge, NoEnvFile, Timeout, Verbose
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
 
@@ -31,15 +32,16 @@ def judge_one(
     judge: Judge = None,
     timeout: Timeout = None,
     json: Json = False,
-    quiet: Quiet = False,
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Judge one answer and show what the judge found; nothing is kept.
+    """Judge one answer, here and now.
 
-    For any of the texts, - stands for standard input. Exit codes: 0 whatever the verdict, 101 when the judge failed,
-    2 usage or configuration.
+    Shows what the judge found, and keeps nothing. For any of the texts, - stands for standard input.
+
+    Exit codes: 0 whatever the verdict; 101 the judge failed; 2 usage or configuration.
     """
+    require_seconds(timeout)
     if judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
     if not (criteria or reference or rubric):
@@ -50,7 +52,7 @@ def judge_one(
         raise ConfigError(f"standard input can be read once, not for --{' and --'.join(piped)}")
     given |= {name: read_input() for name in piped}
     evaluation = _judged(given, rubric, judge, timeout)
-    console = Console(quiet=quiet)
+    console = Console()
     if json:
         from evenhand.reports.strict import strict_json  # noqa: PLC0415 - loads orjson
 

@@ -27,5 +27,10 @@ class Manner:
     log_file: str | None = None
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not 0 < self.timeout < float("inf"):
-            raise ConfigError(f"--timeout is {self.timeout:g}; it must be a number of seconds above 0")
+        require_seconds(self.timeout)
+
+
+def require_seconds(timeout: float | None) -> None:
+    """Refuse a time in which nothing can be done."""
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise ConfigError(f"--timeout is {timeout:g}; it must be a number of seconds above 0")

@@ -81,22 +81,15 @@ Target = Annotated[
 Concurrency = Annotated[
     int | None, option("--concurrency", "-j", metavar="N", min=1, help="How many evaluations at once at most.")
 ]
-Output = Annotated[
-    list[str] | None,
-    option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write a report too: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. May be given several times.",
-    ),
-]
+OUTPUT_HELP: Final = "Write a report: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. May be given several times."
+Output = Annotated[list[str] | None, option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 LogFile = Annotated[
     str | None, option("--log-file", metavar="FILE", help="Append what happens as JSON lines, without prompts or keys.")
 ]
 NoCache = Annotated[bool, option("--no-cache", help="Ask anew what was asked before.")]
 RetryErrors = Annotated[bool, option("--retry-errors", help="Do evaluations again that ended in an error.")]
 MaxCost = Annotated[
-    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop before this command costs more.")
+    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop when this command has cost so much.")
 ]
 MaxCalls = Annotated[
     int | None, option("--max-calls", metavar="N", min=0, help="Stop before this command makes more requests.")

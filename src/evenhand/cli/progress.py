@@ -12,9 +12,9 @@ from evenhand.engine.progress import Progress
 from evenhand.reports.numbers import cost_text, counted, duration_text
 
 LIVE_SECONDS = 0.2
-# Where nobody watches: a line when so much time or so much of the work has passed, and not twice a second.
+# Where nobody watches: a line when so much time or another tenth of the work has passed, and not twice a second.
 PLAIN_SECONDS = 10.0
-PLAIN_SHARE = 0.1
+PARTS = 10
 LEAST_SECONDS = 1.0
 
 
@@ -36,19 +36,19 @@ class PlainLines:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._told_at = clock()
-        self._told_share: float | None = None
+        self._told: int | None = None
 
     def is_due(self, progress: Progress) -> bool:
-        """Tell whether enough has happened since the last line; its end is told by the report."""
-        share = progress.done / max(progress.total, 1)
-        if self._told_share is None:
-            self._told_share = share
+        """Tell whether enough has happened since the last line; the end is told by the report."""
+        tenths = PARTS * progress.done // max(progress.total, 1)
+        if self._told is None:
+            self._told = tenths
         since = self._clock() - self._told_at
-        if since < LEAST_SECONDS or share >= 1:
+        if since < LEAST_SECONDS or progress.done >= progress.total:
             return False
-        if since < PLAIN_SECONDS and share - self._told_share < PLAIN_SHARE:
+        if since < PLAIN_SECONDS and tenths == self._told:
             return False
-        self._told_at, self._told_share = self._clock(), share
+        self._told_at, self._told = self._clock(), tenths
         return True
 
 

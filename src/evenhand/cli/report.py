@@ -7,18 +7,20 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, Canonical, Db, Json, NoEnvFile, Output, Quiet, Verbose, is_typed
+from evenhand.cli.options import DB, OUTPUT_HELP, Canonical, Db, Json, NoEnvFile, Quiet, Verbose
 from evenhand.domain.errors import ConfigError
 
 
 def report(
-    ctx: typer.Context,
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Its id, or how that begins; the last one if left out.")
     ] = "last",
     *,
     canonical: Canonical = False,
-    output: Output = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option("--output", "-o", metavar="FILE", help=f"{OUTPUT_HELP} Then nothing is shown."),
+    ] = None,
     db: Db = DB,
     json: Json = False,
     quiet: Quiet = False,
@@ -35,17 +37,16 @@ def report(
     from evenhand.reports.canonical import write_canonical  # noqa: PLC0415
     from evenhand.reports.formats import format_of  # noqa: PLC0415
 
-    if canonical and is_typed(ctx, "output"):
+    if canonical and output:
         raise ConfigError("--canonical goes to standard output; leave out --output, and write > FILE")
-    outputs = [] if canonical else output or []
-    for path in outputs:
+    for path in output or ():
         format_of(path)
     console = Console(quiet=quiet)
     with Place(db).opened(to_read=True) as store:
         found = report_of(store, store.runs.find(run))
         if canonical:
             write_canonical(found, console.out)
-        elif outputs:
-            write_files(found, outputs, console)
-        if json or not (canonical or outputs):
+        elif output:
+            write_files(found, output, console)
+        if json or not (canonical or output):
             show(found, console, json=json)

@@ -54,10 +54,12 @@ def resume(
     log_file: LogFile = None,
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Go on with a run: do what is missing, and end like a run that was never interrupted.
+    """Go on with a run, and do what is missing.
 
-    If the suite has changed since, nothing is done and the changes are named. With --fork they are taken: a new run
-    keeps what still holds, and judges the rest anew. The exit codes are those of `evenhand run`.
+    It ends like a run that was never interrupted. If the suite has changed since, nothing is done and the changes are
+    named. With --fork they are taken: a new run keeps what still holds, and judges the rest anew.
+
+    The exit codes are those of `evenhand run`.
     """
     manner = Manner(
         concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,

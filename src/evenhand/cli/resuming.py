@@ -94,16 +94,19 @@ def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> 
     else:
         if run.source is not None:
             at_work.console.note(f"note: {run.source} is gone; going on with what the run kept of it")
-        job = job_of_run(store, run)
+        # What came from elsewhere is seen from where one is: programs run here, functions are looked for here.
+        placed = replace(run, source=run.source or str(Path.cwd() / run.name))
+        job = replace(job_of_run(store, placed), source=run.source)
     return job if scope_of(run).answers_from is None else replace(job, target=None)
 
 
 def _require_same(store: Store, run: RunRecord, job: Job) -> None:
     """Refuse to mix what was judged by one definition with what is judged by another."""
-    if run.status is RunStatus.PLANNING:
-        found = definition_differences(run.definition, job.definition)
-    else:
-        found = [*definition_differences(run.definition, job.definition), *case_differences(store, run, job)]
+    if job.definition is run.definition:  # it was made from the run itself
+        return
+    found = definition_differences(run.definition, job.definition)
+    if run.status is not RunStatus.PLANNING:
+        found += case_differences(store, run, job)
     if found:
         more = [f"and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
         told = [f"- {one}" for one in [*found[:_MOST_TOLD], *more]]

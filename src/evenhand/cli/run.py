@@ -57,10 +57,10 @@ def run(
     log_file: LogFile = None,
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Judge a suite, and keep every evaluation as soon as it is there.
+    """Judge a suite.
 
-    A run that was interrupted goes on with `evenhand resume`. With --retry-errors, the last run of this suite goes on,
-    and does again what ended in an error.
+    Every evaluation is kept as soon as it is there. A run that was interrupted goes on with `evenhand resume`. With
+    --retry-errors, the last run of this suite goes on, and does again what ended in an error.
 
     Exit codes: 0 fine; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
     budget reached; 130 interrupted.

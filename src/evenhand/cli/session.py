@@ -55,7 +55,11 @@ class Session:
         self.console.note(f"run {run.id}: {counted(expected, 'evaluation')}{left}")
         self.interrupts.farewell = f"left at once; go on with: {self.again(run)}"
         self.journal.began(run, evaluations=expected, done=done, concurrency=pace.concurrency)
-        ended = asyncio.run(self._work(store, run, job, pace))
+        try:
+            ended = asyncio.run(self._work(store, run, job, pace))
+        except Exception:
+            self.console.error(f"the run broke off; when that is mended, go on with: {self.again(run)}")
+            raise
         return self.end(store, ended)
 
     def end(self, store: Store, run: RunRecord) -> ExitCode:
@@ -74,12 +78,12 @@ class Session:
             self.journal.interrupted()
             runner.interrupt()
 
-        self.interrupts.tell(stop)
         helpers = [asyncio.create_task(_watch(runner, self.journal))]
         if not self.console.quiet:
             helpers.append(asyncio.create_task(progress.show(lambda: runner.progress, self.console)))
         try:
-            ended = await runner.run()
+            with self.interrupts.telling(stop):
+                ended = await runner.run()
         finally:
             for one in helpers:
                 one.cancel()

@@ -19,9 +19,9 @@ def validate(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Find everything that is wrong with a suite; nobody is asked, and no code of the suite runs.
+    """Find everything that is wrong with a suite.
 
-    Exit codes: 0 it can be run, 2 it cannot.
+    Nobody is asked, no key is needed, and no code of the suite runs. Exit codes: 0 it can be run, 2 it cannot.
     """
     from evenhand.reports.numbers import counted  # noqa: PLC0415 - loads what reads suites
     from evenhand.reports.plain import plain  # noqa: PLC0415

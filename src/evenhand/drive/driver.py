@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
+from types import GeneratorType
 from typing import TypeAlias, TypeVar
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
@@ -44,7 +45,7 @@ async def drive(steps: Steps[Outcome], *, timeout: float | None = None, ask: Ask
     ``timeout`` is the time, in seconds, within which the whole must be done; requests do not outlast it. ``ask`` is
     how judges are asked; without it, straight away.
     """
-    if not isinstance(steps, Generator):
+    if not isinstance(steps, (GeneratorType, Generator)):  # the first is quick, and nearly always right
         raise TypeError(f"steps must be a generator, which yields what it wants to know; got {type(steps).__name__}")
     deadline = Deadline(_checked_timeout(timeout))
     asker = ask or ask_now

@@ -55,7 +55,11 @@ class Record(NamedTuple):
     @property
     def request(self) -> dict[str, str]:
         """The prompts exactly as sent in the last request."""
-        return {"userPrompt": _joined(self.messages, "user"), "systemPrompt": _joined(self.messages, "system")}
+        said: dict[str, list[str]] = {"user": [], "system": []}
+        for message in self.messages:
+            if message.role in said:
+                said[message.role].append(message.content)
+        return {"userPrompt": "\n\n".join(said["user"]), "systemPrompt": "\n\n".join(said["system"])}
 
     def fields(self) -> dict[str, Any]:
         """Give what an ``Evaluation`` says about how it came about."""
@@ -195,7 +199,3 @@ def _reply(answer: object) -> Reply:
     if not isinstance(answer, Reply):
         raise TypeError(f"an Ask is answered by a Reply or Unanswered, not {type(answer).__name__}")
     return answer
-
-
-def _joined(messages: tuple[Message, ...], role: str) -> str:
-    return "\n\n".join([message.content for message in messages if message.role == role])

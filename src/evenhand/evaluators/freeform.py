@@ -11,7 +11,7 @@ from evenhand.domain.ask import Message, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Score, Text, Texts
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.scale import UNIT, Choices, Range, Scale
 from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
@@ -45,37 +45,48 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     """Grade an answer freely; of several samples, the mean counts."""
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
-    contract = freeform_contract(evaluator.settled_scale)
+    scale = evaluator.settled_scale
+    contract = freeform_contract(scale)
     task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
     if evaluator.samples is None:
-        return _by_one_reply(evaluator, (yield from evaluator.inquire(case, contract, task)))
+        return _by_one_reply(evaluator, scale, (yield from evaluator.inquire(case, contract, task)))
     inquiries = [evaluator.inquire(case, contract, task, sample=sample) for sample in range(evaluator.samples)]
-    return _by_samples(evaluator, (yield from together(inquiries)))
+    return _by_samples(evaluator, scale, (yield from together(inquiries)))
 
 
-def _by_one_reply(evaluator: PromptEvaluator, asked: Answered | GaveUp) -> Evaluation:
+def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | GaveUp) -> Evaluation:
     if isinstance(asked, GaveUp):
         return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
     values = asked.accepted.values
-    return evaluator.scored(
-        evaluator.settled_scale.unit(values["score"]),
+    score = scale.unit(values["score"])
+    record = asked.record
+    # Each field by its name, where ``scored`` would do: by far the most evaluations are made here.
+    return Evaluation(
+        evaluator=evaluator.name,
+        type=evaluator.type,
+        status=Status.SCORED,
+        score=score,
         score_raw=values["score"],
+        verdict=evaluator.marks.verdict(score),
         hits=values["hits"],
         misses=values["misses"],
         reasoning=values["reasoning"],
         details=found_by(evaluator.client, (asked,)),
+        attempts=record.attempts,
+        retry_count=record.retry_count,
+        evaluator_provider_request=record.request,
+        usage=total_usage(record.attempts),
         flags=asked.flags,
-        **asked.record.fields(),
     )
 
 
-def _by_samples(evaluator: PromptEvaluator, asked: Sequence[Answered | GaveUp]) -> Evaluation:
+def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answered | GaveUp]) -> Evaluation:
     record = Record.merged(one.record for one in asked)
     answered = [one for one in asked if isinstance(one, Answered)]
     if not answered:
         return evaluator.failed(last_error(asked), details=found_by(evaluator.client), **record.fields())
     raws = [one.accepted.values["score"] for one in answered]
-    scores = [evaluator.settled_scale.unit(raw) for raw in raws]
+    scores = [scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
     lost = len(asked) - len(answered)
     # The words are those of the reply that comes nearest to the mean.

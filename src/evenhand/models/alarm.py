@@ -16,36 +16,29 @@ class Watch:
     """The alarms of one event loop, and the timer that goes off when the first of them may be due."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._alarms: set[Alarm] = set()
+        loop = asyncio.get_running_loop()
+        self.now = loop.time
+        self.alarms: set[Alarm] = set()
+        self.goes_off_at = math.inf
+        self._set_timer = loop.call_at
         self._timer: asyncio.TimerHandle | None = None
-        self._goes_off_at = math.inf
-        self.now = self._loop.time
 
-    def add(self, alarm: Alarm) -> None:
-        """Take an alarm into account."""
-        self._alarms.add(alarm)
-        self.be_awake_at(alarm.due)
-
-    def remove(self, alarm: Alarm) -> None:
-        """Forget an alarm. The timer stays as it is: another one will need it, or nobody will mind."""
-        self._alarms.discard(alarm)
-
-    def be_awake_at(self, due: float) -> None:
-        """See to it that the timer goes off by then; it may well go off earlier."""
-        if due < self._goes_off_at:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._goes_off_at = due
-            self._timer = self._loop.call_at(due, self._look_around)
+    def go_off_at(self, due: float) -> None:
+        """Set the timer, for a moment before the one for which it is set."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.goes_off_at = due
+        self._timer = self._set_timer(due, self._look_around)
 
     def _look_around(self) -> None:
         now = self.now()
-        for alarm in tuple(self._alarms):
+        for alarm in tuple(self.alarms):
             if alarm.due <= now:
                 alarm.ring()
-        self._goes_off_at, self._timer = math.inf, None
-        self.be_awake_at(min((alarm.due for alarm in self._alarms), default=math.inf))
+        self.goes_off_at, self._timer = math.inf, None
+        due = min((alarm.due for alarm in self.alarms), default=math.inf)
+        if due < math.inf:
+            self.go_off_at(due)
 
 
 class Alarm:
@@ -63,10 +56,12 @@ class Alarm:
 
     def allow(self, seconds: float = math.inf, *, step: float) -> None:
         """Let the whole take so many seconds from now, if that is less than it has, and what comes next ``step``."""
-        now = self._watch.now()
+        watch = self._watch
+        now = watch.now()
         self._ends = min(self._ends, now + seconds)
         self.due = min(self._ends, now + step)
-        self._watch.be_awake_at(self.due)
+        if self.due < watch.goes_off_at:
+            watch.go_off_at(self.due)
 
     def ring(self) -> None:
         """End what the task does."""
@@ -79,13 +74,17 @@ class Alarm:
             raise RuntimeError("an alarm is for what a task does")
         self._task = task
         self._cancelling = task.cancelling()
-        self._watch.add(self)
+        watch = self._watch
+        watch.alarms.add(self)
+        if self.due < watch.goes_off_at:
+            watch.go_off_at(self.due)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._watch.remove(self)
+        # The timer stays as it is: another alarm will need it, or nobody will mind.
+        self._watch.alarms.discard(self)
         # Somebody else may have cancelled the task meanwhile: then it is theirs.
         if self._rang and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             raise TimeoutError from error

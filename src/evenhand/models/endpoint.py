@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
@@ -14,9 +14,19 @@ from evenhand.domain.secret import Secret
 if TYPE_CHECKING:
     import ssl
 
+    from aiohttp import ClientTimeout
+
 USUAL_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip"}
 
 _LEAST_SECRET = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What all requests have in common; the headers are those that the session does not have already."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    timeout: ClientTimeout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +52,16 @@ class Endpoint:
         return "/".join(self.url.split("/")[:3])
 
     @functools.cached_property
-    def prepared(self) -> Mapping[str, Any]:
-        """What all requests have in common, as aiohttp keeps it: it would make this anew for each one."""
+    def prepared(self) -> Prepared:
+        """What need not be made anew for each request."""
         from aiohttp import ClientTimeout  # noqa: PLC0415 - loaded by the first request
-        from multidict import CIMultiDict  # noqa: PLC0415
-        from yarl import URL  # noqa: PLC0415
 
-        # The usual ones are the session's own.
         own = {name: value for name, value in self.headers.items() if value != USUAL_HEADERS.get(name)}
-        sent = {name: value if isinstance(value, str) else value.reveal() for name, value in own.items()}
-        return {
-            "url": URL(self.url),
-            "headers": CIMultiDict(sent),
+        return Prepared(
+            headers={name: value if isinstance(value, str) else value.reveal() for name, value in own.items()},
             # The alarm keeps all other limits. Without a threshold, aiohttp would round this one up to whole seconds.
-            "timeout": ClientTimeout(total=None, sock_connect=self.connect_timeout, ceil_threshold=math.inf),
-            "proxy": URL(self.proxy.reveal()) if self.proxy else None,
-            "allow_redirects": False,  # a key must not travel
-        }
+            timeout=ClientTimeout(total=None, sock_connect=self.connect_timeout, ceil_threshold=math.inf),
+        )
 
     def scrub(self, text: str) -> str:
         """Hide the secrets in a text."""

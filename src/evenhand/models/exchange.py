@@ -50,7 +50,7 @@ class Response(NamedTuple):
 
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
-    body = _written(request)
+    body, prepared = _written(request), endpoint.prepared
     connections = current_connections() or await open_connections()
     began_to_answer = False
     alarm = Alarm(connections.watch, seconds)
@@ -60,9 +60,13 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
                 alarm.allow(endpoint.timeout, step=endpoint.first_byte_timeout)
                 # Not as a context manager: that would wait once more for a connection which has long been given back.
                 response = await connections.session.post(
+                    endpoint.url,
                     data=body,
+                    headers=prepared.headers,
+                    timeout=prepared.timeout,
+                    proxy=endpoint.proxy.reveal() if endpoint.proxy else None,
                     ssl=trusting(endpoint.ca_file) if endpoint.ca_file else True,
-                    **endpoint.prepared,
+                    allow_redirects=False,  # a key must not travel
                 )
                 began_to_answer = True
                 try:

@@ -92,6 +92,13 @@ def _list_of(kind: Kind) -> Kind:
     return Kind(f"a list, each {kind.words}", lambda value: isinstance(value, list) and all(map(kind.holds, value)))
 
 
+def _object_of(kind: Kind) -> Kind:
+    return Kind(
+        f"an object, each value {kind.words}",
+        lambda value: isinstance(value, dict) and all(map(kind.holds, value.values())),
+    )
+
+
 # No database here keeps a zero character in a column of its own.
 _TEXT: Final = Kind("text", lambda value: isinstance(value, str) and "\0" not in value)
 _ANY_TEXT: Final = Kind("text", lambda value: isinstance(value, str))
@@ -100,11 +107,7 @@ _OBJECT: Final = Kind("an object", lambda value: isinstance(value, dict))
 _MOMENT: Final = _number(_LAST_MOMENT)
 _TEXTS: Final = _or_absent(_list_of(_ANY_TEXT))
 _TEXT_OR_NOT: Final = _or_absent(_or_null(_ANY_TEXT))
-_COUNTS: Final = _or_absent(
-    _or_null(
-        Kind("an object of counts", lambda value: isinstance(value, dict) and all(map(_whole().holds, value.values())))
-    )
-)
+_COUNTS: Final = _or_absent(_or_null(_object_of(_whole())))
 
 _RUN: Final = {
     "id": Kind("letters, digits, dots and dashes", lambda value: isinstance(value, str) and bool(_ID.fullmatch(value))),
@@ -123,6 +126,13 @@ _RUN: Final = {
     "created": _MOMENT,
     "finished": _or_null(_MOMENT),
 }  # fmt: skip
+_OPTIONS: Final = {
+    "only": _or_absent(_list_of(_TEXT)),
+    "limit": _or_absent(_or_null(_whole(1))),
+    "answers_from": _or_absent(_or_null(_TEXT)),
+    "judge": _or_absent(_TEXT),
+    "target": _or_absent(_TEXT),
+}
 _CASE: Final = {
     "case": _OBJECT,
     "evaluators": _or_absent(_list_of(_OBJECT)),
@@ -155,7 +165,7 @@ _EVALUATION: Final = _MADE | {
     "checks": _or_absent(_list_of(_OBJECT)),
     "details": _or_absent(_OBJECT),
     "retry_count": _or_absent(_whole()),
-    "evaluator_provider_request": _or_absent(_or_null(_OBJECT)),
+    "evaluator_provider_request": _or_absent(_or_null(_object_of(_ANY_TEXT))),
 }
 _ATTEMPT: Final = {
     "kind": Kind("reply or transport", lambda value: value in ("reply", "transport")),
@@ -171,6 +181,7 @@ _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_A
 def checked_run(given: Any, where: str) -> dict[str, Any]:
     """Give the fields of a run."""
     _check(given, _RUN, f"{where}: run")
+    _check(given["options"], _OPTIONS, f"{where}: run: options")
     try:
         Thresholds.of(given["definition"].get("thresholds"))
         Gates.of(given["definition"].get("gates"))

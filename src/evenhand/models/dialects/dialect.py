@@ -41,8 +41,11 @@ class Generation:
 
     def sampling(self, **names: str) -> dict[str, Any]:
         """Give the settings that are set, by the dialect's names for them."""
-        values = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
-        return {names.get(name, name): value for name, value in values.items() if value is not None}
+        chosen: dict[str, Any] = {}
+        for name, value in (("temperature", self.temperature), ("top_p", self.top_p), ("seed", self.seed)):
+            if value is not None:
+                chosen[names.get(name, name)] = value
+        return chosen
 
 
 class Said(NamedTuple):
@@ -170,7 +173,7 @@ def text_of(value: object) -> str:
 
 def count_of(value: object) -> int:
     """Give a count of tokens, or 0 for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and value > 0 else 0
 
 
 _ABOUT_STRUCTURE = re.compile(

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Usage
-from evenhand.domain.reply import Finish
+from evenhand.domain.reply import Finish, TokenChoice
 from evenhand.models.dialects.dialect import (
     Dialect,
     Generation,
@@ -73,13 +73,18 @@ def decode(body: Any) -> Said:
         raise TransportFault("error_body", f"the server stopped with {reason!r}", retryable=True)
     if refusal := text_of(message.get("refusal")):
         return Said(text=refusal, finish="refusal", usage=usage)
-    tokens = listing(mapping(choice.get("logprobs")).get("content"))
+    logprobs = choice.get("logprobs")
     return Said(
         text=_text(message.get("content")),
         finish=_FINISHES.get(reason, "stop"),
         usage=usage,
-        first_token=alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else (),
+        first_token=_first_token(logprobs) if logprobs else (),
     )
+
+
+def _first_token(logprobs: object) -> tuple[TokenChoice, ...]:
+    tokens = listing(mapping(logprobs).get("content"))
+    return alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else ()
 
 
 def _text(content: object) -> str:

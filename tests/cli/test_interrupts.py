@@ -1,0 +1,121 @@
+"""Ctrl-C and SIGTERM, sent to a program of its own while it works."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="other signals")]
+
+by_script = lambda text: {"wait": 0.05, "says": {"score": len(text) % 7 / 10, "reasoning": "Fine."}}  # noqa: E731
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
+    folder: Path,
+    command: Callable[..., Any],
+    process: Callable[..., Any],
+    suite: Callable[..., Path],
+    serve: Any,
+    eventually: Any,
+    number: signal.Signals,
+) -> None:
+    provider = serve(by_script)
+    suite(60, judge=provider)
+    started = process("run", "suite.yaml", "--no-cache", "-j", "4", "-o", "part.jsonl")
+    eventually(lambda: len(provider.asked) >= 6)
+
+    started.send_signal(number)
+    code, out, err = ended(started)
+    asked = len(provider.asked)
+    resumed = command("resume", "--no-cache", "--json")
+
+    assert code == 130
+    assert "suite: 60 cases, interrupted" in out
+    told = re.search(r"^evenhand: interrupted; go on with: evenhand resume (\S+)$", err, re.MULTILINE)
+    assert told is not None
+    assert re.search(r"^wrote part\.jsonl, without \d+ cases that are not judged yet$", err, re.MULTILINE)
+    assert len((folder / "part.jsonl").read_text().splitlines()) == 60
+    assert (resumed.json["run"]["id"], resumed.json["summary"]["scored"]) == (told[1], 60)
+    assert 6 <= asked < 60
+    assert len(provider.asked) == 60  # nothing that had been asked was lost
+    whole = command("run", "suite.yaml", "--no-cache", "--json").json["run"]["id"]
+    assert command("report", whole, "--canonical").out == command("report", told[1], "--canonical").out
+
+
+def test_the_second_signal_leaves_at_once_and_the_run_can_be_resumed(
+    folder: Path,
+    command: Callable[..., Any],
+    process: Callable[..., Any],
+    suite: Callable[..., Path],
+    serve: Any,
+    eventually: Any,
+) -> None:
+    slow = True
+    provider: Any = serve(lambda text: {"wait": 60 if slow and len(provider.asked) > 4 else 0})
+    suite(20, judge=provider)
+    started = process("run", "suite.yaml", "--no-cache", "-j", "4", "--quiet", "--log-file", "log.jsonl")
+    eventually(lambda: len(provider.asked) >= 6)
+
+    started.send_signal(signal.SIGINT)
+    eventually(lambda: '"interrupted"' in (folder / "log.jsonl").read_text())
+    started.send_signal(signal.SIGINT)
+    code, out, err = ended(started)
+    slow = False
+    resumed = command("resume", "--json")
+
+    assert (code, out) == (130, "")
+    assert re.fullmatch(r"\nevenhand: left at once; go on with: evenhand resume \S+\n", err)
+    assert '"run_ended"' not in (folder / "log.jsonl").read_text()
+    assert resumed.json["summary"]["scored"] == 20
+
+
+def test_who_is_killed_can_be_resumed_too(
+    command: Callable[..., Any], process: Callable[..., Any], suite: Callable[..., Path], serve: Any, eventually: Any
+) -> None:
+    provider = serve(by_script)
+    suite(30, judge=provider)
+    started = process("run", "suite.yaml", "--no-cache", "-j", "4")
+    eventually(lambda: len(provider.asked) >= 10)
+
+    started.kill()
+    ended(started)
+    listed = command("runs", "--json").json[0]
+    resumed = command("resume", "--no-cache", "--json")
+
+    assert listed["status"] == "interrupted"
+    assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 30)
+    assert len(provider.asked) <= 34
+
+
+def test_a_signal_while_the_cases_are_read_leaves_a_run_that_can_be_planned_again(
+    folder: Path, command: Callable[..., Any], process: Callable[..., Any], eventually: Any
+) -> None:
+    (folder / "suite.yaml").write_text("evaluators: [{type: contains}]\ncases: cases.jsonl\n")
+    case = {"input": "Question?", "candidate_answer": "Paris", "reference_answer": "Paris"}
+    lines = (json.dumps({"id": f"case-{number}", **case}) for number in range(30_000))
+    (folder / "cases.jsonl").write_text("\n".join(lines))
+    # All of them are read and checked, and one is taken.
+    started = process("run", "suite.yaml", "--only", "case-29999")
+    eventually(lambda: command("runs", "--json").out not in ("", "[]\n"))
+
+    started.send_signal(signal.SIGTERM)
+    code, _, err = ended(started)
+    resumed = command("resume", "--json", "--quiet")
+
+    assert code == 130
+    assert "nobody was asked yet; go on with: evenhand resume 2" in err
+    assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 1)

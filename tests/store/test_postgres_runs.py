@@ -1,0 +1,113 @@
+"""A run into PostgreSQL: commits in a thread, look-ups over a socket, and the same report as from a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.case import Case
+from evenhand.domain.errors import StoreError
+from evenhand.domain.reply import Reply
+from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
+from evenhand.engine.job import Job, Pace, Scope
+from evenhand.engine.plan import plan
+from evenhand.engine.runner import Runner
+from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.reports.canonical import canonical
+from evenhand.reports.report import Report
+from evenhand.reports.summary import summarize
+from evenhand.store.store import Store, open_store
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+
+
+class Judge:
+    """Scores by the length of the question, and counts."""
+
+    name = "judge"
+    identity = "judge"
+    keeps_deadlines = True
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+        self.asked += 1
+        self.meanwhile()
+        await asyncio.sleep(0)
+        return Reply.said(f'{{"score": 0.{len(ask.messages[-1].content) % 10}}}')
+
+
+def job_with(judge: Any, count: int) -> Job:
+    evaluators = (
+        PromptEvaluator(judge=judge, name="a"),
+        PromptEvaluator(judge=judge, name="b", template="{{ candidate_answer }}"),
+    )
+    cases = [Case(id=f"c{n}", candidate_answer="?" * n, expected_outcome="good") for n in range(count)]
+    planned = [PlannedCase(position=place, case=case) for place, case in enumerate(cases)]
+    return Job(name="x", definition={}, cases=lambda: planned, evaluators_for=lambda _: evaluators)
+
+
+def finish(store: Store, run: RunRecord, job: Job) -> RunRecord:
+    return asyncio.run(Runner(store, run, job, Pace(concurrency=8)).run(), debug=True)
+
+
+def report(store: Store, run: RunRecord) -> str:
+    summary = summarize(store.results(run))
+    return canonical(Report(run=run, summary=summary, results=lambda: store.results(run)))
+
+
+def test_a_run_is_the_same_in_both_databases(postgres_url: str, tmp_path: Path) -> None:
+    judge = Judge()
+    stores = [open_store(postgres_url), open_store(str(tmp_path / "runs.db"))]
+    job = job_with(judge, 40)
+
+    reports = [report(store, finish(store, plan(store, job, Scope(repeat=2)), job)) for store in stores]
+
+    assert reports[0] == reports[1]
+    assert judge.asked == 2 * 160
+    again = finish(stores[0], plan(stores[0], job, Scope(repeat=2)), job)
+    assert judge.asked == 2 * 160  # from the cache
+    assert report(stores[0], again) == reports[0]
+    for store in stores:
+        store.close()
+
+
+def test_a_run_whose_connection_breaks_can_be_gone_on_with(postgres_url: str, tmp_path: Path) -> None:
+    judge = Judge()
+    job = job_with(judge, 40)
+    file = open_store(str(tmp_path / "runs.db"))
+    expected = report(file, finish(file, plan(file, job, Scope()), job))
+    file.close()
+    judge.asked = 0
+    store = open_store(postgres_url)
+    run = plan(store, job, Scope())
+
+    def cut() -> None:
+        if judge.asked == 30:
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand'"
+                )
+
+    judge.meanwhile = cut
+    with pytest.raises(StoreError, match=r"cannot (write to|read) postgresql://"):
+        finish(store, run, job)
+    store.close()
+
+    again = open_store(postgres_url)
+    run = again.runs.find(run.id)
+    done = again.extent(run)[1]
+    before = judge.asked
+    assert before - 8 <= done <= before
+    run = finish(again, run, job)
+    assert (run.status, judge.asked) == (RunStatus.FINISHED, before + 80 - done)
+    assert report(again, run) == expected
+    again.close()
