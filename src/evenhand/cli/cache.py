@@ -26,11 +26,11 @@ def show_cache(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Show how many replies are kept, by model."""
-    from evenhand.cli.stores import opened_if_there  # noqa: PLC0415 - loads the store
-    from evenhand.reports.numbers import moment_text  # noqa: PLC0415
-    from evenhand.reports.plain import plain  # noqa: PLC0415
-    from evenhand.reports.rows import moment  # noqa: PLC0415
-    from evenhand.reports.strict import strict_json  # noqa: PLC0415
+    from evenhand.cli.stores import opened_if_there
+    from evenhand.reports.numbers import moment_text
+    from evenhand.reports.plain import plain
+    from evenhand.reports.rows import moment
+    from evenhand.reports.strict import strict_json
 
     console = Console()
     with opened_if_there(db) as store:
@@ -58,7 +58,7 @@ def clear_cache(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Forget replies, so that judges are asked again; runs keep theirs."""
-    from evenhand.cli.stores import opened_if_there  # noqa: PLC0415 - loads the store
+    from evenhand.cli.stores import opened_if_there
 
     console = Console()
     with opened_if_there(db) as store:

@@ -27,8 +27,8 @@ def config(
     These are the options of `evenhand run` as they would be here. A flag counts first, then the environment, then the
     file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in a folder above.
     """
-    from evenhand.reports.plain import plain  # noqa: PLC0415 - not needed to show the help
-    from evenhand.reports.strict import strict_json  # noqa: PLC0415
+    from evenhand.reports.plain import plain
+    from evenhand.reports.strict import strict_json
 
     console = Console()
     found = list(_values(ctx, without_env_file=no_env_file))
@@ -47,7 +47,7 @@ def config(
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
     """Give name, value and source of each option of `run`, as if it were started here without any."""
-    from evenhand.cli.stores import without_password  # noqa: PLC0415 - loads the store
+    from evenhand.cli.stores import without_password
 
     root, settings = ctx.find_root(), settings_of(ctx)
     run: Any = cast("TyperGroup", root.command).get_command(ctx, "run")

@@ -41,7 +41,7 @@ def show(report: Report, console: Console, *, json: bool = False) -> None:
             )
         )
         return
-    from evenhand.reports.terminal import terminal  # noqa: PLC0415 - loads rich, which programs do not need
+    from evenhand.reports.terminal import terminal
 
     console.result(terminal(report, width=console.width, colour=console.colour))
 

@@ -26,9 +26,9 @@ def export(
     The file is for `evenhand import`, or for programs. Its first line has the run, each further one a case with its
     answers and evaluations of all rounds, as JSON. It holds prompts and answers, and no keys.
     """
-    from evenhand.cli.files import written_whole  # noqa: PLC0415
-    from evenhand.engine.place import Place  # noqa: PLC0415 - loads the store
-    from evenhand.store.transfer import export_lines  # noqa: PLC0415
+    from evenhand.cli.files import written_whole
+    from evenhand.engine.place import Place
+    from evenhand.store.transfer import export_lines
 
     console = Console(quiet=quiet)
     with Place(db).opened(to_read=True) as store:

@@ -27,9 +27,9 @@ def import_run(
     All of it is taken, or nothing if one line is wrong. No code that the run names is run or loaded: to go on with
     such a run, `evenhand resume` wants --trust if it would run programs or talk to servers of its own.
     """
-    from evenhand.cli.stores import opened_if_there  # noqa: PLC0415 - loads the store
-    from evenhand.engine.place import Place  # noqa: PLC0415
-    from evenhand.store.transfer import import_lines, lines_of  # noqa: PLC0415
+    from evenhand.cli.stores import opened_if_there
+    from evenhand.engine.place import Place
+    from evenhand.store.transfer import import_lines, lines_of
 
     name = "standard input" if file == "-" else file
     console = Console(quiet=quiet)

@@ -20,7 +20,7 @@ def init(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Write a first suite, which runs at once and without a key. Nothing is written over."""
-    from evenhand.suites.template import init_files  # noqa: PLC0415 - not needed to show the help
+    from evenhand.suites.template import init_files
 
     place = Path(folder)
     files = {place / name: text for name, text in init_files().items()}

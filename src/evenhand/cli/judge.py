@@ -54,7 +54,7 @@ def judge_one(
     evaluation = _judged(given, rubric, judge, timeout)
     console = Console()
     if json:
-        from evenhand.reports.strict import strict_json  # noqa: PLC0415 - loads orjson
+        from evenhand.reports.strict import strict_json
 
         console.result(strict_json(evaluation.as_dict()))
     else:
@@ -63,11 +63,11 @@ def judge_one(
 
 
 def _judged(given: dict[str, str | None], rubric: list[str] | None, judge: str, timeout: float | None) -> Evaluation:
-    import asyncio  # noqa: PLC0415 - the parts that ask are loaded when somebody is asked
+    import asyncio
 
-    from evenhand import registry  # noqa: PLC0415
-    from evenhand.domain.case import Case  # noqa: PLC0415
-    from evenhand.drive.driver import drive  # noqa: PLC0415
+    from evenhand import registry
+    from evenhand.domain.case import Case
+    from evenhand.drive.driver import drive
 
     definition: dict[str, Any] = {"type": "llm_judge", "judge": judge}
     evaluator = registry.evaluator(definition | ({"rubrics": rubric} if rubric else {}))
@@ -82,9 +82,9 @@ def _judged(given: dict[str, str | None], rubric: list[str] | None, judge: str, 
 
 def _told(evaluation: Evaluation) -> list[str]:
     """Say what was found, in lines; what the judge wrote is made plain."""
-    from evenhand.reports.numbers import score_text  # noqa: PLC0415
-    from evenhand.reports.plain import plain  # noqa: PLC0415
-    from evenhand.reports.standing import Standing  # noqa: PLC0415
+    from evenhand.reports.numbers import score_text
+    from evenhand.reports.plain import plain
+    from evenhand.reports.standing import Standing
 
     standing = Standing.of(evaluation)
     if evaluation.error is not None:

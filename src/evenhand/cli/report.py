@@ -32,10 +32,10 @@ def report(
     Everything comes from the database: no judge is asked, and no code of the suite runs. Two runs that came to the same
     have the same canonical report, byte for byte.
     """
-    from evenhand.cli.ending import report_of, show, write_files  # noqa: PLC0415 - loads the store
-    from evenhand.engine.place import Place  # noqa: PLC0415
-    from evenhand.reports.canonical import write_canonical  # noqa: PLC0415
-    from evenhand.reports.formats import format_of  # noqa: PLC0415
+    from evenhand.cli.ending import report_of, show, write_files
+    from evenhand.engine.place import Place
+    from evenhand.reports.canonical import write_canonical
+    from evenhand.reports.formats import format_of
 
     if canonical and output:
         raise ConfigError("--canonical goes to standard output; leave out --output, and write > FILE")

@@ -65,6 +65,6 @@ def resume(
         concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
-    from evenhand.cli.resuming import go_on  # noqa: PLC0415 - loads the engine
+    from evenhand.cli.resuming import go_on
 
     raise typer.Exit(go_on(ctx, run, manner, judge=judge, target=target, fork=fork, trust=trust))

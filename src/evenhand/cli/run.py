@@ -69,7 +69,7 @@ def run(
         concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
-    from evenhand.cli.starting import Wanted, start  # noqa: PLC0415 - loads the engine
+    from evenhand.cli.starting import Wanted, start
 
     wanted = Wanted(
         suite=suite,

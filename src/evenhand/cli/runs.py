@@ -27,9 +27,9 @@ def list_runs(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """List the runs, the newest first, with their means."""
-    from evenhand.cli.listing import HEADING, ListedRun  # noqa: PLC0415 - loads the store
-    from evenhand.engine.place import Place  # noqa: PLC0415
-    from evenhand.reports.strict import strict_json  # noqa: PLC0415
+    from evenhand.cli.listing import HEADING, ListedRun
+    from evenhand.engine.place import Place
+    from evenhand.reports.strict import strict_json
 
     console = Console()
     with Place(db).opened(to_read=True) as store:
@@ -52,8 +52,8 @@ def show_run(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Show the report of a run."""
-    from evenhand.cli.ending import report_of, show  # noqa: PLC0415 - loads the store
-    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.cli.ending import report_of, show
+    from evenhand.engine.place import Place
 
     with Place(db).opened(to_read=True) as store:
         show(report_of(store, store.runs.find(run)), Console(), json=json)
@@ -69,7 +69,7 @@ def delete_runs(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Delete runs with everything in them; replies in the cache stay."""
-    from evenhand.engine.place import Place  # noqa: PLC0415 - loads the store
+    from evenhand.engine.place import Place
 
     console = Console()
     with Place(db).opened(to_read=True) as store:

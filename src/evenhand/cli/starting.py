@@ -57,7 +57,7 @@ def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
             replaced=replaced,
         )
         if wanted.estimate or manner.max_cost is not None:
-            from evenhand.cli.forecasting import forecast, require_prices  # noqa: PLC0415 - loads every evaluator
+            from evenhand.cli.forecasting import forecast, require_prices
 
             with opened_if_there(manner.db) as store:
                 expected = forecast(store, job, _settled(store, scope), use_cache=not manner.no_cache)
@@ -90,7 +90,7 @@ def _planned(store: Store, job: Job, scope: CommandScope, at_work: Session) -> R
 
 def _errors_again(ctx: typer.Context, suite: Suite, wanted: Wanted, manner: Manner, at_work: Session) -> ExitCode:
     """Go on with the last run of a suite, and do its errors again."""
-    from evenhand.cli.resuming import go_on_with  # noqa: PLC0415 - of no use to a new run
+    from evenhand.cli.resuming import go_on_with
 
     for name in _OF_A_NEW_RUN:
         if is_typed(ctx, name):

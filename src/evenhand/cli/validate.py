@@ -23,10 +23,10 @@ def validate(
 
     Nobody is asked, no key is needed, and no code of the suite runs. Exit codes: 0 it can be run, 2 it cannot.
     """
-    from evenhand.reports.numbers import counted  # noqa: PLC0415 - loads what reads suites
-    from evenhand.reports.plain import plain  # noqa: PLC0415
-    from evenhand.reports.strict import strict_json  # noqa: PLC0415
-    from evenhand.suites.problems import check  # noqa: PLC0415
+    from evenhand.reports.numbers import counted
+    from evenhand.reports.plain import plain
+    from evenhand.reports.strict import strict_json
+    from evenhand.suites.problems import check
 
     console = Console(quiet=quiet)
     found = check(suite)

@@ -52,7 +52,11 @@ async def drive(steps: Steps[Outcome], *, timeout: float | None = None, ask: Ask
     try:
         wants = next(steps)
         while True:
-            wants = steps.send(await _answers(wants, deadline, asker))
+            _require_wants(wants)
+            if len(wants) == 1:
+                wants = steps.send((await act(wants[0], deadline, asker),))
+            else:
+                wants = steps.send(await _side_by_side(wants, deadline, asker))
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return outcome
@@ -68,11 +72,12 @@ def _checked_timeout(timeout: float | None) -> float:
     return timeout
 
 
-async def _answers(wants: tuple[Want, ...], deadline: Deadline, asker: Asker) -> tuple[Answer, ...]:
+def _require_wants(wants: object) -> None:
     if not isinstance(wants, tuple):
         raise TypeError(f"steps must yield a tuple of Ask, Exec and Call; got {type(wants).__name__}")
-    if len(wants) == 1:
-        return (await act(wants[0], deadline, asker),)
+
+
+async def _side_by_side(wants: tuple[Want, ...], deadline: Deadline, asker: Asker) -> tuple[Answer, ...]:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(act(want, deadline, asker)) for want in wants]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.scale import is_finite_number
+from evenhand.domain.verdict import reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ class Budget:
             if not self.cost_is_known:
                 return f"max_cost: what some replies cost is unknown, so {most_cost:g} dollars could not be kept to"
             typical = self.cost / self._priced if self._priced else 0.0
-            if self.cost + self._under_way * typical >= most_cost:
+            expected = self.cost + (self._under_way + 1) * typical
+            if self.cost >= most_cost or not reaches(most_cost, expected):  # sums of small prices are a little off
                 return (
                     f"max_cost: {self.cost:.4f} of {most_cost:g} dollars are spent, and calls under way may need more"
                 )

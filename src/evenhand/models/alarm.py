@@ -59,9 +59,9 @@ class Alarm:
         watch = self._watch
         now = watch.now()
         self._ends = min(self._ends, now + seconds)
-        self.due = min(self._ends, now + step)
-        if self.due < watch.goes_off_at:
-            watch.go_off_at(self.due)
+        self.due = due = min(self._ends, now + step)
+        if due < watch.goes_off_at:
+            watch.go_off_at(due)
 
     def ring(self) -> None:
         """End what the task does."""

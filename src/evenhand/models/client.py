@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -65,8 +66,7 @@ class HttpModel:
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
-        from evenhand.models.exchange import post  # noqa: PLC0415 - loaded by the first ask, before its time is taken
-
+        post = _post()
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return await ask_with_retries(
@@ -124,6 +124,14 @@ class HttpModel:
             message = f"{message} (asked at {self.endpoint.url})"
         wait = _retry_after(response.headers) or complaint.retry_after
         raise status_fault(status, message, code=code, retry_after=wait)
+
+
+@functools.cache
+def _post() -> Post:
+    """Load the HTTP library, for the first ask and before its time is taken."""
+    from evenhand.models.exchange import post  # noqa: PLC0415
+
+    return post
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

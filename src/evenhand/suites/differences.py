@@ -8,15 +8,20 @@ from typing import Any, Final
 from evenhand.evaluators.showing import shown
 
 _NOTHING: Final = object()
+# What may be another from one day to the next: it has no part in any judgment.
+_OF_THE_DAY: Final = frozenset({"concurrency", "description"})
 
 
 def definition_differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Name each field that has changed, with both values; evaluators are told apart by their names.
 
+    The description, and how much is done at once, may change.
+
     >>> definition_differences({"judge": {"temperature": 0.2}}, {"judge": {"temperature": 0.3}})
     ['judge.temperature: 0.2 in the run, 0.3 now']
     """
-    return list(_differences("", stored, now))
+    before, after = ({key: one for key, one in each.items() if key not in _OF_THE_DAY} for each in (stored, now))
+    return list(_differences("", before, after))
 
 
 def _differences(path: str, stored: Any, now: Any) -> Iterator[str]:
