@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib.util
 import ipaddress
 import itertools
+import json
 import os
 import re
 import shutil
@@ -18,6 +20,7 @@ import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import hypothesis
 import psycopg
@@ -72,6 +75,25 @@ def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if _FROM_OUTSIDE.fullmatch(name):
             monkeypatch.delenv(name)
+
+
+# The key that tests give to judges, set for the whole run. It must be found nowhere afterwards (REL-S1).
+CANARY = "sk-canary-4be1/9f+07c2"
+os.environ["CANARY_KEY"] = CANARY
+_CANARY_FORMS = [
+    CANARY.encode(),
+    quote(CANARY, safe="").encode(),
+    base64.b64encode(CANARY.encode()),
+    json.dumps(CANARY).strip('"').replace("/", "\\/").encode(),
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_key_is_nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """After the last test, look for the key in every byte that the tests left: databases, logs, exports, reports."""
+    yield
+    left = (path for path in tmp_path_factory.getbasetemp().rglob("*") if path.is_file() and path.name != ".env")
+    assert [str(path) for path in left if any(form in path.read_bytes() for form in _CANARY_FORMS)] == []
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

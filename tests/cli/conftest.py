@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 from evenhand.cli.main import app
 
 GOOD = {"score": 0.9, "hits": ["names the city"], "misses": [], "reasoning": "Right."}
-KEY = "sk-canary-5d1f0c77a2"
+KEY = os.environ["CANARY_KEY"]
 
 Script = Callable[[str], Mapping[str, Any]]
 

@@ -15,6 +15,7 @@ import asyncio
 import functools
 import gzip
 import json
+import os
 import random
 import re
 import socket
@@ -27,7 +28,7 @@ from typing import Any, Literal, Self
 
 import pytest
 
-KEY = "sk-canary-4be1/9f+07c2"
+KEY = os.environ["CANARY_KEY"]
 FAULTS = 0.3
 # How long the client is told to wait.
 FIRST_BYTE_SECONDS = 2.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,12 +16,11 @@ import pytest
 from evenhand.store.store import open_store
 
 AT_ONCE = 32
-KEY = "canary-0f6c1d7e9b"
 
 
 def write_suite(folder: Path, port: int, cases: int) -> Path:
     header = {
-        "judge": {"model": "openai/judge", "base_url": f"http://127.0.0.1:{port}/v1", "api_key": "${KILL_KEY}"},
+        "judge": {"model": "openai/judge", "base_url": f"http://127.0.0.1:{port}/v1", "api_key": "${CANARY_KEY}"},
         "evaluators": [{"name": "quality", "type": "llm_judge"}],
         "cases": "cases.jsonl",
     }
@@ -36,8 +34,7 @@ def write_suite(folder: Path, port: int, cases: int) -> Path:
 
 def evenhand(*arguments: object, folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
-    env = {**os.environ, "KILL_KEY": KEY}
-    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def ended(process: subprocess.Popen[bytes], code: int = 0) -> bytes:
@@ -109,11 +106,8 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
 @pytest.mark.timeout(600)
 def test_2000_cases_survive_10_kills(tmp_path: Path, provider: Any) -> None:
     suite = write_suite(tmp_path, provider.port, 2000)
-    database = tmp_path / "killed.db"
 
-    check(str(database), suite, provider, kills=10, cases=2000, seed=1)
-
-    assert KEY.encode() not in b"".join(path.read_bytes() for path in tmp_path.glob("*.db*"))
+    check(str(tmp_path / "killed.db"), suite, provider, kills=10, cases=2000, seed=1)
 
 
 @pytest.mark.long
