@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import DEFAULT_URL, Store, open_store
 
@@ -107,10 +107,15 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 # How it is opened
 
 
-@pytest.mark.parametrize(("durable", "level"), [(False, 1), (True, 2)])
-def test_the_settings_are_those_that_keep_commits(path: Path, durable: bool, level: int) -> None:
-    """Commits survive the death of the process; ``durable`` those of the machine too (REL-D7, REL-D8)."""
-    store = open_store(str(path), durable=durable)
+def test_a_setting_that_there_is_not_is_refused(path: Path) -> None:
+    with pytest.raises(ConfigError, match="the only one is durability=full"):
+        open_store(f"sqlite:///{path}?durability=some")
+
+
+@pytest.mark.parametrize(("setting", "level"), [("", 1), ("?durability=full", 2)])
+def test_the_settings_are_those_that_keep_commits(path: Path, setting: str, level: int) -> None:
+    """Commits survive the death of the process; with full durability that of the machine too (REL-D7, REL-D8)."""
+    store = open_store(f"sqlite:///{path}{setting}")
 
     assert pragma(store, "journal_mode") == "wal"
     assert pragma(store, "busy_timeout") >= 5000
@@ -161,7 +166,7 @@ def test_a_place_that_cannot_be_is_told(tmp_path: Path, place: str) -> None:
 # Opens a store as somebody who may not write there.
 AS_NOBODY = """
 import os, sys
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store import store, sqlite, migrations
 from evenhand import registry
 

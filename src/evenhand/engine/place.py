@@ -61,10 +61,12 @@ class Place:
 
 def _settled(url: str) -> str:
     """Give the absolute path of a file, which stays the same one when the working directory changes."""
-    path = url.removeprefix(_FILE)
+    path, mark, query = url.removeprefix(_FILE).partition("?") if url.startswith(_FILE) else (url, "", "")
     if path == ":memory:":
         return IN_MEMORY
-    return url if "://" in path else str(Path(path).absolute())
+    if "://" in path:
+        return url
+    return f"{_FILE if mark else ''}{Path(path).absolute()}{mark}{query}"
 
 
 # ``default`` is what the variable names, or a file in the working directory.

@@ -38,7 +38,7 @@ class Record(NamedTuple):
         """Record one question: every reply beyond its first is a retry."""
         listed = tuple(attempts)
         replies = [attempt.kind for attempt in listed].count("reply")
-        return cls(messages=messages, attempts=listed, retry_count=max(replies - 1, 0))
+        return cls(messages, listed, max(replies - 1, 0))
 
     @classmethod
     def merged(cls, records: Iterable[Record]) -> Record:
@@ -128,8 +128,7 @@ def inquire(
             following = _with_complaint(messages, violation)
             room = room * 2 if violation.kind == "truncated" else room
         else:
-            record = Record.of(sent, (*attempts, *reply.attempts))
-            return Answered(accepted=reading.accepted, flags=reading.flags, span=reading.span, record=record)
+            return Answered(*reading, Record.of(sent, (*attempts, *reply.attempts)))
     return GaveUp(error=error, record=Record.of(sent, attempts))
 
 

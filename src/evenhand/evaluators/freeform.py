@@ -41,12 +41,15 @@ def freeform_contract(scale: Scale = UNIT) -> FieldContract:
     )
 
 
+FREEFORM: Final = freeform_contract(UNIT)
+
+
 def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     """Grade an answer freely; of several samples, the mean counts."""
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
     scale = evaluator.settled_scale
-    contract = freeform_contract(scale)
+    contract = FREEFORM if scale is UNIT else freeform_contract(scale)
     task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
     if evaluator.samples is None:
         return _by_one_reply(evaluator, scale, (yield from evaluator.inquire(case, contract, task)))

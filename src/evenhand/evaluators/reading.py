@@ -180,7 +180,7 @@ def read_reply(text: str, contract: Contract, *, material: Iterable[str] = (), s
     """
     if len(text) > MAX_REPLY:
         raise ContractError(f"the reply has {len(text)} characters; at most {MAX_REPLY} are read", kind="too_long")
-    if not text.strip():
+    if not text or text.isspace():
         raise ContractError("the reply is empty", kind="empty")
     try:
         return _read_whole(text, contract)
@@ -190,10 +190,10 @@ def read_reply(text: str, contract: Contract, *, material: Iterable[str] = (), s
 
 def _read_whole(text: str, contract: Contract) -> Reading:
     """Read a reply that is one object, bare or in one fence, and nothing else: nobody is quoted there."""
-    fenced = _FENCED.fullmatch(text)
+    fenced = _FENCED.fullmatch(text) if "```" in text else None
     if fenced is None or "```" in fenced[1]:
         accepted = contract.accept(parse_strict(text))
-        return Reading(accepted=accepted, flags=accepted.flags, span=(0, len(text)))
+        return Reading(accepted, accepted.flags, (0, len(text)))
     accepted = contract.accept(parse_strict(fenced[1]))
     return Reading(accepted=accepted, flags=(EMBEDDED, *accepted.flags), span=fenced.span(1))
 

@@ -17,6 +17,7 @@ MEMORY = ":memory:"
 # The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
 FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
+_DURABLE = "durability=full"
 
 
 class SQLite(Database):
@@ -105,14 +106,17 @@ class SQLite(Database):
         return ""
 
 
-def connect(url: str, *, durable: bool = False) -> SQLite:
-    """Open ``sqlite:///path/to/file.db``, or a plain path."""
-    path = url.removeprefix("sqlite://")
+def connect(url: str) -> SQLite:
+    """Open ``sqlite:///path/to/file.db``, or a plain path; ``?durability=full`` waits for the disk at each commit."""
+    path, query = url.removeprefix("sqlite://"), ""
     if path != url:
+        path, _, query = path.partition("?")
         path = path.removeprefix("/") or MEMORY
+    if query not in ("", _DURABLE):
+        raise ConfigError(f"{url}: a SQLite database has no setting {query!r:.80}; the only one is {_DURABLE}")
     if not path:  # SQLite would take it for a file that is deleted at the end
         raise ConfigError("the path of the database is empty; give one, such as .evenhand/evenhand.db")
-    return SQLite(path, durable=durable)
+    return SQLite(path, durable=bool(query))
 
 
 def _prepare(path: Path) -> None:

@@ -32,7 +32,7 @@ _COPY_EVALUATION = (
 )
 
 
-def open_store(url: str = DEFAULT_URL, *, durable: bool = False) -> Store:
+def open_store(url: str = DEFAULT_URL) -> Store:
     """Open a store: the path of a file, ``sqlite:///path``, or ``postgresql://user@host/database``.
 
     >>> open_store("sqlite://").runs.newest()
@@ -43,7 +43,7 @@ def open_store(url: str = DEFAULT_URL, *, durable: bool = False) -> Store:
     known = registry.points(STORES)
     if scheme not in known:
         raise ConfigError(f"no store speaks {scheme!r}{did_you_mean(scheme, known)}; or give the path of a file")
-    database: Database = known[scheme].load()(url, durable=durable)
+    database: Database = known[scheme].load()(url)
     try:
         migrations.migrate(database, migrations.known())
     except BaseException:
