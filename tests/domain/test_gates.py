@@ -87,7 +87,24 @@ def test_a_gate_for_an_evaluator_that_is_not_there_fails() -> None:
     (result,) = Gates.of({"evaluators": {"qualty": {"min_mean": 0.1}}}).check(SUMMARY)
 
     assert not result.ok
-    assert "did you mean 'quality'?" in result.problem
+    assert result.words == (
+        "qualty.min_mean: wanted at least 0.1, found no evaluation by an evaluator of that name; "
+        "did you mean 'quality'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("5%", "max_unscored: wanted at most 5 %, found 100 % (3 of 3)"),
+        (0.125, "max_unscored: wanted at most 12.5 %, found 100 % (3 of 3)"),
+        (2, "max_unscored: wanted at most 2, found 3"),
+    ],
+)
+def test_a_share_of_cases_is_said_in_percent(limit: Any, words: str) -> None:
+    (result,) = Gates.of({"max_unscored": limit}).check(NOTHING_SCORED)
+
+    assert result.words == words
 
 
 def test_what_is_pending_is_in_no_share() -> None:

@@ -245,6 +245,25 @@ def test_a_client_that_raises_or_hangs_is_a_failed_request_and_no_exception() ->
     assert [attempt.kind for attempt in (*broken.attempts, *hanging.attempts)] == ["transport", "transport"]
 
 
+def test_a_client_that_keeps_deadlines_ends_by_itself_and_may_still_crash() -> None:
+    class Punctual:
+        name = "punctual"
+        keeps_deadlines = True
+
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+            await asyncio.sleep(0.05)
+            if ask.sample:
+                raise KeyError("choices")
+            return Reply.said('{"score": 1}')
+
+    patient = PromptEvaluator(judge=Punctual()).evaluate(CASE, timeout=0.001)
+    crashed = PromptEvaluator(judge=Punctual(), samples=2).evaluate(CASE)
+
+    assert patient.score == 1.0
+    assert crashed.details["samples_lost"] == 1
+    assert crashed.attempts[-1].error == "crashed: KeyError: 'choices'"
+
+
 def test_a_function_that_hangs_is_left_behind_at_the_deadline() -> None:
     async def forever() -> None:
         await asyncio.sleep(3600)

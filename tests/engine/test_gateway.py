@@ -394,7 +394,7 @@ def test_a_refused_account_stops_the_run_with_its_words(store: Store, judging: J
 
     gateway, ended = asyncio.run(ask_on())
 
-    assert gateway.stopped == error
+    assert gateway.stopped == f"judge: {error}"
     answered = [one for one in ended if isinstance(one, Unanswered)]
     assert len(answered) == 2
     assert all(isinstance(one, Abandoned) for one in ended if one not in answered)

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.engine.lane import CUT, CUT_PAUSE_SECONDS, FIRST_LIMIT, Lane, LaneClosed, is_refusal
+from evenhand.engine.lane import CUT, CUT_PAUSE_SECONDS, FIRST_LIMIT, UNREACHED_TO_CLOSE, Lane, LaneClosed, is_refusal
 
 REPLY = Reply.said("{}")
 
@@ -132,7 +132,20 @@ def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, e
     assert lane.closed is None
 
 
-@pytest.mark.parametrize("error", ["timeout: x", "server_error: x", "connection: x", "invalid_body: x", "deadline: x"])
+@pytest.mark.parametrize("error", ["connection: cannot connect", "proxy: cannot connect to the proxy"])
+def test_a_server_that_nobody_ever_reached_closes_the_lane(clock: Clock, error: str) -> None:
+    async def fail(*, answered: bool) -> Lane:
+        lane = Lane(64, clock=clock)
+        for answer in [*([REPLY] if answered else []), *[unanswered(error)] * UNREACHED_TO_CLOSE]:
+            await lane.enter()
+            lane.leave(answer)
+        return lane
+
+    assert run(fail(answered=False)).closed == error
+    assert run(fail(answered=True)).closed is None
+
+
+@pytest.mark.parametrize("error", ["timeout: x", "server_error: x", "invalid_body: x", "deadline: x"])
 def test_other_faults_change_nothing(clock: Clock, error: str) -> None:
     async def fail() -> Lane:
         lane = Lane(64, clock=clock)

@@ -266,13 +266,22 @@ def test_answers_of_an_earlier_run_are_judged_without_making_them(
     answering.answer = shout
     judge = judging(name="another")
 
-    run = made.run(store, made.job(cases, judge), answers_from=before.id)
+    run = made.run(store, made.job(cases[:3], judge), answers_from=before.id)
 
     assert len(answering.asked) == 3
     given = [result.case.candidate_answer for result in store.results(run)]
-    assert given == ["QUESTION 0", None, "QUESTION 2", None]
-    assert made.statuses(store, run) == ["scored", "not_evaluated", "scored", "not_evaluated"]
+    assert given == ["QUESTION 0", None, "QUESTION 2"]
+    assert made.statuses(store, run) == ["scored", "not_evaluated", "scored"]
     assert run.status is RunStatus.FINISHED
+
+
+def test_a_case_that_the_earlier_run_does_not_have_is_refused(
+    store: Store, judging: Judging, made: Any, cases: list[Case]
+) -> None:
+    before = made.run(store, made.job(made.cases(1, question="q"), judging()))
+
+    with pytest.raises(ConfigError, match=rf"case 'case-1': run {before.id} has no case of that id"):
+        made.run(store, made.job(made.cases(2, question="q"), judging()), answers_from=before.id)
 
 
 def test_an_answer_to_another_question_is_refused(store: Store, judging: Judging, made: Any, cases: list[Case]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,19 @@ def test_a_server_that_never_answers_is_asked_as_often_as_one_reply_allows(serve
     assert evaluation.status is Status.ERROR
     assert evaluation.error == "overloaded: HTTP 529: busy; gave up after 5 requests"
     assert len(evaluation.attempts) == len(server.requests) == 5
+
+
+def test_a_server_that_hangs_takes_no_more_than_the_time_of_the_case(serve: Serve, openai: Any) -> None:
+    server = serve(openai.reply(VERDICT, wait=30))
+    model = openai.model(server)
+    began = time.monotonic()
+
+    evaluation = PromptEvaluator(judge=model).evaluate(CASE, timeout=0.5)
+
+    assert model.keeps_deadlines
+    assert time.monotonic() - began < 10
+    assert str(evaluation.error).startswith("timeout: no whole response within 0.")
+    assert len(evaluation.attempts) == 1
 
 
 @pytest.mark.parametrize("seed", range(15))

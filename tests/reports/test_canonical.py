@@ -64,6 +64,8 @@ def test_any_difference_in_what_was_found_shows(made: Any) -> None:
         made.case(made.judgment(0.8, reasoning="fine", attempts=(made.reply("said"),))),
         made.case(made.judgment(0.8, reasoning="good", attempts=(made.reply("told"),))),
         made.case(usual, id="named"),
+        made.case(usual, question="Capital?"),
+        made.case(usual, candidate_answer="Paris"),
         made.case(usual, metadata={"latency": 1}),
         made.case(usual, answers=(MadeAnswer(text="Paris"),)),
         made.case(usual, awaited=1),

@@ -99,7 +99,18 @@ def test_a_line_has_the_evaluations_whole_and_their_place_in_the_run(made: Any) 
 
     place = {"weight": 2.0, "required": True, "sample": 3, "cost": 0.25}
     assert row["evaluations"] == [judgment.evaluation.as_dict() | place]
-    assert row.keys() == {"case_id", "status", "score", "verdict", "evaluations"}
+    assert row.keys() == {"case_id", "status", "score", "verdict", "question", "answer", "evaluations"}
+
+
+def test_a_line_has_the_question_and_the_answer_that_was_judged(made: Any) -> None:
+    given = made.case(1.0, input_messages=[{"role": "user", "content": "Capital?"}], candidate_answer="Paris")
+    failed = made.case(
+        "no_answer: x", question="q", candidate_answer="old", answers=(MadeAnswer(text=None, error="x"),)
+    )
+
+    rows = [strictly(line) for line in written(write_jsonl, made.report(given, failed, made.case(None))).splitlines()]
+
+    assert [(row["question"], row["answer"]) for row in rows] == [("Capital?", "Paris"), ("q", None), (None, None)]
 
 
 def test_a_line_has_what_the_case_brought_and_the_target_made(made: Any) -> None:
@@ -150,6 +161,7 @@ def test_json_has_the_run_its_cases_and_its_numbers(made: Any) -> None:
     }  # fmt: skip
     assert (summary["mean"], summary["retries"], summary["cost"]) == (0.85, 0, 0.0)
     assert summary["mean_if_errors_zero"] == pytest.approx(1.7 / 3)
+    assert (summary["reasons"], summary["target_errors"]) == ({"There is nothing to judge.": 1}, 0)
     assert summary["interval"].keys() == {"low", "high", "method", "level"}
     assert summary["evaluators"]["quality"]["mean"] == 0.85
 

@@ -48,6 +48,8 @@ def test_a_mean_says_what_it_is_over() -> None:
         ([0.5], "mean 0.50 (n=1, no interval) over 1 of 1"),
         ([], "no mean: of 0 cases none is scored"),
         (["empty: x", "empty: x"], "no mean: of 2 cases none is scored; 2 judge errors"),
+        (["no_answer: x", "no_answer: x"], "no mean: of 2 cases none is scored; 2 target errors"),
+        (["no_answer: x", "empty: x"], "no mean: of 2 cases none is scored; 1 judge error and 1 target error"),
         ([0.5, 0.5], "mean 0.50 [0.09, 0.91] (all scores equal) over 2 of 2"),
     ],
 )
@@ -118,6 +120,7 @@ def test_the_terminal_shows_numbers_cases_gates_and_how_to_go_on(mixed: Any) -> 
         "refunds: 6 cases, interrupted",
         "  stopped by a signal",
         "✓ pass 1   ≈ borderline 1   ✗ fail 1   ! error 1   – not evaluated 1   … pending 1",
+        "Not evaluated: 1 × There is nothing to judge.",
         "✗ fail       0.20 lyon   quality: the capital",
         "! error  broken quality: empty: nothing was said",
         "1 empty",
@@ -163,6 +166,25 @@ def test_a_command_to_copy_is_not_broken(made: Any) -> None:
     assert last == "All cases: evenhand report 20260102-030405-abcd --output report.html"
 
 
+def test_after_a_page_was_written_nobody_is_told_to_write_it(made: Any, mixed: Any) -> None:
+    assert "All cases" not in terminal(made.report(made.case(1.0)), html_written=True)
+    assert "To go on: evenhand resume" in terminal(mixed, html_written=True)
+
+
+def test_flags_are_said_in_words(made: Any) -> None:
+    lossy = made.judgment(1.0, flags=("members_left_out",))
+    report = made.report(made.case(lossy), made.case(lossy), made.case(made.judgment(0.9, flags=("clamped", "own"))))
+
+    shown, marked = terminal(report, width=120).splitlines(), markdown(report).splitlines()
+
+    left_out = "2 evaluations of a composite left out members that failed or had nothing to judge"
+    assert f"{left_out} (members_left_out)" in shown
+    assert f"- {left_out} (members\\_left\\_out)" in marked
+    for line in ("1 evaluation had a score out of range, which was clamped (clamped)", "1 evaluation flagged (own)"):
+        assert line in shown
+        assert f"- {line}" in marked
+
+
 def test_an_unknown_cost_is_said(made: Any) -> None:
     assert "cost unknown" in terminal(made.report(made.case(made.judgment(1.0, cost=None))))
 
@@ -181,6 +203,7 @@ def forged(made: Any) -> Any:
     return made.report(
         made.case(made.judgment(0.1, name=FORGED, reasoning=FORGED, misses=(FORGED,)), id=FORGED),
         made.case(FORGED),
+        made.case(made.judgment(None, reasoning=FORGED, flags=(FORGED,))),
         gates={"evaluators": {FORGED: {"min_mean": 0.5}}},
         name=f"a name {FORGED * 5}",
         reason=FORGED * 5,
@@ -212,6 +235,7 @@ def test_markdown_has_the_same_numbers(mixed: Any) -> None:
         "# refunds",
         "6 cases, interrupted: stopped by a signal",
         "- ✓ pass 1 · ≈ borderline 1 · ✗ fail 1 · ! error 1 · – not evaluated 1 · … pending 1",
+        "- Not evaluated: 1 × There is nothing to judge.",
         "| ✗ fail | 0.20 | lyon | quality: the capital |",
         "| ! error | – | broken | quality: empty\\: nothing was said |",
         "| empty | 1 |",

@@ -220,6 +220,49 @@ def test_errors_are_counted_by_class_the_targets_apart(made: Any) -> None:
     assert summary.errors_by_class == {"empty": 2, "refusal": 1, "target timeout": 1}
 
 
+def test_a_target_that_failed_is_no_judge_error_and_is_listed_once(made: Any) -> None:
+    failed = MadeAnswer(text=None, error="function_error: boom", cost=0.0)
+    no_answer = "no_answer: the target failed: function_error: boom"
+
+    summary = summarize(
+        [
+            made.case(no_answer, no_answer, no_answer, answers=(failed,)),
+            made.case(no_answer, no_answer),
+            made.case("empty: x", 1.0),
+        ]
+    )
+
+    assert summary.errors_by_class == {"target function_error": 1, "no_answer": 1, "empty": 1}
+    assert (summary.cases.errors, summary.cases.target_errors) == (3, 2)
+    assert (summary.evaluators["quality"].errors, summary.evaluators["quality"].target_errors) == (3, 2)
+
+
+def test_a_case_that_a_judge_failed_in_one_sample_is_a_judge_error(made: Any) -> None:
+    samples = [made.judgment(found, sample=place) for place, found in enumerate(("no_answer: x", "empty: x"))]
+
+    tally = summarize([made.case(*samples)]).cases
+
+    assert (tally.errors, tally.target_errors) == (1, 0)
+
+
+def test_the_most_frequent_reason_for_no_evaluation_comes_first(made: Any) -> None:
+    reasons = ["No reference.", "No answer.", "No answer."]
+
+    summary = summarize(made.case(made.judgment(None, reasoning=reason)) for reason in reasons)
+
+    assert list(summary.reasons.items()) == [("No answer.", 2), ("No reference.", 1)]
+
+
+def test_of_very_many_reasons_ten_are_told_apart_and_the_others_counted(made: Any) -> None:
+    reasons = [f"Reason {place}." for place in range(25)]
+
+    summary = summarize(made.case(made.judgment(None, reasoning=reason)) for reason in [*reasons, "Reason 3."])
+
+    assert len(summary.reasons) == 11
+    assert summary.reasons["Reason 3."] == 2
+    assert list(summary.reasons.items())[-1] == ("other reasons", 15)
+
+
 def test_judges_are_named_also_those_within_a_composite(made: Any) -> None:
     details = {
         "members": [{"details": {"judge": "b/two"}}, {"details": {}}, "odd"],

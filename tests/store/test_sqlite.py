@@ -153,12 +153,18 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
         open_store(str(tmp_path))
 
 
-@pytest.mark.parametrize("place", ["missing/runs.db", "file/runs.db", "file/.evenhand/runs.db"])
+def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    open_store(str(tmp_path / "new" / "deep" / "runs.db")).close()
+
+    assert (tmp_path / "new" / "deep" / "runs.db").is_file()
+
+
+@pytest.mark.parametrize("place", ["file/runs.db", "file/.evenhand/runs.db"])
 def test_a_place_that_cannot_be_is_told(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(
-        StoreError, match=r"cannot make .*runs\.db: (No such file|Not a directory).*; give another place"
+        StoreError, match=r"cannot make .*runs\.db: (File exists|Not a directory).*; give another place"
     ):
         open_store(str(tmp_path / place))
 

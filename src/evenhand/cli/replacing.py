@@ -44,13 +44,14 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandScope(Scope):
-    """A scope that knows what the command replaced, so that ``resume`` compares like with like."""
+    """A scope that knows what the command replaced, and whether it asked anew: ``resume`` does as the run did."""
 
     replaced: Replaced = Replaced()
+    no_cache: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Give the scope as plain JSON values."""
-        given = {"judge": self.replaced.judge, "target": self.replaced.target}
+        given = {"judge": self.replaced.judge, "target": self.replaced.target, "no_cache": self.no_cache or None}
         return Scope.as_dict(self) | {name: value for name, value in given.items() if value is not None}
 
 

@@ -54,6 +54,7 @@ def go_on_with(
 ) -> ExitCode:
     """Go on with a run, or with a new one that takes over what still holds, and give the exit code."""
     replaced = typed.over(Replaced.of(run))
+    manner = replace(manner, no_cache=manner.no_cache or run.options.get("no_cache") is True)
     job = _job(store, run, replaced, at_work)
     job = replace(job, timeout=manner.timeout or job.timeout)
     pace = pace_of(manner, Definition(job.definition).concurrency)
@@ -130,6 +131,7 @@ def _forked(store: Store, before: RunRecord, job: Job, replaced: Replaced, at_wo
         repeat=scope.repeat,
         answers_from=scope.answers_from,
         replaced=replaced,
+        no_cache=before.options.get("no_cache") is True,
     )
     run = plan(store, job, options, forked_from=before.id)
     copied = copy_finished(store, before, run, job)

@@ -55,6 +55,7 @@ def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
             repeat=wanted.repeat or suite.built.repeat,
             answers_from=wanted.answers_from,
             replaced=replaced,
+            no_cache=manner.no_cache,
         )
         if wanted.estimate or manner.max_cost is not None:
             from evenhand.cli.forecasting import forecast, require_prices

@@ -91,6 +91,8 @@ Outcome = TypeVar("Outcome")
 # order, and returns its outcome.
 Steps: TypeAlias = Generator[tuple[Want, ...], tuple[Answer, ...], Outcome]
 
+# What a message may have to say without content, as chat APIs write it.
+_IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
 
 
@@ -122,7 +124,7 @@ def _message(one: object) -> Message:
         role, content = one
     else:
         role, content = getattr(one, "role", None) or getattr(one, "type", None), getattr(one, "content", None)
-    if content is None and more:
+    if content is None and any(key in _IN_PLACE_OF_CONTENT for key, _ in more):
         content = ""
     if not isinstance(role, str) or content is None:
         raise ConfigError(

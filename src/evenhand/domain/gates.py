@@ -23,7 +23,8 @@ class GateResult:
     """Whether a gate let the run pass: what was wanted, and what was found.
 
     A ``found`` of None means that it could not be computed, which ``problem`` explains; such a gate has failed. Whole
-    numbers count cases, others are scores or shares. ``kind`` is ``unscored`` for the gate that has its own exit code.
+    numbers count cases, others are scores or shares; ``share_of`` is, for a share of cases, how many of how many.
+    ``kind`` is ``unscored`` for the gate that has its own exit code.
     """
 
     name: str
@@ -32,6 +33,7 @@ class GateResult:
     ok: bool
     kind: Literal["score", "unscored"] = "score"
     problem: str = ""
+    share_of: tuple[int, int] | None = None
 
     @property
     def words(self) -> str:
@@ -41,8 +43,12 @@ class GateResult:
         'min_mean: wanted at least 0.8, found 0.71'
         """
         limit = "at least" if self.name.rpartition(".")[2].startswith("min") else "at most"
-        found = self.problem if self.found is None else f"{self.found:.4g}"
-        return f"{self.name}: wanted {limit} {self.wanted:.4g}, found {found}"
+        if self.share_of is not None and self.found is not None:
+            count, among = self.share_of
+            wanted, found = f"{100 * self.wanted:.4g} %", f"{100 * self.found:.4g} % ({count:,} of {among:,})"
+        else:
+            wanted, found = f"{self.wanted:.4g}", self.problem if self.found is None else f"{self.found:.4g}"
+        return f"{self.name}: wanted {limit} {wanted}, found {found}"
 
     def as_dict(self) -> dict[str, Any]:
         """Give the result as plain JSON values."""
@@ -68,15 +74,17 @@ class Gate:
         tally = summary.cases if self.evaluator is None else summary.evaluators.get(self.evaluator)
         if tally is None:
             known = did_you_mean(self.evaluator or "", summary.evaluators)
-            return self._result(None, f"no evaluator of that name judged a case{known}")
+            return self._result(None, f"no evaluation by an evaluator of that name{known}")
         if self.rule in _LEAST:
             return self._result(_LEAST[self.rule](tally), _missing(tally))
         count, among = _MOST[self.rule](tally)
         if not among:
             return self._result(None, _missing(tally))
-        return self._result(count if isinstance(self.limit, int) else count / among)
+        if isinstance(self.limit, int):
+            return self._result(count)
+        return self._result(count / among, share_of=(count, among))
 
-    def _result(self, found: float | None, problem: str = "") -> GateResult:
+    def _result(self, found: float | None, problem: str = "", *, share_of: tuple[int, int] | None = None) -> GateResult:
         if found is None:
             ok = False
         elif self.rule in _LEAST:
@@ -90,6 +98,7 @@ class Gate:
             ok=ok,
             kind="unscored" if self.rule == MAX_UNSCORED else "score",
             problem=problem if found is None else "",
+            share_of=share_of,
         )
 
 

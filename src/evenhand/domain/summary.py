@@ -20,13 +20,15 @@ class Tally:
     """How a set of cases, or one evaluator's evaluations of them, came out.
 
     ``n`` is how many there are in all, ``pending`` how many of them are not done. The mean is over the scored ones;
-    ``mean_if_errors_zero`` over the scored ones and the errors, these as 0.
+    ``mean_if_errors_zero`` over the scored ones and the errors, these as 0. ``target_errors`` are those of the errors
+    where no judge failed: the target gave no answer.
     """
 
     n: int = 0
     scored: int = 0
     not_evaluated: int = 0
     errors: int = 0
+    target_errors: int = 0
     pending: int = 0
     mean: float | None = None
     interval: Interval | None = None
@@ -44,7 +46,8 @@ class Summary:
     """The numbers of a run: of its cases, of each evaluator by name, and what it took.
 
     ``cost`` is in dollars, None where a price is unknown. ``calls`` counts requests, ``cached`` replies that came from
-    the cache, ``retries`` replies that were asked for again.
+    the cache, ``retries`` replies that were asked for again. ``reasons`` says why evaluations did not happen, and how
+    many, the most frequent first.
     """
 
     cases: Tally
@@ -60,3 +63,4 @@ class Summary:
     judges: tuple[str, ...] = ()
     errors_by_class: dict[str, int] = field(default_factory=dict)
     flags: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)

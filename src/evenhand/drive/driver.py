@@ -80,24 +80,28 @@ def _require_wants(wants: object) -> None:
 async def _side_by_side(wants: tuple[Want, ...], deadline: Deadline, asker: Asker) -> tuple[Answer, ...]:
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(act(want, deadline, asker)) for want in wants]
+            tasks = [group.create_task(_awaited(act(want, deadline, asker))) for want in wants]
     except BaseExceptionGroup as several:
         # The first one is why the others were cancelled, and what a caller of one evaluation expects to catch.
         raise several.exceptions[0] from None
     return tuple(task.result() for task in tasks)
 
 
-async def act(want: Want, deadline: Deadline, asker: Asker) -> Answer:
+async def _awaited(answer: Awaitable[Answer]) -> Answer:
+    return await answer
+
+
+def act(want: Want, deadline: Deadline, asker: Asker) -> Awaitable[Answer]:
     """Do one thing: ask a judge, run a program, or call a function."""
     match want:
         case Ask():
-            return await asker(want, deadline)
+            return asker(want, deadline)
         case Exec():
             from evenhand.drive.program import run_program  # noqa: PLC0415 - only where programs judge
 
-            return await run_program(want, deadline=deadline.at)
+            return run_program(want, deadline=deadline.at)
         case Call():
-            return await _call(want, deadline)
+            return _call(want, deadline)
         case _:
             raise TypeError(f"steps must yield Ask, Exec and Call; got {type(want).__name__}")
 

@@ -18,14 +18,17 @@ class EarlierAnswers:
         self._run = run
 
     def put_into(self, planned: PlannedCase) -> PlannedCase:
-        """Give a case the answer that it had in the run; without one it has none, and is not evaluated.
+        """Give a case the answer that it had in the run; where the target failed there, it has none.
 
         The question must be the same: an answer to another one would be judged by the wrong measure.
         """
         case = planned.case
         found = self._store.case_and_answer(self._run, case.id or "")
         if found is None:
-            return replace(planned, case=replace(case, candidate_answer=None, output_messages=()))
+            raise ConfigError(
+                f"case {case.id!r}: run {self._run.id} has no case of that id, and so no answer to judge; "
+                "leave the case out with --only, or drop --answers-from"
+            )
         before, made = found
         if before.question != case.question or before.input_messages != case.input_messages:
             raise ConfigError(

@@ -115,7 +115,7 @@ class Asking:
         gateway.budget.end(calls, answer.attempts, cost=cost)
         lane.leave(answer)
         if isinstance(answer, Unanswered):
-            self._check(answer, lane)
+            self._check(answer, lane, client.name)
         elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
             self._kept.append((key, client.name, answer))
         self.cost = None if self.cost is None or cost is None else self.cost + cost
@@ -136,14 +136,14 @@ class Asking:
             lane.leave(None)
             raise Abandoned(gateway.stopped)
 
-    def _check(self, answer: Unanswered, lane: Lane) -> None:
+    def _check(self, answer: Unanswered, lane: Lane, name: str) -> None:
         """Give up where it is not this case's trouble: the account is refused, or the budget is used up."""
         gateway = self._gateway
         if answer.error.startswith(f"{BUDGET}:"):
             gateway.stop(f"{BUDGET}: {gateway.budget.used_up}")
             raise Abandoned(answer.error)
         if lane.closed is not None:
-            gateway.stop(lane.closed)
+            gateway.stop(f"{name}: {lane.closed}")
             raise Abandoned(lane.closed)
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:

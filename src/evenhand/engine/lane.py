@@ -30,6 +30,9 @@ REFUSALS_TO_CLOSE: Final = 3
 # A request that is wrong in itself may be one case's trouble; if nothing else ever came back, it is everybody's.
 MALFORMED: Final = frozenset({"bad_request"})
 MALFORMED_TO_CLOSE: Final = 5
+# Nobody is there. So many questions, each with all its tries, close the lane where no answer ever came.
+UNREACHABLE: Final = frozenset({"connection", "proxy"})
+UNREACHED_TO_CLOSE: Final = 3
 
 
 class LaneClosed(Exception):  # noqa: N818 - it ends the run, and the run says why
@@ -52,6 +55,7 @@ class Lane:
         self._refusals = 0
         self._refusal: str | None = None
         self._malformed = 0
+        self._unreached = 0
         self._answered = False
 
     async def enter(self) -> None:
@@ -110,7 +114,10 @@ class Lane:
             self._refusal = error
         elif kind in MALFORMED:
             self._malformed += 1
-        if self._refusals >= REFUSALS_TO_CLOSE or (self._malformed >= MALFORMED_TO_CLOSE and not self._answered):
+        elif kind in UNREACHABLE:
+            self._unreached += 1
+        lost = self._malformed >= MALFORMED_TO_CLOSE or self._unreached >= UNREACHED_TO_CLOSE
+        if self._refusals >= REFUSALS_TO_CLOSE or (lost and not self._answered):
             self.closed = error
 
     def _wake(self) -> None:
@@ -136,4 +143,4 @@ def is_refusal(error: str) -> bool:
     return _REFUSAL.search(error) is not None
 
 
-_REFUSAL = re.compile(rf"\b(?:{'|'.join(sorted(REFUSED))}):")
+_REFUSAL = re.compile(rf"\b(?:{'|'.join(sorted(REFUSED | UNREACHABLE))}):")

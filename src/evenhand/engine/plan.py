@@ -50,7 +50,7 @@ def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
             raise
         count += len(page)
     if not count:
-        raise ConfigError(_why_none(job, scope))
+        raise ConfigError(f"{job.source or job.name}: there are no cases; list some under cases")
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
 
 
@@ -81,12 +81,24 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[Planne
 def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
     """Give the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked."""
     taken = 0
+    missed = set(scope.only)
+    ids: list[str] = []
     for one in cases:
-        if scope.only and not any(_matches(one.case.id or "", wanted) for wanted in scope.only):
-            continue
+        identity = one.case.id or ""
+        if scope.only:
+            found = {wanted for wanted in scope.only if _matches(identity, wanted)}
+            missed -= found
+            if len(ids) < _IDS_SHOWN:
+                ids.append(identity)
+            if not found:
+                continue
         if scope.limit is None or taken < scope.limit:
             taken += 1
             yield one
+    for wanted in scope.only:
+        if wanted in missed:
+            hint = did_you_mean(wanted, ids)
+            raise ConfigError(f"no case has the id {wanted!r}{hint if len(ids) <= 10 else hint.split('; known')[0]}")
 
 
 def _matches(identity: str, wanted: str) -> bool:
@@ -98,15 +110,6 @@ def _refuse_odd_id(identity: str) -> None:
     """Refuse an id that the store could only keep as another one."""
     if column(identity) != identity:
         raise ConfigError(f"case {identity!r}: its id has letters that no database can keep; take them out")
-
-
-def _why_none(job: Job, scope: Scope) -> str:
-    where = job.source or job.name
-    if not scope.only:
-        return f"{where}: there are no cases; list some under cases"
-    ids = [one.case.id or "" for one in itertools.islice(job.cases(), _IDS_SHOWN)]
-    hint = did_you_mean(scope.only[0], ids) if len(ids) <= 10 else did_you_mean(scope.only[0], ids).split("; known")[0]
-    return f"{where}: no case has the id {' or '.join(repr(one) for one in scope.only)}{hint}"
 
 
 def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[PlannedCase, str]]) -> None:

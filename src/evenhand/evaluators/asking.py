@@ -120,7 +120,8 @@ def inquire(
             return GaveUp(error=answer.error, record=Record.of(sent, (*attempts, *answer.attempts)))
         reply = _reply(answer)
         try:
-            _require_finished(reply)
+            if reply.finish != "stop":
+                _require_finished(reply)
             reading = read_reply(reply.text, contract, material=material, strict=strict)
         except ContractError as violation:
             error = f"{violation.kind}: {violation}"

@@ -18,7 +18,7 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.asking import Answered, GaveUp, check_attempts, inquire
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
 from evenhand.evaluators.prompts import texts
@@ -178,9 +178,9 @@ class PromptEvaluator(BaseEvaluator):
         """Put a question about a case to the judge."""
         return inquire(
             (self.system_message(task, contract.instructions()), Message("user", self.user_prompt(case))),
-            judge=self.client,
+            judge=self.judge,
             contract=contract,
-            max_attempts=cast("int", self.max_attempts),
+            max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
             sample=sample,
             strict=self.strict,
         )

@@ -20,11 +20,7 @@ def sections(material: Mapping[str, str]) -> str:
     Why?
     </question id="1df1f8a5cee431d30d53">
     """
-    mark = _mark(material)
-    return "\n\n".join([f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items()])
-
-
-def _mark(material: Mapping[str, str]) -> str:
     # With its length before it, no text can pretend to be the beginning of the next one.
     whole = "".join([f"{name}:{len(text)}:{text}" for name, text in material.items()])
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
+    mark = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
+    return "\n\n".join([f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items()])

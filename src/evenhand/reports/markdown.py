@@ -10,7 +10,7 @@ from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing, standings
 
 # All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
@@ -49,6 +49,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"- {' · '.join(seen)}"
     yield f"- {mean_sentence(summary.cases)}"
     yield f"- {pass_rate_sentence(summary.cases)}"
+    yield from (f"- Not evaluated: {count:,} × {escaped(reason)}" for reason, count in summary.reasons.items())
+    yield from (f"- {count:,} {escaped(words)}" for count, words in flag_phrases(summary))
     yield f"- {effort_sentence(summary)}"
     if report.gates:
         yield from _table(

@@ -14,13 +14,15 @@ SCHEMA_VERSION: Final = 1
 
 
 def case_row(result: CaseResult) -> dict[str, Any]:
-    """Give a case: its score, all evaluations, and the answers where a target made them.
+    """Give a case: its score, its question and answer, and all evaluations.
 
-    ``answer`` is the text of the first sample, ``answers`` has all of them with what they took.
+    ``answer`` is the one that the case brought; where a target made it, that of the first sample, and ``answers`` has
+    all of them with what they took.
     """
     row: dict[str, Any] = {"case_id": result.id} | outcome_row(result)
+    row["question"] = result.case.question_text
+    row["answer"] = result.answers[0].text if result.answers else result.case.candidate_answer
     if result.answers:
-        row["answer"] = result.answers[0].text
         row["answers"] = [answer_to(answer) for answer in result.answers]
     if result.case.cluster is not None:
         row["cluster"] = result.case.cluster
@@ -82,6 +84,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "judges": list(summary.judges),
         "errors_by_class": dict(summary.errors_by_class),
         "flags": dict(summary.flags),
+        "reasons": dict(summary.reasons),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
     }
 
@@ -93,6 +96,7 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "scored": tally.scored,
         "not_evaluated": tally.not_evaluated,
         "errors": tally.errors,
+        "target_errors": tally.target_errors,
         "pending": tally.pending,
         "mean": tally.mean,
         "interval": _interval(tally.interval),

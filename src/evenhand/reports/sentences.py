@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.numbers import cost_text, counted, interval_text, score_text
+
+# What a flag says of an evaluation, to be read behind "1 evaluation" as well as behind "2 evaluations".
+_FLAGS: Final = {
+    "embedded": "had the verdict within other text",
+    "echo_skipped": "passed over an object that merely repeats one from the prompt",
+    "ambiguous": "had two different verdicts, of which the first counts",
+    "clamped": "had a score out of range, which was clamped",
+    "coerced": "had a number in quotes, which was taken",
+    "trimmed": "had hits or misses that were empty, no text, or too many",
+    "unknown_ids": "had checks for items that do not exist, which were dropped",
+    "unquoted": "had a check without the evidence that was asked for",
+    "logprobs": "took the score from token probabilities",
+    "samples_lost": "lost some of the samples",
+    "members_left_out": "of a composite left out members that failed or had nothing to judge",
+}
 
 
 def mean_sentence(tally: Tally) -> str:
@@ -20,7 +38,8 @@ def mean_sentence(tally: Tally) -> str:
         around = around_text(tally, tally.interval)
         parts = [f"mean {score_text(tally.mean)} {around} over {tally.scored:,} of {tally.n:,}"]
     if tally.errors:
-        parts.append(counted(tally.errors, "judge error"))
+        by_blame = (("judge error", tally.errors - tally.target_errors), ("target error", tally.target_errors))
+        parts.append(" and ".join(counted(count, blamed) for blamed, count in by_blame if count))
         if tally.mean is not None:
             parts.append(f"{score_text(tally.mean_if_errors_zero)} if counted as 0")
     if tally.not_evaluated:
@@ -72,6 +91,16 @@ def effort_sentence(summary: Summary) -> str:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
     parts.append(f"cost {cost_text(summary.cost)}")
     return ", ".join(parts)
+
+
+def flag_phrases(summary: Summary) -> Iterator[tuple[int, str]]:
+    """Say what was done to evaluations, or is to be known of them: how many, and in which words.
+
+    >>> list(flag_phrases(Summary(cases=Tally(), flags={"samples_lost": 2, "own": 1})))
+    [(2, 'evaluations lost some of the samples (samples_lost)'), (1, 'evaluation flagged (own)')]
+    """
+    for flag, count in summary.flags.items():
+        yield count, f"{'evaluation' if count == 1 else 'evaluations'} {_FLAGS.get(flag, 'flagged')} ({flag})"
 
 
 def next_step(run: RunRecord) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.aggregate import weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.plain import plain
 from evenhand.stats.exact import ExactSum
 from evenhand.stats.intervals import Scores
 
 _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
+# The class of an evaluation's error where no judge was asked, since the target had failed.
+_NO_ANSWER: Final = "no_answer"
+_MOST_REASONS: Final = 10
+_OTHER_REASONS: Final = "other reasons"
 
 
 class Summarizer:
@@ -39,6 +44,8 @@ class Summarizer:
         self._judges: set[str] = set()
         self._errors: Counter[str] = Counter()
         self._flags: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._other_reasons = 0
 
     def add(self, result: CaseResult) -> None:
         """Take in the result of a case."""
@@ -47,7 +54,7 @@ class Summarizer:
             self._cases.pending += 1
         else:
             outcome = result.outcome
-            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster)
+            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster, _no_answer(outcome.evaluations))
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
@@ -55,13 +62,12 @@ class Summarizer:
             self._note(judgment.evaluation)
             self._add_effort(judgment)
         for name, evaluations in by_evaluator.items():
-            self._evaluators[name].add(*_over_samples(evaluations), cluster)
+            self._evaluators[name].add(*_over_samples(evaluations), cluster, _no_answer(evaluations))
         for replaced in result.replaced:
             self._add_effort(replaced)
         for answer in result.answers:
             self._add_effort(answer)
-            if answer.error:
-                self._errors[f"target {error_class(answer.error)}"] += 1
+        self._errors.update(_errors(result))
 
     def _add_effort(self, done: Judgment | MadeAnswer) -> None:
         """Count what a judgment or an answer took; replies from the cache took nothing."""
@@ -92,8 +98,13 @@ class Summarizer:
         self._retries += evaluation.retry_count
         self._flags.update(evaluation.flags)
         self._judges.update(_judges(evaluation.details))
-        if evaluation.error is not None:
-            self._errors[error_class(evaluation.error)] += 1
+        if evaluation.status is Status.NOT_EVALUATED:
+            # Reasons may be as many as cases: those that came first are told apart, the others only counted.
+            reason = plain(evaluation.reasoning)
+            if reason in self._reasons or len(self._reasons) < _MOST_REASONS:
+                self._reasons[reason] += 1
+            else:
+                self._other_reasons += 1
 
     def summary(self) -> Summary:
         """Give the numbers of what was taken in so far."""
@@ -111,6 +122,8 @@ class Summarizer:
             judges=tuple(sorted(self._judges)),
             errors_by_class=dict(self._errors.most_common()),
             flags=dict(self._flags.most_common()),
+            reasons=dict(self._reasons.most_common())
+            | ({_OTHER_REASONS: self._other_reasons} if self._other_reasons else {}),
         )
 
 
@@ -134,7 +147,7 @@ def error_class(error: str) -> str:
 class _Counting:
     """The counts behind a ``Tally``."""
 
-    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_verdicts", "pending")
+    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending")
 
     def __init__(self) -> None:
         self._scores = Scores()
@@ -142,9 +155,12 @@ class _Counting:
         self._verdicts: Counter[Verdict] = Counter()
         self._not_evaluated = 0
         self._errors = 0
+        self._target_errors = 0
         self.pending = 0
 
-    def add(self, status: Status, score: float | None, verdict: Verdict | None, cluster: str | None) -> None:
+    def add(
+        self, status: Status, score: float | None, verdict: Verdict | None, cluster: str | None, no_answer: bool
+    ) -> None:
         match status:
             case Status.SCORED if score is not None and verdict is not None:
                 self._scores.add(score, cluster)
@@ -152,6 +168,7 @@ class _Counting:
                 self._verdicts[verdict] += 1
             case Status.ERROR:
                 self._errors += 1
+                self._target_errors += no_answer
             case _:
                 self._not_evaluated += 1
 
@@ -162,6 +179,7 @@ class _Counting:
             scored=scored,
             not_evaluated=self._not_evaluated,
             errors=self._errors,
+            target_errors=self._target_errors,
             pending=self.pending,
             mean=self._scores.mean,
             interval=self._scores.interval(),
@@ -187,6 +205,25 @@ def _over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | No
     verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
     # The evaluator's own thresholds are not known here; its verdicts are. Between two, the worse one.
     return Status.SCORED, mean, _FROM_WORST[verdicts[(len(verdicts) - 1) // 2]]
+
+
+def _errors(result: CaseResult) -> Iterator[str]:
+    """Give the classes of a case's errors; a target that failed is named once, not by each evaluator."""
+    unanswered = {answer.sample for answer in result.answers if answer.error}
+    for judgment in result.judgments:
+        if judgment.evaluation.error is not None:
+            found = error_class(judgment.evaluation.error)
+            if found != _NO_ANSWER:
+                yield found
+            elif judgment.sample not in unanswered:  # the answer itself is not known
+                unanswered.add(judgment.sample)
+                yield found
+    yield from (f"target {error_class(answer.error)}" for answer in result.answers if answer.error)
+
+
+def _no_answer(evaluations: Iterable[Evaluation]) -> bool:
+    """Tell whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
+    return all(error_class(one.error) == _NO_ANSWER for one in evaluations if one.error is not None)
 
 
 def _judges(details: object) -> Iterator[str]:

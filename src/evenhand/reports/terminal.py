@@ -6,6 +6,7 @@ Rich is slow to load: import this module where somebody reads in a terminal, and
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -15,12 +16,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Tally
 from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import effort_sentence, mean_sentence, next_step, pass_rate_sentence
+from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, next_step, pass_rate_sentence
 from evenhand.reports.standing import Standing, standings
 
 _COLOURS: Final = {
@@ -37,10 +39,11 @@ _WIDE: Final = 90
 _COUNTED: Final = [one for one in Standing if one is not Standing.PENDING]
 
 
-def terminal(report: Report, *, width: int = 100, colour: bool = False) -> str:
+def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Give the report as text for a terminal of some width; without ``colour`` it holds no escape sequence at all.
 
-    What models and users wrote goes through ``plain`` and into cells as text, never as markup.
+    What models and users wrote goes through ``plain`` and into cells as text, never as markup. With ``html_written``,
+    a finished run is not told how to get the page with all cases.
     """
     out = io.StringIO()
     # An environment of its own: what we are told here counts, not COLUMNS, NO_COLOR or FORCE_COLOR.
@@ -50,7 +53,8 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False) -> str:
     )  # fmt: skip
     for part in _parts(report, width):
         console.print(part)
-    out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
+    if not (html_written and report.run.status is RunStatus.FINISHED):
+        out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -64,6 +68,11 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield _counts(summary.cases)
     yield Text(mean_sentence(summary.cases))
     yield Text(pass_rate_sentence(summary.cases))
+    if summary.reasons:
+        reasons = (f"{count:,} × {plain(reason)}" for reason, count in summary.reasons.items())
+        yield _table_of(
+            zip(itertools.chain([Text("Not evaluated:")], itertools.repeat(Text(""))), reasons, strict=False)
+        )
     if summary.evaluators:
         yield Text("")
         yield _evaluators(summary.evaluators, wide=width >= _WIDE)
@@ -73,6 +82,9 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     if summary.errors_by_class:
         yield Text("\nErrors by class")
         yield _table_of((Text(f"{count:,}"), plain(kind)) for kind, count in summary.errors_by_class.items())
+    if summary.flags:
+        yield Text("\nFlags")
+        yield _table_of((Text(f"{count:,}"), plain(words)) for count, words in flag_phrases(summary))
     if shown.broken:
         yield from _listed("Cases that ended in error", shown.broken)
     if report.gates:

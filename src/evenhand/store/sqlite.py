@@ -122,9 +122,9 @@ def connect(url: str) -> SQLite:
 def _prepare(path: Path) -> None:
     """Make the folder and an empty file that only their owner can read: answers may be confidential."""
     try:
-        if path.parent.name == FOLDER:
-            if not path.parent.exists():
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ours = path.parent.name == FOLDER
+        path.parent.mkdir(mode=0o700 if ours else 0o777, parents=True, exist_ok=True)
+        if ours:
             with contextlib.suppress(FileExistsError), (path.parent / ".gitignore").open("x") as ignored:
                 ignored.write("*\n")
         if not path.exists():

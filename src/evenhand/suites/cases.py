@@ -16,6 +16,7 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
+from evenhand.suites.messages import message_faults
 from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain
 
 ALIASES: Final = {
@@ -30,6 +31,7 @@ _TEXT_OR_MESSAGES: Final = {
     "input": ("question", "input_messages"),
     "reference_answer": ("reference_answer", "expected_messages"),
 }
+_MESSAGES: Final = frozenset({*_TEXT_OR_MESSAGES, "output_messages"})
 _NUMBERS: Final = frozenset({"latency", "cost"})
 KEYS: Final = (
     "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
@@ -42,12 +44,16 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class CaseMaker:
-    """Makes the cases of a suite; ``usual`` are the evaluators of the suite, None where they are not known."""
+    """Makes the cases of a suite; ``usual`` are the evaluators of the suite, None where they are not known.
+
+    ``names`` are those of all evaluators so far, of the suite and of cases.
+    """
 
     def __init__(self, usual: Sequence[Mapping[str, Any]] | None, checks: Checks) -> None:
         self._usual = usual
         self._checks = checks
         self._named = {name_of(one): one for one in usual or ()}
+        self.names = set(self._named)
 
     def planned(self, piece: Piece, position: int, faults: list[Fault]) -> PlannedCase | None:
         """Make a case, or add what is wrong with it to the faults."""
@@ -62,6 +68,9 @@ class CaseMaker:
             return None
         fields = self._fields(raw, faults)
         own = self._own_evaluators(raw, faults)
+        if own is not None or raw.get("rubrics"):
+            definitions = evaluators_of(self._usual or () if own is None else own, has_rubrics=bool(raw.get("rubrics")))
+            self.names.update(map(name_of, definitions))
         if len(faults) == known and (own is not None or "rubrics" in fields or not self._usual):
             self._check_names(raw, own, faults, has_rubrics=bool(fields.get("rubrics")))
         if len(faults) > known:
@@ -88,6 +97,8 @@ class CaseMaker:
                 fields[name] = value
             elif value.__class__ is str and name in _TEXT_OR_MESSAGES:
                 fields[_TEXT_OR_MESSAGES[name][0]] = value
+            elif isinstance(value, Listed) and name in _MESSAGES and (wrong := [*message_faults(key, value)]):
+                faults += wrong
             else:
                 try:
                     field, fields[field] = _field(name, key, value)
@@ -110,7 +121,7 @@ class CaseMaker:
         for one, where in zip(given, given.lines, strict=True):
             if not isinstance(one, str):
                 faults += self._checks.evaluator(one, where)
-                own.append(plain(one))
+                own += [plain(one)] if isinstance(one, Mapping) else []
             elif one in self._named:
                 own.append(self._named[one])
             elif self._usual is not None:
@@ -179,10 +190,7 @@ def _schema(key: str, value: Any) -> Any:
 def _messages(key: str, value: Any) -> tuple[Message, ...]:
     if not isinstance(value, Listed):
         raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
-    try:
-        return messages_from(plain(value))
-    except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
+    return messages_from(plain(value))
 
 
 def id_problem(identity: str) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,11 @@ from evenhand.domain.errors import ConfigError, MissingKeyError, did_you_mean
 from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
-from evenhand.suites.credentials import literal_credentials
+from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_NAMES, build, members_of, name_of, settled
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, plain, told
+from evenhand.suites.trying import mistakes_in
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, told
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")
@@ -50,27 +52,23 @@ class Checks:
 
     def judge(self, given: Any, line: int) -> Iterator[Fault]:
         """Check a judge: that there is such a provider, and that it has such settings."""
-        faults = list(literal_credentials({"judge": given}, line))
-        if not faults:
-            if not isinstance(given, (str, Mapping)):
-                ways = "a name such as openai/gpt-5-mini, or a mapping with model"
-                faults.append(Fault(line, f"judge must be {ways}, not {kind(given)}"))
-            else:
-                faults += self._tried(
-                    lambda: registry.judge(with_paths(plain(given), self._folder)), given, line, "judge"
-                )
-        yield from faults
+        yield from literal_credentials({"judge": given}, line)
+        if isinstance(given, (str, Mapping)):
+            yield from self._tried(lambda one: registry.judge(with_paths(one, self._folder)), given, line, "judge")
+        else:
+            ways = "a name such as openai/gpt-5-mini, or a mapping with model"
+            yield Fault(line, f"judge must be {ways}, not {kind(given)}")
 
     def target(self, given: Any, line: int) -> Iterator[Fault]:
         """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
-        faults = list(literal_credentials({"target": given}, line))
-        if faults:
-            yield from faults
-        elif isinstance(given, Mapping) and [name for name in _TARGETS if given.get(name) is not None] == ["python"]:
+        yield from literal_credentials({"target": given}, line)
+        if isinstance(given, Mapping) and [name for name in _TARGETS if given.get(name) is not None] == ["python"]:
             yield from _python_target(given, line)
         elif isinstance(given, (str, Mapping)):
-            made = with_paths(plain(given), self._folder)
-            yield from self._tried(lambda: target_of(made, folder=str(self._folder)), given, line, "target")
+            folder = str(self._folder)
+            yield from self._tried(
+                lambda one: target_of(with_paths(one, self._folder), folder=folder), given, line, "target"
+            )
         else:
             ways = "the name of a model, or a mapping with model, command or python"
             yield Fault(line, f"target must be {ways}, not {kind(given)}")
@@ -97,16 +95,16 @@ class Checks:
             for part in (given, given.get("aggregator"))
             if isinstance(part, Mapping) and part.get("judge") is not None
         ]
+        if not faults:
+            who = f"evaluator {name_of(given)!r} ({given['type']})"
+            faults += mistakes_in(
+                given,
+                line,
+                lambda one: build(settled(one, None), folder=self._folder, client=lambda _: _STAND_IN),
+                told=lambda error: str(error) if isinstance(error, ConfigError) else f"{who}: {error}",
+            )
         for part in own:
             faults += self.judge(part["judge"], _line_of(part, "judge", line))
-        if not faults:
-            try:
-                build(settled(plain(given), None), folder=self._folder, client=lambda _: _STAND_IN)
-            except ConfigError as error:
-                faults.append(Fault(line_for(given, str(error), line), str(error)))
-            except (TypeError, ValueError) as error:  # evaluators are anybody's
-                who = f"evaluator {name_of(given)!r} ({given['type']})"
-                faults.append(Fault(line_for(given, str(error), line), f"{who}: {error}"))
         yield from faults
 
     def _type(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
@@ -118,6 +116,10 @@ class Checks:
                 where,
                 f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(given) or 'nothing'}",
             )
+        elif written == "jury" and written not in known:
+            yield Fault(
+                where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators"
+            )
         elif written not in known:
             yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], known)}")
         elif written in OLD_NAMES:
@@ -127,20 +129,38 @@ class Checks:
                 f"evaluator {name_of(given)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
             )
 
-    def _tried(self, make: Any, given: Any, line: int, what: str) -> Iterator[Fault]:
-        try:
-            make()
-        except MissingKeyError as error:
-            self.note(str(error), line, _about(what, error))
-        except ConfigError as error:
-            yield Fault(line_for(given, str(error), line), _about(what, error))
+    def _tried(self, make: Callable[[Any], object], given: Any, line: int, what: str) -> Iterator[Fault]:
+        tried = without_credentials(given)
+
+        def take(one: Any) -> None:
+            try:
+                make(one)
+            except MissingKeyError as error:
+                if tried is given:  # else the key that is written out is the mistake
+                    self.note(str(error), line, _about(what, error))
+
+        def about(error: Exception) -> str:
+            return _about(what, error)
+
+        yield from mistakes_in(tried, line, take, told=about)
+        if isinstance(tried, Mapped) and (near := _nearest_provider(tried.get("model"))):
+            # What the settings are is for the provider to say, so the one that was probably meant is asked.
+            yield from mistakes_in(tried.with_value("model", near), line, take, told=about)
 
     def note(self, about: str, line: int, text: str) -> None:
         """Note something once, however often it comes up."""
         self.notes.setdefault(about, told(self.file, Fault(line, text)))
 
 
-def _about(what: str, error: ConfigError) -> str:
+def _nearest_provider(model: object) -> str | None:
+    """Give a model's name with the provider that was probably meant; None if it is right, or nobody can tell."""
+    provider, slash, name = model.partition("/") if isinstance(model, str) else ("", "", "")
+    known = registry.points(registry.MODELS)
+    near = difflib.get_close_matches(provider[:MOST_GUESSED], known, n=1)
+    return f"{near[0]}{slash}{name}" if slash and near and provider not in known else None
+
+
+def _about(what: str, error: Exception) -> str:
     return str(error) if str(error).startswith(f"{what}:") else f"{what}: {error}"
 
 
@@ -157,14 +177,3 @@ def _python_target(given: Mapping[str, Any], line: int) -> Iterator[Fault]:
 
 def _line_of(given: Any, key: str, line: int) -> int:
     return given.lines.get(key, line) if isinstance(given, Mapped) else line
-
-
-def line_for(given: Any, text: str, line: int) -> int:
-    """Find the line that a message is about: of the key that it names first, else of the whole."""
-    if not isinstance(given, Mapped):
-        return line
-    # Before that stands who complains, which may be called like a key.
-    complaint = text.partition("): ")[2] or text
-    found = {key: re.search(rf"(?<!\w){re.escape(key)}(?!\w)", complaint) for key in given.lines}
-    named = [(match.start(), given.lines[key]) for key, match in found.items() if match]
-    return min(named)[1] if named else line

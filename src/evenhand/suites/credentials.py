@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evenhand.suites.values import Fault, walk
+from evenhand.suites.values import Fault, Mapped, walk
 
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _KEY: Final = re.compile(r"api_?key", re.IGNORECASE)
@@ -27,6 +27,14 @@ def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
             yield from _in_headers(one, where)
         elif key == "proxy" and isinstance(one, str) and _has_password(one):
             yield Fault(where, "proxy has a password; write ${NAME} in its place")
+
+
+def without_credentials(value: Any) -> Any:
+    """Leave out what has a credential written out in it, so that the rest can be checked; the same if nothing has."""
+    for key in list(value) if isinstance(value, Mapped) else ():
+        if any(literal_credentials({key: value[key]}, 0)):
+            value = value.with_value(key, None)
+    return value
 
 
 def _has_password(url: str) -> bool:

@@ -58,6 +58,17 @@ def takes_judge(kind: str) -> bool:
     return "judge" in inspect.signature(factory).parameters
 
 
+def lacks_judge(definition: Defined) -> bool:
+    """Tell whether an evaluator, a member of it or its meta-judge asks a judge and names none."""
+    kind = type_of(definition)
+    if kind in registry.points(registry.EVALUATORS) and takes_judge(kind) and definition.get("judge") is None:
+        return True
+    aggregator = _aggregator(definition)
+    if aggregator is not None and aggregator["type"] == JUDGE_TYPE and aggregator.get("judge") is None:
+        return True
+    return any(map(lacks_judge, members_of(definition)))
+
+
 def settled(definition: Defined, judge: object) -> dict[str, Any]:
     """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names."""
     made = dict(definition)

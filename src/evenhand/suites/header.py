@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
 from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import doubles
-from evenhand.suites.checks import Checks, line_for
+from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
+from evenhand.suites.trying import mistakes_in
 from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, kind, plain
 
 KEYS: Final = (
@@ -53,12 +54,34 @@ def _taken_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], Ite
     """Let those who use a value say what is wrong with it."""
 
     def check(value: Any, line: int, _: Checks) -> Iterator[Fault]:
-        try:
-            take(plain(value))
-        except ConfigError as error:
-            yield Fault(line_for(value, str(error), line), str(error))
+        yield from mistakes_in(value, line, take)
 
     return check
+
+
+def _gates(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+    """Check each gate by itself, those of single evaluators too: none depends on another."""
+    for key, one in value.items() if isinstance(value, Mapped) else ():
+        where = value.lines[key]
+        for name, gates in one.items() if key == "evaluators" and isinstance(one, Mapped) else ():
+            several = gates.items() if isinstance(gates, Mapped) else ()
+            for rule, limit in several:
+                demanded = {"evaluators": {name: {rule: plain(limit)}}}
+                yield from mistakes_in(demanded, gates.lines[rule], Gates.of)
+            if not several:
+                yield from mistakes_in({"evaluators": {name: plain(gates)}}, one.lines[name], Gates.of)
+        if key != "evaluators" or not isinstance(one, Mapped):
+            yield from mistakes_in({key: plain(one)}, where, Gates.of)
+    if not isinstance(value, Mapped):
+        yield from mistakes_in(value, line, Gates.of)
+
+
+def gate_names(header: Mapped) -> Iterator[tuple[str, int]]:
+    """Give the evaluators that gates are about, each with its line."""
+    gates = header.get("gates")
+    named = gates.get("evaluators") if isinstance(gates, Mapped) else None
+    if isinstance(named, Mapped):
+        yield from named.lines.items()
 
 
 def _seconds(value: Any, line: int, _: Checks) -> Iterator[Fault]:
@@ -98,7 +121,7 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "target": lambda value, line, checks: checks.target(value, line),
     "evaluators": _evaluators,
     "thresholds": _taken_by(Thresholds.of),
-    "gates": _taken_by(Gates.of),
+    "gates": _gates,
     "prices": _taken_by(PriceBook),
     "metadata": _metadata,
     "timeout": _seconds,

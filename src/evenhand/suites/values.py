@@ -40,6 +40,15 @@ class Mapped(dict[str, Any]):
         self.line = line
         self.lines: dict[str, int] = {}
 
+    def with_value(self, key: str, value: Any) -> Mapped:
+        """Give the mapping with another value under a key, and without the key where that is None."""
+        made = Mapped(self.line)
+        made.update({**self, key: value})
+        made.lines.update(self.lines)
+        if value is None:
+            del made[key]
+        return made
+
 
 class Listed(list[Any]):
     """A list from a file; ``lines`` has the line of each item."""
