@@ -38,6 +38,18 @@ def test_a_resumed_run_ends_like_one_that_was_never_stopped(
     assert json.loads(reports[0].out)["summary"]["scored"] == 12
 
 
+def test_a_run_that_began_without_the_cache_goes_on_without_it(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(9, judge=provider)
+    command("run", "suite.yaml")
+    stopped(command, "--no-cache")
+
+    command("resume")
+
+    assert len(provider.asked) == 18
+
+
 def test_only_what_is_missing_is_asked(command: Callable[..., Any], suite: Callable[..., Path], provider: Any) -> None:
     suite(9, judge=provider)
     identity = stopped(command)

@@ -440,3 +440,17 @@ def test_a_key_is_nowhere_to_be_found_afterwards(
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 8
     assert [path for path in files if key.encode() in path.read_bytes()] == []
+
+
+def test_calls_for_evaluations_that_were_given_up_are_told(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(4, judge=provider, evaluators=[{"type": "llm_judge", "samples": 3}])
+
+    stopped = command("run", "suite.yaml", "--max-calls", "7", "--json").json
+    told = command("report", "last").out
+
+    assert len(provider.asked) == 7
+    assert stopped["summary"]["calls"] + stopped["run"]["abandoned_calls"] == 7
+    assert stopped["run"]["abandoned_calls"] > 0
+    assert "for evaluations that were given up when the run stopped" in " ".join(told.split())

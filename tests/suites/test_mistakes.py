@@ -268,7 +268,7 @@ def test_a_missing_key_is_a_note_and_no_mistake() -> None:
 def test_old_names_are_noted_once(recwarn: pytest.WarningsRecorder) -> None:
     Path("suite.yaml").write_text(
         "evaluators: [{name: r, type: rubric, rubrics: [x]}]\ncases:\n"
-        + "".join(f"- {{id: c{n}, evaluators: [{{type: code, command: [judge{n}]}}]}}\n" for n in range(3)),
+        + "".join(f"- {{id: c{n}, output: x, evaluators: [{{type: code, command: [judge{n}]}}]}}\n" for n in range(3)),
         encoding="utf-8",
     )
 

@@ -109,7 +109,7 @@ EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 def test_an_example_on_the_page_is_right(example: str) -> None:
     Path("cases.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
     if "cases:" not in example:
-        example += "evaluators: [{type: contains}]\ncases: [{id: a}]\n"
+        example += "evaluators: [{name: tone, type: contains}]\ncases: [{id: a}]\n"
     Path("example.yaml").write_text(example, encoding="utf-8")
 
     assert problems("example.yaml") == []

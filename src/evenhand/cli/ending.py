@@ -27,7 +27,7 @@ def report_of(store: Store, run: RunRecord) -> Report:
     )
 
 
-def show(report: Report, console: Console, *, json: bool = False) -> None:
+def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
     """Give a report on standard output: for people, or as one JSON object for programs."""
     if json:
         console.result(
@@ -43,7 +43,8 @@ def show(report: Report, console: Console, *, json: bool = False) -> None:
         return
     from evenhand.reports.terminal import terminal
 
-    console.result(terminal(report, width=console.width, colour=console.colour))
+    text = terminal(report, width=console.width, colour=console.colour, html_written=html_written)
+    console.result(text)
 
 
 def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
@@ -72,7 +73,7 @@ def code_of(report: Report) -> ExitCode:
 def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:
     """Tell how a run ended, everywhere it was to be told, and give the exit code."""
     if json or not console.quiet:
-        show(report, console, json=json)
+        show(report, console, json=json, html_written=any(path.lower().endswith(".html") for path in outputs))
     write_files(report, outputs, console)
     run = report.run
     if run.status is not RunStatus.FINISHED:

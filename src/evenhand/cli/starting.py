@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import typer
 
@@ -48,7 +49,9 @@ def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
         if manner.retry_errors and not wanted.estimate:
             return _errors_again(ctx, suite, wanted, manner, at_work)
         job = job_of(suite)
-        job = replace(job, timeout=manner.timeout or job.timeout, target=None if wanted.answers_from else job.target)
+        job = replace(job, timeout=manner.timeout or job.timeout)
+        if wanted.answers_from:
+            job = replace(job, target=None, cases=partial(suite.cases, own_answers=False))
         scope = CommandScope(
             only=wanted.only,
             limit=wanted.limit,

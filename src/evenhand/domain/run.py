@@ -33,7 +33,9 @@ class RunRecord:
 
     ``definition`` is what the user defined, without secrets: ``judge``, ``target``, ``evaluators``, ``thresholds``,
     ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
-    are, ``repeat`` how often each is judged. Times are seconds since 1970.
+    are, ``repeat`` how often each is judged. ``abandoned_calls`` were made for evaluations that the run gave up when it
+    stopped, so that they stand in none; ``abandoned_cost`` is theirs, None where nobody knows. Times are seconds since
+    1970.
     """
 
     number: int
@@ -50,6 +52,8 @@ class RunRecord:
     version: str = ""
     created: float = 0.0
     finished: float | None = None
+    abandoned_calls: int = 0
+    abandoned_cost: float | None = 0.0
 
     @property
     def thresholds(self) -> Thresholds:

@@ -48,6 +48,9 @@ class Gateway:
         self.budget = budget
         self.stopped: str | None = None
         self.cached = 0
+        # What was asked for evaluations that were given up.
+        self.abandoned_calls = 0
+        self.abandoned_cost: float | None = 0.0
         self.lanes: dict[str, Lane] = {}
         # By object, which is kept, so that no other can come to have its number.
         self._clients: dict[int, tuple[ModelClient, Lane, bytes | None]] = {}
@@ -85,12 +88,13 @@ class Gateway:
 class Asking:
     """The questions of one evaluation: what they cost, and the replies that the cache may keep."""
 
-    __slots__ = ("_gateway", "_kept", "_sample", "cost")
+    __slots__ = ("_calls", "_gateway", "_kept", "_sample", "cost")
 
     def __init__(self, gateway: Gateway, sample: int) -> None:
         self._gateway = gateway
         self._sample = sample
         self._kept: list[tuple[str, str, Reply]] = []
+        self._calls = 0
         self.cost: float | None = 0.0
 
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
@@ -110,16 +114,25 @@ class Asking:
         except BaseException:
             gateway.budget.give_up()
             lane.leave(None)
+            self._calls, self.cost = self._calls + 1, None  # one at least, and nobody knows what became of it
             raise
         cost = gateway.price(client, answer)
+        self._calls += len(answer.attempts)
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
         gateway.budget.end(calls, answer.attempts, cost=cost)
         lane.leave(answer)
         if isinstance(answer, Unanswered):
             self._check(answer, lane, client.name)
         elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
             self._kept.append((key, client.name, answer))
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
+
+    def abandon(self) -> None:
+        """Give the evaluation up; what it took is counted all the same."""
+        gateway = self._gateway
+        gateway.abandoned_calls += self._calls
+        known = gateway.abandoned_cost
+        gateway.abandoned_cost = None if known is None or self.cost is None else known + self.cost
 
     async def _turn(self, lane: Lane, deadline: Deadline) -> None:
         """Wait for a turn in the lane; the time that takes is not the case's."""

@@ -93,7 +93,7 @@ class Runner:
             await asyncio.gather(*self._workers, return_exceptions=True)
             await self._committer.settle()
             with contextlib.suppress(StoreError):  # the first trouble is the one to tell
-                self._store.runs.mark(self._run, RunStatus.INTERRUPTED, "it broke off")
+                self._mark(RunStatus.INTERRUPTED, "it broke off")
             raise
         finally:
             heart.cancel()
@@ -127,14 +127,20 @@ class Runner:
         for lane in self.gateway.lanes.values():
             if lane.only_refused is not None:
                 self.gateway.stop(lane.only_refused)
-                return self._store.runs.mark(self._run, RunStatus.STOPPED, lane.only_refused)
+                return self._mark(RunStatus.STOPPED, lane.only_refused)
         if judged >= expected and not self._stopping:
-            return self._store.runs.mark(self._run, RunStatus.FINISHED)
+            return self._mark(RunStatus.FINISHED)
         if judged >= expected and not self._pace.retry_errors:
-            return self._store.runs.mark(self._run, RunStatus.FINISHED)
+            return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
-            return self._store.runs.mark(self._run, RunStatus.STOPPED, self.gateway.stopped)
-        return self._store.runs.mark(self._run, RunStatus.INTERRUPTED, "it was interrupted")
+            return self._mark(RunStatus.STOPPED, self.gateway.stopped)
+        return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
+
+    def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
+        """Say how the run ended, and what it took that stands in no evaluation."""
+        if calls := self.gateway.abandoned_calls:
+            self._store.runs.abandon(self._run, calls, self.gateway.abandoned_cost)
+        return self._store.runs.mark(self._run, status, reason)
 
     async def _beat(self) -> None:
         while True:
@@ -231,8 +237,11 @@ class Runner:
         asking = self.gateway.asking(sample)
         try:
             made = await self._make(self._job.target, planned.case, asking.ask)
-        except Abandoned:
-            return None
+        except (Abandoned, asyncio.CancelledError) as stop:
+            asking.abandon()
+            if isinstance(stop, Abandoned):
+                return None
+            raise
         # A model's price is known here; what a program or a function cost, only it can tell.
         cost = made.cost if self._job.target.client is None else asking.cost
         made = replace(made, sample=sample, round=number, cost=cost)
@@ -269,8 +278,11 @@ class Runner:
         began = time.perf_counter()
         try:
             evaluation = await self._evaluate(todo.evaluator, case, asking.ask)
-        except Abandoned:
-            return
+        except (Abandoned, asyncio.CancelledError) as stop:
+            asking.abandon()
+            if isinstance(stop, Abandoned):
+                return
+            raise
         seconds = time.perf_counter() - began
         replies = asking.to_keep(evaluation.attempts)
         await self._commit(planned, todo, evaluation, cost=asking.cost, seconds=seconds, replies=replies)

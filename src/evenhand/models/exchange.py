@@ -88,10 +88,14 @@ async def _read(response: aiohttp.ClientResponse, endpoint: Endpoint, alarm: Ala
     chunks: list[bytes] = []
     most = endpoint.max_body_bytes
     room = most + 1
+    arriving = response.content
     try:
-        while not response.content.at_eof():
-            alarm.allow(step=endpoint.first_byte_timeout)
-            chunk = await response.content.readany()
+        while not arriving.at_eof():
+            if arriving.is_eof():  # nothing more to wait for: short bodies come with their head
+                chunk = arriving.read_nowait()
+            else:
+                alarm.allow(step=endpoint.first_byte_timeout)
+                chunk = await arriving.readany()
             chunks.append(chunk if unpacker is None else unpacker.decompress(chunk, room))
             room -= len(chunks[-1])
             if room <= 0:

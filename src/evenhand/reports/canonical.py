@@ -11,7 +11,9 @@ from evenhand.reports.rows import SCHEMA_VERSION, case_row, run_row, summary_row
 from evenhand.reports.strict import strict_json
 
 # What depends on when, where and how often it was run, and not on what was found.
-_OF_THE_RUN: Final = ("id", "source", "options", "forked_from", "version", "created", "finished")
+_OF_THE_RUN: Final = (
+    "id", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls", "abandoned_cost",
+)  # fmt: skip
 _OF_THE_SUMMARY: Final = ("cost", "calls", "cached", "transport_faults", "input_tokens", "output_tokens")
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
 _CACHED: Final = "cached"

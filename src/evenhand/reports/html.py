@@ -52,7 +52,7 @@ def fragment_html(report: Report) -> str:
         tag("p", " · ".join(seen)),
         tag("ul", *gates) if gates else None,
         means_plot(summary),
-        tag("p", effort_sentence(summary)),
+        tag("p", effort_sentence(summary, report.run)),
     )
 
 

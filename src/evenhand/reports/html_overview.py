@@ -52,7 +52,7 @@ def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Html:
         verdict_bar(standings(summary.cases)),
         _legend(summary.cases),
         tag("ul", *(_gate(one) for one in report.gates), class_="gates") if report.gates else None,
-        _spent(summary),
+        _spent(summary, report.run),
         tag(
             "div",
             _figure("Scores", over, score_histogram(bins, report.run.thresholds)),
@@ -96,12 +96,14 @@ def _gate(gate: GateResult) -> Html:
     return tag("li", word, tag("span", gate.words))
 
 
-def _spent(summary: Summary) -> Html:
+def _spent(summary: Summary, run: RunRecord) -> Html:
+    given_up = f"{run.abandoned_calls:,} ({cost_text(run.abandoned_cost)})" if run.abandoned_calls else None
     facts = [
         ("Cost", cost_text(summary.cost)),
         ("Calls", f"{summary.calls:,}"),
         ("Replies from the cache", f"{summary.cached:,}"),
         ("Retries", f"{summary.retries:,}"),
+        ("Calls given up", given_up),
         ("Transport faults", f"{summary.transport_faults:,}" if summary.transport_faults else None),
         ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
         ("Errors", _counts(summary.errors_by_class)),

@@ -51,7 +51,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"- {pass_rate_sentence(summary.cases)}"
     yield from (f"- Not evaluated: {count:,} × {escaped(reason)}" for reason, count in summary.reasons.items())
     yield from (f"- {count:,} {escaped(words)}" for count, words in flag_phrases(summary))
-    yield f"- {effort_sentence(summary)}"
+    yield f"- {effort_sentence(summary, report.run)}"
     if report.gates:
         yield from _table(
             "Gates", ("verdict", "gate"), ((_mark(gate.ok), escaped(gate.words)) for gate in report.gates)

@@ -67,6 +67,8 @@ def run_row(run: RunRecord) -> dict[str, Any]:
         "version": run.version,
         "created": moment(run.created),
         "finished": None if run.finished is None else moment(run.finished),
+        "abandoned_calls": run.abandoned_calls,
+        "abandoned_cost": run.abandoned_cost,
     }
 
 

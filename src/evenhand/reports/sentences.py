@@ -74,8 +74,8 @@ def around_text(tally: Tally, interval: Interval | None) -> str:
     return interval_text(interval)
 
 
-def effort_sentence(summary: Summary) -> str:
-    """Say what a run took.
+def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
+    """Say what a run took; with the run itself, also what it took and gave up.
 
     >>> effort_sentence(Summary(cases=Tally(), calls=312, cached=20, input_tokens=5200, output_tokens=900, cost=0.12))
     '312 requests, 20 replies from the cache, 5,200 tokens in and 900 out, cost $0.12'
@@ -90,7 +90,18 @@ def effort_sentence(summary: Summary) -> str:
     if summary.input_tokens or summary.output_tokens:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
     parts.append(f"cost {cost_text(summary.cost)}")
+    if given_up := "" if run is None else abandoned_phrase(run):
+        parts.append(given_up)
     return ", ".join(parts)
+
+
+def abandoned_phrase(run: RunRecord) -> str:
+    """Say what was asked for evaluations that were given up when the run stopped; nothing where nothing was."""
+    calls = run.abandoned_calls
+    if not calls:
+        return ""
+    more = "1 more request" if calls == 1 else f"{calls:,} more requests"
+    return f"beside {more} ({cost_text(run.abandoned_cost)}) for evaluations that were given up when the run stopped"
 
 
 def flag_phrases(summary: Summary) -> Iterator[tuple[int, str]]:

@@ -92,7 +92,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _table_of(
             (_marked(Standing.PASS if gate.ok else Standing.FAIL), plain(gate.words, None)) for gate in report.gates
         )
-    yield Text(f"\n{effort_sentence(summary)}")
+    yield Text(f"\n{effort_sentence(summary, report.run)}")
 
 
 def _marked(standing: Standing, more: str = "") -> Text:

@@ -21,7 +21,7 @@ HEARTBEAT_SECONDS = 10.0
 
 _COLUMNS = (
     "number, id, name, status, reason, source, definition, options, cases, repeat, forked_from, version, created, "
-    "finished"
+    "finished, abandoned_calls, abandoned_cost"
 )
 
 
@@ -109,6 +109,14 @@ class Runs:
         )
         return self.find(run.id)
 
+    def abandon(self, run: RunRecord, calls: int, cost: float | None) -> None:
+        """Count calls that stand in no evaluation, since the run stopped before it was made."""
+        self._db.execute(
+            "UPDATE runs SET abandoned_calls = abandoned_calls + ?, abandoned_cost = abandoned_cost + ? "
+            "WHERE number = ?",
+            [calls, cost, run.number],  # what is unknown stays unknown, whatever is added to it
+        )
+
     def in_hand(self, run: RunRecord) -> bool:
         """Tell whether a process that lives is at work on a run."""
         owner, seen = self._owner(run)
@@ -131,23 +139,10 @@ class Runs:
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:
-    number, identity, name, status, reason, source, definition, options, cases, repeat, fork, version, made, end = row
-    return RunRecord(
-        number=number,
-        id=identity,
-        name=name,
-        status=RunStatus(status),
-        reason=reason,
-        source=source,
-        definition=loads(definition),
-        options=loads(options),
-        cases=cases,
-        repeat=repeat,
-        forked_from=fork,
-        version=version,
-        created=made,
-        finished=end,
-    )
+    known = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    read = {"status": RunStatus(known["status"])}
+    read |= {name: loads(known[name]) for name in ("definition", "options")}
+    return RunRecord(**(known | read))
 
 
 def _new_id(now: float) -> str:

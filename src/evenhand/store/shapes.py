@@ -125,6 +125,8 @@ _RUN: Final = {
     "version": _TEXT,
     "created": _MOMENT,
     "finished": _or_null(_MOMENT),
+    "abandoned_calls": _or_absent(_whole()),
+    "abandoned_cost": _or_absent(_or_null(_number())),
 }  # fmt: skip
 _OPTIONS: Final = {
     "only": _or_absent(_list_of(_TEXT)),

@@ -32,7 +32,7 @@ _EVALUATIONS: Final = (
 )
 _OF_A_RUN: Final = (
     "id", "name", "status", "reason", "definition", "options", "cases", "repeat", "forked_from", "version", "created",
-    "finished",
+    "finished", "abandoned_calls", "abandoned_cost",
 )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _evaluation(*row: Any) -> dict[str, Any]:
 
 
 def _run_fields(run: RunRecord) -> dict[str, Any]:
-    fields = {name: getattr(run, name) for name in _OF_A_RUN}
+    fields = {name: getattr(run, name) for name in _OF_A_RUN if run.abandoned_calls or not name.startswith("abandoned")}
     fields["options"] = {name: value for name, value in run.options.items() if name not in (IMPORTED, _MORE)}
     return fields | dict(run.options.get(_MORE, {}))
 
@@ -172,7 +172,8 @@ def _add_run(store: Store, run: Mapping[str, Any], identity: str) -> int:
     more = {name: value for name, value in run.items() if name not in _OF_A_RUN}
     options = {name: value for name, value in run["options"].items() if name not in (IMPORTED, _MORE)}
     options |= {IMPORTED: True} | ({_MORE: more} if more else {})
-    columns = {**run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}
+    usual = {"abandoned_calls": 0, "abandoned_cost": 0.0}
+    columns = {**usual, **run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}
     store.database.execute(
         f"INSERT INTO runs ({', '.join(_OF_A_RUN)}) VALUES ({', '.join('?' * len(_OF_A_RUN))})",  # noqa: S608
         [columns[name] for name in _OF_A_RUN],

@@ -14,6 +14,7 @@ from evenhand.domain.errors import ConfigError, MissingKeyError, did_you_mean
 from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
+from evenhand.engine.targets.model import ModelTarget
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_NAMES, build, members_of, name_of, settled
@@ -62,13 +63,21 @@ class Checks:
     def target(self, given: Any, line: int) -> Iterator[Fault]:
         """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
         yield from literal_credentials({"target": given}, line)
-        if isinstance(given, Mapping) and [name for name in _TARGETS if given.get(name) is not None] == ["python"]:
+        kinds = _target_kinds(given)
+        if isinstance(given, Mapping) and kinds == ["python"]:
             yield from _python_target(given, line)
         elif isinstance(given, (str, Mapping)):
-            folder = str(self._folder)
-            yield from self._tried(
-                lambda one: target_of(with_paths(one, self._folder), folder=folder), given, line, "target"
-            )
+
+            def make(one: Any) -> None:
+                if _target_kinds(one) != kinds:  # it became another one, perhaps a function, as keys were left out
+                    return
+                made = with_paths(one, self._folder)
+                if kinds == ["model"]:
+                    # Before the model, which may lack its key.
+                    ModelTarget(client=_STAND_IN, prompt=made.get("prompt"), system=made.get("system"))
+                target_of(made, folder=str(self._folder))
+
+            yield from self._tried(make, given, line, "target")
         else:
             ways = "the name of a model, or a mapping with model, command or python"
             yield Fault(line, f"target must be {ways}, not {kind(given)}")
@@ -117,9 +126,7 @@ class Checks:
                 f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(given) or 'nothing'}",
             )
         elif written == "jury" and written not in known:
-            yield Fault(
-                where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators"
-            )
+            yield Fault(where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators")
         elif written not in known:
             yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], known)}")
         elif written in OLD_NAMES:
@@ -162,6 +169,10 @@ def _nearest_provider(model: object) -> str | None:
 
 def _about(what: str, error: Exception) -> str:
     return str(error) if str(error).startswith(f"{what}:") else f"{what}: {error}"
+
+
+def _target_kinds(given: Any) -> list[str]:
+    return [name for name in _TARGETS if isinstance(given, Mapping) and given.get(name) is not None]
 
 
 def _python_target(given: Mapping[str, Any], line: int) -> Iterator[Fault]:

@@ -31,9 +31,9 @@ def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
 
 def without_credentials(value: Any) -> Any:
     """Leave out what has a credential written out in it, so that the rest can be checked; the same if nothing has."""
-    for key in list(value) if isinstance(value, Mapped) else ():
-        if any(literal_credentials({key: value[key]}, 0)):
-            value = value.with_value(key, None)
+    secret = [key for key in value if any(literal_credentials({key: value[key]}, 0))] if isinstance(value, dict) else []
+    for key in secret:
+        value = value.without(key) if isinstance(value, Mapped) else {one: value[one] for one in value if one != key}
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +17,11 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import canonical
 from evenhand.engine.target import Target, target_of
 from evenhand.models.prices import PriceBook
-from evenhand.suites.evaluators import build, evaluators_of, settled
+from evenhand.models.resolve import JUDGE_VARIABLE
+from evenhand.suites.evaluators import build, evaluators_of, lacks_judge, settled
 
 _MOST_BUILT: Final = 512
-_NO_JUDGE: Final = (
+NO_JUDGE: Final = (
     "no judge: write one into the suite, such as judge: openai/gpt-5-mini, or give --judge, or set EVENHAND_JUDGE"
 )
 
@@ -80,13 +82,22 @@ class Definition:
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
         """Give the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
-        usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
         if planned.evaluators is None and not planned.case.rubrics:
             if self._usual is None:
-                self._usual = tuple(map(self._evaluator, usual))
+                self._usual = tuple(map(self._evaluator, self._definitions(planned)))
             return self._usual
+        return tuple(map(self._evaluator, self._definitions(planned)))
+
+    def lacks_judge(self, planned: PlannedCase) -> bool:
+        """Tell whether a case needs a judge, and nobody named one: not it, the suite, or the environment."""
+        if self.judge is not None or os.environ.get(JUDGE_VARIABLE, "").strip():
+            return False
+        return any(map(lacks_judge, self._definitions(planned)))
+
+    def _definitions(self, planned: PlannedCase) -> tuple[Mapping[str, Any], ...]:
+        usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
         own = usual if planned.evaluators is None else planned.evaluators
-        return tuple(map(self._evaluator, evaluators_of(own, has_rubrics=bool(planned.case.rubrics))))
+        return evaluators_of(own, has_rubrics=bool(planned.case.rubrics))
 
     def _evaluator(self, definition: Mapping[str, Any]) -> Evaluator:
         key = canonical(definition)
@@ -108,7 +119,7 @@ class Definition:
                 self._clients[key] = registry.judge(with_paths(judge, self.folder))
             except ConfigError as error:
                 if judge is None and str(error).startswith("no judge"):
-                    raise ConfigError(_NO_JUDGE) from None
+                    raise ConfigError(NO_JUDGE) from None
                 raise
         return self._clients[key]
 

@@ -60,7 +60,12 @@ def job_from(
         "prices": prices,
         "timeout": timeout,
     }
-    job = _job_of_suite(cases, evaluators, judge) if isinstance(cases, Suite) else _job(cases, evaluators, judge)
+    if isinstance(cases, Suite):
+        job = _job_of_suite(cases, evaluators, judge)
+        own_gates = evaluators is None and gates is None
+        job = replace(job, cases=lambda: cases.cases(own_gates=own_gates, own_answers=made is None))
+    else:
+        job = _job(cases, evaluators, judge)
     return replace(
         job,
         name=name or job.name,

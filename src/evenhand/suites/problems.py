@@ -8,6 +8,7 @@ from typing import Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
+from evenhand.suites.definition import NO_JUDGE
 from evenhand.suites.suite import examine
 
 MOST_PROBLEMS: Final = 100
@@ -34,10 +35,12 @@ def check(path: str | os.PathLike[str]) -> Checked:
     except ConfigError as error:
         return Checked(problems=(str(error),))
     cases = 0
+    unjudged = False
     try:
         for one in suite.examined():
             if isinstance(one, PlannedCase):
                 cases += 1
+                unjudged = unjudged or (not found and suite.built.lacks_judge(one))
             else:
                 found += one
             if len(found) > MOST_PROBLEMS:
@@ -46,4 +49,5 @@ def check(path: str | os.PathLike[str]) -> Checked:
         found.append(str(error))
     if len(found) > MOST_PROBLEMS:
         found[MOST_PROBLEMS:] = ["and more"]
-    return Checked(problems=tuple(found), notes=tuple(suite.notes), cases=cases)
+    notes = [*suite.notes, *([f"{os.fspath(path)}: {NO_JUDGE}"] if unjudged else [])]
+    return Checked(problems=tuple(found), notes=tuple(notes), cases=cases)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.seams import Evaluator
@@ -17,13 +17,14 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import digest_of
 from evenhand.evaluators.showing import shown
 from evenhand.store.rows import case_content
+from evenhand.suites.answering import TargetPrompts, Unanswered
 from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
 from evenhand.suites.definition import Definition
 from evenhand.suites.document import Document, open_document
-from evenhand.suites.header import check_header, definition_of
+from evenhand.suites.header import check_header, definition_of, gate_names
 from evenhand.suites.seen import SeenIds
-from evenhand.suites.values import Fault, Mapped, Piece, told
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, told
 
 # To say where an id stood first, the cases are read again.
 _MOST_LOOKED_UP: Final = 3
@@ -38,6 +39,7 @@ class Suite:
     """
 
     def __init__(self, document: Document, definition: dict[str, Any], checks: Checks) -> None:
+        self._unanswered = Unanswered(is_noted=False)
         self._document = document
         self._checks = checks
         self.definition = definition
@@ -49,7 +51,7 @@ class Suite:
     @property
     def notes(self) -> list[str]:
         """What the writer of the suite should know and need not mend; reading the cases may add something."""
-        return list(self._checks.notes.values())
+        return [*self._checks.notes.values(), *self._unanswered.notes()]
 
     @property
     def thresholds(self) -> Thresholds:
@@ -65,30 +67,41 @@ class Suite:
         """Give the evaluators of a case; here the keys of their judges must be there."""
         return self.built.evaluators_for(planned)
 
-    def cases(self) -> Iterator[PlannedCase]:
-        """Read the cases, one by one; raises ``ConfigError`` at the first mistake."""
-        for one in self.examined():
+    def cases(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase]:
+        """Read the cases, one by one; raises ``ConfigError`` at the first mistake.
+
+        Without ``own_gates``, others than the suite's gates or evaluators count; without ``own_answers``, answers come
+        neither from the cases nor from the suite's target. What does not count is not checked.
+        """
+        for one in self.examined(own_gates=own_gates, own_answers=own_answers):
             if not isinstance(one, PlannedCase):
                 raise ConfigError(one[0])
             yield one
 
-    def examined(self) -> Iterator[PlannedCase | list[str]]:
+    def examined(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase | list[str]]:
         """Read the cases, one by one; in place of one that has mistakes, give what they are."""
         seen = SeenIds()
         looked_up = 0
         position = 0
+        target = self.definition.get("target")
+        prompts = TargetPrompts(target if own_answers else None)
+        unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
+        is_whole = True
         maker = CaseMaker(_usual(self.definition), self._checks)
         file = self._checks.file = self._document.case_file or self._document.path
         for piece in self._document.cases():
             faults: list[Fault] = []
             planned = maker.planned(piece, position, faults)
+            is_whole = is_whole and not piece.faults
+            identity = _identity(piece)
             if planned is not None and planned.case.id is None:
                 planned = _with_id(planned, seen)
-            elif planned is not None and seen.add(planned.case.id or ""):
+            elif identity is not None and seen.add(identity):
                 looked_up += 1
-                first = self._first(planned) if looked_up <= _MOST_LOOKED_UP else ""
-                if first is not None:
-                    faults.append(Fault(piece.line, f"the id stands twice{first}; ids must differ"))
+                faults += self._double(identity, piece.line, position, look_up=looked_up <= _MOST_LOOKED_UP)
+            if planned is not None:
+                faults += prompts.faults(planned)
+                unanswered.count(planned.case)
             if faults:
                 yield [told(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
             elif planned is not None:
@@ -96,13 +109,26 @@ class Suite:
             position += 1
         if not position and self._document.case_file is not None:
             yield [f"{file}: there are no cases; list some"]
+        # Only now is it known which evaluators the cases bring; what could not be read may bring others.
+        if own_gates and is_whole and position and _usual(self.definition) is not None:
+            yield from ([one] for one in self._unknown_gates(maker.names))
 
-    def _first(self, planned: PlannedCase) -> str | None:
-        """Say where an id stood first; None if it did not, and only the hashes are equal."""
-        for piece in itertools.islice(self._document.cases(), planned.position):
-            if isinstance(piece.value, Mapped) and piece.value.get("id") == planned.case.id:
-                return f", first in line {piece.line}"
-        return None
+    def _unknown_gates(self, names: set[str]) -> Iterator[str]:
+        for name, line in gate_names(self._document.header):
+            if name not in names:
+                near = did_you_mean(name[:MOST_GUESSED], names)
+                text = f"gates: evaluators: no evaluator has the name {name!r:.80}{near}"
+                yield told(self._document.path, Fault(line, text))
+
+    def _double(self, identity: str, line: int, position: int, *, look_up: bool) -> Iterator[Fault]:
+        """Say where an id stood first; nothing if it did not, and only the hashes are equal."""
+        if not look_up:
+            yield Fault(line, "the id stands twice; ids must differ")
+            return
+        for piece in itertools.islice(self._document.cases(), position):
+            if _identity(piece) == identity:
+                yield Fault(line, f"the id stands twice, first in line {piece.line}; ids must differ")
+                return
 
 
 def read_suite(
@@ -156,6 +182,11 @@ def _with_id(planned: PlannedCase, seen: SeenIds) -> PlannedCase:
 
 def _label(piece: Piece, position: int) -> str:
     """Name a case in messages: by its id, or by its number where that is missing or cannot be shown."""
+    identity = _identity(piece)
+    return f", case {position + 1 if identity is None else shown(identity)}"
+
+
+def _identity(piece: Piece) -> str | None:
+    """Give the id that stands in a case; None where it is missing or cannot be one."""
     identity = piece.value.get("id") if isinstance(piece.value, Mapped) else None
-    usable = isinstance(identity, str) and not id_problem(identity)
-    return f", case {shown(identity) if usable else position + 1}"
+    return identity if isinstance(identity, str) and not id_problem(identity) else None

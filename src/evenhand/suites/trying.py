@@ -38,8 +38,9 @@ def named_in(text: str, keys: Mapping[str, Any] | set[str]) -> list[str]:
     """Give the keys that a message names, in its order."""
     # Before that stands who complains, which may be called like a key.
     complaint = text.partition("): ")[2] or text
-    found = {key: re.search(rf"(?<!\w){re.escape(key)}(?!\w)", complaint) for key in keys}
-    return [key for _, key in sorted((match.start(), key) for key, match in found.items() if match)]
+    found = {key: re.search(rf"(?<!\w){re.escape(str(key))}(?!\w)", complaint) for key in keys}
+    places = {key: match.start() for key, match in found.items() if match}
+    return sorted(places, key=places.__getitem__)
 
 
 def line_for(given: Any, text: str, line: int) -> int:

@@ -41,12 +41,16 @@ class Mapped(dict[str, Any]):
         self.lines: dict[str, int] = {}
 
     def with_value(self, key: str, value: Any) -> Mapped:
-        """Give the mapping with another value under a key, and without the key where that is None."""
+        """Give the mapping with another value under a key."""
         made = Mapped(self.line)
         made.update({**self, key: value})
         made.lines.update(self.lines)
-        if value is None:
-            del made[key]
+        return made
+
+    def without(self, key: str) -> Mapped:
+        """Give the mapping without a key."""
+        made = self.with_value(key, None)
+        del made[key], made.lines[key]
         return made
 
 

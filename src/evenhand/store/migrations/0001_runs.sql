@@ -15,6 +15,8 @@ CREATE TABLE runs (
     version TEXT NOT NULL,
     created DOUBLE PRECISION NOT NULL,
     finished DOUBLE PRECISION,
+    abandoned_calls BIGINT NOT NULL DEFAULT 0,
+    abandoned_cost DOUBLE PRECISION DEFAULT 0,
     owner TEXT,
     seen DOUBLE PRECISION
 );
