@@ -136,7 +136,8 @@ def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, e
 def test_a_server_that_nobody_ever_reached_closes_the_lane(clock: Clock, error: str) -> None:
     async def fail(*, answered: bool) -> Lane:
         lane = Lane(64, clock=clock)
-        for answer in [*([REPLY] if answered else []), *[unanswered(error)] * UNREACHED_TO_CLOSE]:
+        answers: list[Reply | Unanswered] = [unanswered(error)] * UNREACHED_TO_CLOSE
+        for answer in [REPLY, *answers] if answered else answers:
             await lane.enter()
             lane.leave(answer)
         return lane
