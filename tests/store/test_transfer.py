@@ -470,12 +470,12 @@ def test_options_that_are_ours_cannot_be_set_from_outside(other: Store) -> None:
 
 
 def test_no_code_that_a_run_names_is_loaded(other: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "marker_module.py").write_text("import pathlib\npathlib.Path('marked').touch()\n")
+    (tmp_path / "marker_of_an_import.py").write_text("import pathlib\npathlib.Path('marked').touch()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     given = simple(1)
     hostile = {
-        "target": {"python": "marker_module:answer"},
+        "target": {"python": "marker_of_an_import:answer"},
         "evaluators": [{"type": "code_judge", "command": ["touch", "marked"]}],
     }
     given[0] = changed(given[0], "run.definition", hostile)
@@ -484,7 +484,7 @@ def test_no_code_that_a_run_names_is_loaded(other: Store, tmp_path: Path, monkey
     run = other.runs.find(import_lines(other, given).id)
     assert len(list(other.results(run))) == len(list(export_lines(other, run))) - 1
 
-    assert "marker_module" not in sys.modules
+    assert "marker_of_an_import" not in sys.modules
     assert not (tmp_path / "marked").exists()
 
 

@@ -63,7 +63,7 @@ def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | Ga
     values = asked.accepted.values
     score = scale.unit(values["score"])
     record = asked.record
-    # Each field by its name, where ``scored`` would do: by far the most evaluations are made here.
+    # Not by ``scored``: to hand so many keywords on, twice, would cost as much as to make the evaluation.
     return Evaluation(
         evaluator=evaluator.name,
         type=evaluator.type,
