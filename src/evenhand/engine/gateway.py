@@ -27,7 +27,7 @@ from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
 # Replies that were read by other rules are other replies.
-_READING = b"1"
+_READING = 1
 
 
 class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
@@ -170,16 +170,21 @@ class Asking:
 
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
-    """Hash everything that decides on a reply, and the number of the sample."""
+    """Hash everything that decides on a reply, and the number of the sample; what is of any length comes with it."""
     form = b"" if ask.contract is None else _form(ask.contract)
-    settings = f"{sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}".encode()
-    said = [
-        part.encode("utf-8", "surrogatepass") for message in ask.messages for part in (message.role, message.content)
-    ]
-    more = (
-        canonical([message.more for message in ask.messages]) if any(message.more for message in ask.messages) else b""
+    head = (
+        f"{_READING} {len(identity)} {len(form)} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
     )
-    return digest(_READING, identity, form, settings, more, *said)
+    body = ""
+    for message in ask.messages:
+        head += f" {message.role} {len(message.content)}"
+        body += message.content
+        if message.more:
+            more = canonical(message.more).decode()
+            head += f" more {len(more)}"
+            body += more
+    said = f"{head}\n{body}".encode("utf-8", "surrogatepass")
+    return digest(identity, form, said)
 
 
 def _form(contract: Contract) -> bytes:
