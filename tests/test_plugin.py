@@ -14,6 +14,9 @@ import evenhand.suites.given  # noqa: F401 - loaded here, once, for all runs
 from evenhand import Run
 from evenhand.store.store import open_store
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 # The module itself, whether or not the package is installed with its entry point.

@@ -17,6 +17,9 @@ from evenhand.cli.console import Console
 from evenhand.cli.progress import LEAST_SECONDS, PLAIN_SECONDS, PlainLines, line
 from evenhand.engine.progress import Progress
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
 # Beside the console: a line of numbers that programs can ask for, and what a worker says to its parent.
 WRITERS = {"cli/console.py", "engine/undertaking.py", "evaluators/schema/worker.py"}

@@ -15,6 +15,9 @@ from evenhand.cli.main import app
 from evenhand.cli.options import KINDS, SETTINGS
 from evenhand.cli.settings import load_settings
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

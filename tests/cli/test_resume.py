@@ -15,6 +15,9 @@ import pytest
 from evenhand.domain.run import RunStatus
 from evenhand.store.store import open_store
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 
 def stopped(command: Callable[..., Any], *argv: str) -> str:
     """Run the suite as far as its fourth call, and give the id of the run."""

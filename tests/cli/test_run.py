@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 BAD = {"score": 0.1, "misses": ["wrong"], "reasoning": "Wrong."}
 
 

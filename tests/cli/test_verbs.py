@@ -11,6 +11,9 @@ import pytest
 
 import evenhand.cli.starting
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 # judge
 
 

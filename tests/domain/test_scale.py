@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import ConfigError
 from evenhand.domain.errors import ContractError
-from evenhand.domain.scale import UNIT, Binary, Choices, Range, scale_of
+from evenhand.domain.scale import UNIT, Binary, Choices, Range, read_number, scale_of
 
 NOT_NUMBERS: list[Any] = [
     None,
@@ -100,3 +100,8 @@ def test_whatever_a_judge_gives_the_unit_score_is_finite_and_in_range(value: obj
         except ContractError:
             continue
         assert 0.0 <= scale.unit(raw) <= 1.0
+
+
+@pytest.mark.parametrize("text", ["0\x1f", "\x1c0.0", " 0 ", "\u20030"])
+def test_a_quoted_number_may_have_any_space_around_it(text: str) -> None:
+    assert read_number(text) == (0.0, ("coerced",))

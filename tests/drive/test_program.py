@@ -21,6 +21,9 @@ from evenhand.domain.reply import Exited
 from evenhand.drive import background
 from evenhand.drive.program import STDERR_MIB, STDOUT_MIB, no_memory_limit, run_program
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 LIMITED = 512 * MIB
 

@@ -23,6 +23,9 @@ from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store.store import PAGE, Store
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 Judging = Callable[..., Any]
 GOOD = '{"score": 1.0}'
 

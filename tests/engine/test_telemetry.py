@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 JUDGING = """
 import json, os, sys
 from evenhand import Case, Contains, PromptEvaluator, Scripted, evaluate

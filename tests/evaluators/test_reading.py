@@ -218,6 +218,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_is_at_most_twice_the_length(name: str) -> None:
     scanner = Scanner(HOSTILE[name])
@@ -280,6 +281,7 @@ def test_any_json_value_in_the_place_of_the_score_gives_a_finite_score_or_a_fail
     assert 0 <= UNIT.unit(reading.accepted.values["score"]) <= 1
 
 
+@pytest.mark.slow
 def test_ten_thousand_replies_put_together_at_random_never_let_the_candidate_grade_itself() -> None:
     chance = random.Random(7)
     pieces = [

@@ -20,6 +20,9 @@ from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models import exchange, sessions  # noqa: F401 - loading the HTTP library takes longer than a deadline here
 from evenhand.models.providers import OPENAI
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]
 

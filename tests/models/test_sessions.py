@@ -22,6 +22,9 @@ from evenhand.domain.seams import ModelClient
 from evenhand.drive import background
 from evenhand.models import sessions
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 Serve = Callable[..., Any]
 
 

@@ -26,6 +26,9 @@ from evenhand.reports.report import Report
 from evenhand.reports.sentences import mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 HOSTILE: list[str] = json.loads((Path(__file__).parent / "hostile.json").read_text(encoding="utf-8"))
 VOID = {"br", "col", "input", "meta"}
 

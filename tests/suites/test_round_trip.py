@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 
@@ -14,6 +15,9 @@ from evenhand.domain.contract import storable
 from evenhand.domain.stored import case_to
 from evenhand.suites.scalars import SUSPECTS
 from evenhand.suites.suite import read_suite
+
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
 
 # What files of text can hold; lone surrogates and other marks are for the tests of the readers.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

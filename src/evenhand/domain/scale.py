@@ -23,7 +23,8 @@ def read_number(value: object, *, name: str = "score") -> tuple[float | int, tup
     """Read a finite number; one in quotes is taken and flagged, anything else breaks the contract (SPEC-E4)."""
     flags: tuple[str, ...] = ()
     if isinstance(value, str) and _QUOTED_NUMBER.fullmatch(value.strip()):
-        value, flags = float(value), (COERCED,)
+        # Stripped again: Python counts more characters as space in a text than around a number.
+        value, flags = float(value.strip()), (COERCED,)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ContractError(f"{name} must be a number, not {_kind(value)}")
     if not is_finite_number(value):

@@ -18,6 +18,9 @@ from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.models.adapters.adapt import adapt
 
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
 Put = Callable[..., Reply | Unanswered]
 PutMany = Callable[..., list[Reply | Unanswered]]
 Adapted = Callable[..., ModelClient]
