@@ -88,7 +88,7 @@ def create_async_llm_as_judge(made: PromptedJudge) -> Callable[..., Awaitable[An
     return evaluator
 
 
-def evaluation(
+def undertaking(
     cases: str | os.PathLike[str] | CaseLike | Iterable[CaseLike],
     evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
     *,
@@ -114,6 +114,7 @@ def evaluation(
     from evenhand.engine.place import Place  # noqa: PLC0415
     from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
     from evenhand.suites.given import job_from  # noqa: PLC0415
+    from evenhand.suites.kinship import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
 
     suite = read_suite(cases) if isinstance(cases, str | os.PathLike) else None
@@ -141,9 +142,10 @@ def evaluation(
         place=Place.of(store),
         progress=progress,
     )
-    if suite is not None and evaluators is None and judge is None:  # else they may be about what does not count
-        for note in suite.notes:
-            _log.warning("%s", note)
+    # A suite's notes may be about what does not count, if something else was given.
+    notes = suite.notes if suite is not None and evaluators is None and judge is None else []
+    for note in (*notes, *kinship_notes(job.definition)):
+        _log.warning("%s", note)
     return planned
 
 
@@ -160,7 +162,7 @@ def _with_options_like(
     return decorate
 
 
-@_with_options_like(evaluation)
+@_with_options_like(undertaking)
 def evaluate(*args: Any, **options: Any) -> Run:
     """Judge cases by evaluators, store every evaluation as it is made, and give the run.
 
@@ -179,13 +181,13 @@ def evaluate(*args: Any, **options: Any) -> Run:
     A judge that fails on a case is that case's error, and raises nothing. A run that cannot go on, since a key is
     refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
     """
-    return evaluation(*args, **options).run_and_wait()
+    return undertaking(*args, **options).run_and_wait()
 
 
-@_with_options_like(evaluation)
+@_with_options_like(undertaking)
 async def aevaluate(*args: Any, **options: Any) -> Run:
     """Do what ``evaluate`` does, with the same options, on the running event loop.
 
     Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
     """
-    return await evaluation(*args, **options).run()
+    return await undertaking(*args, **options).run()

@@ -1,6 +1,7 @@
 """Names to factories, through entry points: the built-in parts register the same way as anybody's.
 
-Two groups are for everybody: ``evenhand.evaluators`` (type -> class) and ``evenhand.models`` (provider -> factory).
+Three groups are for everybody: ``evenhand.evaluators`` (type -> class), ``evenhand.models`` (provider -> factory) and
+``evenhand.stores`` (scheme of a URL -> function that connects).
 ``evenhand.resolvers`` has the one part that evaluators need and must not import: how a judge is found.
 """
 

@@ -153,7 +153,7 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_one_message(
     assert (done.code, done.out) == (2, "")
     assert len(provider.asked) <= 5
     assert done.err.count("\n") == 1
-    assert f"evenhand: the run stopped: {what}: HTTP {status}: no such key" in done.err
+    assert f"evenhand: the run stopped: openai/gpt-4o-mini: {what}: HTTP {status}: no such key" in done.err
     assert "; go on with: evenhand resume 2" in done.err
 
 

@@ -426,7 +426,7 @@ def test_a_refused_key_stops_the_run_and_with_a_good_one_everything_is_done(
 
     run = made.run(store, job)
 
-    assert (run.status, run.reason) == (RunStatus.STOPPED, str(REFUSED))
+    assert (run.status, run.reason) == (RunStatus.STOPPED, f"{judge.name}: {REFUSED}")
     assert len(judge.asked) <= 5
     judge.answer = lambda ask: GOOD
     assert made.resume(store, run, job).status is RunStatus.FINISHED

@@ -184,7 +184,7 @@ def test_a_target_whose_key_is_refused_stops_the_run_and_is_asked_again_later(
 
     run = made.run(store, job)
 
-    assert (run.status, run.reason) == (RunStatus.STOPPED, str(REFUSED))
+    assert (run.status, run.reason) == (RunStatus.STOPPED, f"{answering.name}: {REFUSED}")
     assert judge.asked == []
     answering.answer = shout
     assert made.resume(store, run, job).status is RunStatus.FINISHED

@@ -26,8 +26,8 @@ def export(
     The file is for `evenhand import`, or for programs. Its first line has the run, each further one a case with its
     answers and evaluations of all rounds, as JSON. It holds prompts and answers, and no keys.
     """
-    from evenhand.cli.files import written_whole
     from evenhand.engine.place import Place
+    from evenhand.reports.whole import written_whole
     from evenhand.store.transfer import export_lines
 
     console = Console(quiet=quiet)

@@ -8,7 +8,6 @@ from functools import partial
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.kinship import kinship_notes
 from evenhand.cli.manner import Manner
 from evenhand.cli.options import is_typed
 from evenhand.cli.replacing import CommandScope, Replaced, read_for
@@ -23,6 +22,7 @@ from evenhand.engine.plan import plan
 from evenhand.reports.strict import strict_json
 from evenhand.store.store import Store
 from evenhand.suites.job import job_of
+from evenhand.suites.kinship import kinship_notes
 from evenhand.suites.suite import Suite
 
 _OF_A_NEW_RUN = ("only", "limit", "repeat", "answers_from")

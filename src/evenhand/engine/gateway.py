@@ -70,6 +70,12 @@ class Gateway:
             found = self._clients[id(client)] = (client, lane, said)
         return found
 
+    @property
+    def refused(self) -> str | None:
+        """What the account of a model said that never said anything else; few cases do not close its lane."""
+        said = ((client.name, lane.only_refused) for client, lane, _ in self._clients.values())
+        return next((f"{name}: {error}" for name, error in said if error is not None), None)
+
     def stop(self, why: str) -> None:
         """Ask nothing any more."""
         self.stopped = self.stopped or why

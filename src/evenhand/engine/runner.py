@@ -124,13 +124,10 @@ class Runner:
     def _ended(self) -> RunRecord:
         self._count()  # also what was asked and given up
         expected, judged = self._store.extent(self._run)
-        for lane in self.gateway.lanes.values():
-            if lane.only_refused is not None:
-                self.gateway.stop(lane.only_refused)
-                return self._mark(RunStatus.STOPPED, lane.only_refused)
-        if judged >= expected and not self._stopping:
-            return self._mark(RunStatus.FINISHED)
-        if judged >= expected and not self._pace.retry_errors:
+        if (refused := self.gateway.refused) is not None:
+            self.gateway.stop(refused)
+        # Of errors to be done again, a stop may have left some.
+        elif judged >= expected and not (self._stopping and self._pace.retry_errors):
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, self.gateway.stopped)

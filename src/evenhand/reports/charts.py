@@ -174,7 +174,7 @@ def _grid(values: Iterable[int], top: int) -> Iterable[Html]:
 
 def _threshold(name: str, at: float, *, y: int) -> Html:
     # Each label has a line of its own, so that marks which lie close do not write over each other.
-    anchor, aside = ("start", 5) if at < 0.7 else ("end", -5)
+    anchor, aside = ("start", 5) if at < 0.3 else ("end", -5)
     label = tag("text", f"{name} {at:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
     return join(_line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import secrets
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO, TypeAlias, cast
 
 from evenhand.domain.errors import ConfigError
 from evenhand.reports.report import Report
+from evenhand.reports.whole import written_whole
 
 Writer: TypeAlias = Callable[[Report, TextIO], None]
 
@@ -47,16 +47,7 @@ def writer_of(name: str) -> Writer:
 
 def write(report: Report, path: str | Path) -> None:
     """Write a report to a file, whole or not at all: nobody ever reads half of it."""
-    target = Path(path)
-    writer = writer_of(format_of(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        # No translation of line ends: CSV has its own, and what stands within a text is the text's.
-        with unfinished.open("x", encoding="utf-8", newline="") as out:
-            writer(report, out)
-        unfinished.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise
+    writer = writer_of(format_of(path))
+    # No translation of line ends: CSV has its own, and what stands within a text is the text's.
+    with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
+        writer(report, out)
