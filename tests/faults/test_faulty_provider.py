@@ -285,5 +285,5 @@ def test_a_refused_key_is_tried_a_handful_of_times(faulty: Start, store: Store, 
 
     (run,) = store.runs.newest()
     assert run.status is RunStatus.STOPPED
-    assert run.reason == "unauthorized: HTTP 401: Incorrect API key provided: ***"
+    assert run.reason == "openai/judge: unauthorized: HTTP 401: Incorrect API key provided: ***"
     assert len(provider.log) <= 5
