@@ -2,10 +2,11 @@
 
 # The first of these that is 3.11 or newer makes the environment; `make env PYTHON=python3.12` asks for a certain one.
 PYTHON ?= python3 python3.13 python3.12 python3.11
-EXTRAS := langchain,openai,pandas,postgres,pydantic-ai
+EXTRAS := embedded,langchain,openai,pandas,postgres,pydantic-ai
 
 BIN := .venv/bin
 READY := .venv/ready
+DEMO_READY := .venv/demo-ready
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
@@ -13,10 +14,20 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help env test test-fast test-long check format bench build constraints
+.PHONY: help demo env test test-fast test-long check format bench build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+
+demo: $(DEMO_READY)  ## Judge a small suite with a model on this machine (fetches 1.1 GB once)
+	$(BIN)/evenhand demo build/demo
+
+# What the demo needs and no more; the tests' tools come on top of it.
+$(DEMO_READY): pyproject.toml constraints.txt
+	@$(FIND_PYTHON); [ -x $(BIN)/python ] || "$$python" -m venv .venv
+	@echo 'Installing Evenhand into .venv, which takes half a minute the first time ...'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[embedded]'
+	@touch $@
 
 env: $(READY)  ## Make the environment in .venv, or bring it up to date
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         EvenhandError as EvenhandError,
         JudgeError as JudgeError,
         MissingKeyError as MissingKeyError,
+        MissingModelError as MissingModelError,
+        ModelFetchError as ModelFetchError,
         RunStoppedError as RunStoppedError,
         ScriptExhaustedError as ScriptExhaustedError,
         TemplateError as TemplateError,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
+    from evenhand.evaluators.pairwise import PairwiseEvaluator as PairwiseEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
     from evenhand.models.resolve import resolve as resolve
@@ -79,6 +82,8 @@ _HOMES = {
         "EvenhandError",
         "JudgeError",
         "MissingKeyError",
+        "MissingModelError",
+        "ModelFetchError",
         "RunStoppedError",
         "ScriptExhaustedError",
         "TemplateError",
@@ -109,6 +114,7 @@ _HOMES = {
     "evaluators.checks.json_match": ("JsonMatch",),
     "evaluators.checks.levenshtein": ("Levenshtein",),
     "evaluators.checks.numeric": ("Numeric",),
+    "evaluators.pairwise": ("PairwiseEvaluator",),
     "evaluators.prompt": ("PromptEvaluator",),
     "evaluators.schema.evaluator": ("SchemaEvaluator",),
     "models.resolve": ("resolve",),

@@ -248,7 +248,7 @@ def test_binary_checks_can_be_read_from_the_probability_of_yes() -> None:
     assert (evaluation.score, evaluation.flags) == (0.25, ("logprobs",))
     assert evaluation.details["probability_mass"] == {"safe": 0.9, "kind": 0.9}
     assert (
-        judge.asked[1].messages[1].content.endswith("Does the candidate answer meet this: Is kind\nAnswer yes or no.")
+        judge.asked[1].messages[1].content.endswith("Check: Is kind\nDoes the answer meet the check? Reply yes or no.")
     )
 
 

@@ -11,11 +11,13 @@ from typer.core import TyperGroup
 from evenhand.cli import (
     cache,
     config,
+    demo,
     export,
     failures,
     importing,
     init,
     judge,
+    models,
     report,
     resume,
     run,
@@ -80,6 +82,7 @@ def _add(name: str, verb: Callable[..., None], *examples: str) -> None:
     app.command(name, epilog=example(*examples))(verb)
 
 
+_add("demo", demo.demo, "evenhand demo")
 _add("init", init.init, "evenhand init my-suite")
 _add("validate", validate.validate, "evenhand validate suite.yaml")
 _add("run", run.run, "evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html")
@@ -89,5 +92,6 @@ app.add_typer(runs.app, name="runs")
 _add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
 _add("export", export.export, "evenhand export last -o run.jsonl")
 _add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
+app.add_typer(models.app, name="models")
 app.add_typer(cache.app, name="cache")
 _add("config", config.config, "evenhand config")

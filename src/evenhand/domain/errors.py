@@ -5,6 +5,8 @@
     - TemplateError                   a template names what nobody gave
     - UnknownNameError                no provider, evaluator or prompt has that name
     - MissingKeyError                 a model needs an API key and none is set
+    - MissingModelError               an embedded model's file is not on this machine
+  + ModelFetchError                   an embedded model could not be fetched; nothing half done takes its place
   + StoreError                        the database cannot be opened, read or written
     - RunNotFoundError                no run has that id
     - RunBusyError                    another process is at work on the run
@@ -45,6 +47,14 @@ class UnknownNameError(ConfigError):
 
 class MissingKeyError(ConfigError):
     """A model needs an API key, and the variable that should hold it is not set."""
+
+
+class MissingModelError(ConfigError):
+    """The file of an embedded model, or what runs it, is not on this machine."""
+
+
+class ModelFetchError(EvenhandError):
+    """An embedded model could not be fetched: says why, and what is kept of it."""
 
 
 class StoreError(EvenhandError):

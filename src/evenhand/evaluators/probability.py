@@ -32,6 +32,11 @@ def yes_probability(choices: Iterable[TokenChoice]) -> Expectation:
     return _expectation(choices, {"yes": 1.0, "no": 0.0}, "yes or no")
 
 
+def first_probability(choices: Iterable[TokenChoice]) -> Expectation:
+    """Give the probability that the first of two answers, A, is named rather than the second, B."""
+    return _expectation(choices, {"a": 1.0, "b": 0.0}, "A or B")
+
+
 def expected_number(choices: Iterable[TokenChoice], numbers: Sequence[int]) -> Expectation:
     """Give the expected value over the numbers that a judge may answer with."""
     return _expectation(choices, {str(number): float(number) for number in numbers}, "a number of the scale")

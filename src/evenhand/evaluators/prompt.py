@@ -23,7 +23,7 @@ from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.rubric import rubric_steps
-from evenhand.evaluators.sections import sections
+from evenhand.evaluators.sections import sections, short_sections
 
 # The order of the sections: what changes least comes first, the candidate last, so that providers' caches hit.
 MATERIAL: Final = ("expected_outcome", "question", "reference_answer", "candidate_answer")
@@ -159,6 +159,12 @@ class PromptEvaluator(BaseEvaluator):
         if self.template is None:
             return sections(material)
         return Template.with_double_braces(self.template).render(material)
+
+    def short_prompt(self, case: Case) -> str:
+        """Write the user prompt in few tokens, for a question that is answered by one."""
+        if self.template is not None:
+            return self.user_prompt(case)
+        return short_sections({texts.SHORT_NAMES.get(name, name): text for name, text in self.material(case).items()})
 
     def material(self, case: Case) -> dict[str, str]:
         """Give what the case brings into the prompt."""

@@ -26,6 +26,7 @@ from evenhand.evaluators.sampling import all_flags, found_by, spread
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
 
+# From this P(yes) on, or this share of samples, an item is met; a model whose own cut was measured has another.
 YES_FROM: Final = 0.5
 
 
@@ -143,8 +144,8 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
 
     The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
     """
-    system = evaluator.system_message(texts.YES_OR_NO)
-    user = Message("user", evaluator.user_prompt(case))
+    system = Message("system", texts.YES_OR_NO if evaluator.template is None else texts.TEMPLATE_YES_OR_NO)
+    user = Message("user", evaluator.short_prompt(case))
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])
     record = Record.merged(one.record for one in asked)
@@ -157,8 +158,9 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
         except ContractError as error:
             return evaluator.failed(f"{error} (item {item.id!r})", details=details, **record.fields())
     details["probability_mass"] = {key: yes.mass for key, yes in answers.items()}
+    details["yes_from"] = yes_from = getattr(evaluator.client, "yes_from", YES_FROM)
     checks = tuple(
-        Check(id=key, satisfied=yes.value >= YES_FROM, probability=yes.value) for key, yes in answers.items()
+        Check(id=key, satisfied=yes.value >= yes_from, probability=yes.value) for key, yes in answers.items()
     )
     return _evaluation(
         evaluator,

