@@ -303,7 +303,7 @@ def test_it(evenhand):
 
 def test_the_examples_on_the_page_pass(pytester: pytest.Pytester) -> None:
     page = Path(__file__).parents[1].joinpath("docs", "pytest.md").read_text(encoding="utf-8")
-    suite = page.partition("```yaml\n")[2].partition("```")[0]
+    suite = page.partition('```yaml title="capitals.evenhand.yaml"\n')[2].partition("```")[0]
     pytester.makepyfile(test_page="".join(one.partition("```")[0] for one in page.split("```python\n")[1:]))
 
     run(pytester, suite=suite).assert_outcomes(passed=3)

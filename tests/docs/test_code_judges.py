@@ -36,7 +36,7 @@ def keys(heading: str) -> set[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "words.py").write_text(block('python title="words.py"'), encoding="utf-8")
-    (tmp_path / "polite.sh").write_text(block("sh"), encoding="utf-8")
+    (tmp_path / "polite.sh").write_text(block('sh title="polite.sh"'), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -26,7 +26,7 @@ def demo(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Judge a small suite with a model that runs on this machine; nothing leaves it.
+    """Judge a small suite with a model on this machine.
 
     Writes the suite into a folder, fetches the model if it is not here, judges eight answers, shows the result and
     writes a report.
