@@ -27,13 +27,14 @@ SECRET = "sk-very-secret"
         f"judge:\n  model: openai/x\n  headers: {{proxy-authorization: Basic {SECRET}}}",
         f"judge:\n  model: openai/x\n  headers: {{x-auth-token: {SECRET}}}",
         f"judge:\n  model: openai/x\n  proxy: http://me:{SECRET}@127.0.0.1:8080",
+        f"target:\n  command: [app]\n  env: {{MODE: fast, ACCESS_TOKEN: {SECRET}}}",
     ],
 )
 def test_beside_the_cases(mistakes: Callable[[str], list[str]], text: str) -> None:
     (found,) = mistakes(f"{HEAD}{text}\n")
 
     assert found.startswith("suite.yaml:5: ")
-    assert "${NAME}" in found
+    assert "${NAME}" in found or "${ACCESS_TOKEN}" in found
     assert SECRET not in found
     assert "12345678" not in found
 
@@ -45,6 +46,7 @@ def test_beside_the_cases(mistakes: Callable[[str], list[str]], text: str) -> No
         f"{{type: llm_judge, judge: {{model: openai/x, headers: {{authorization: {SECRET}}}}}}}",
         f"{{type: composite, members: [{{type: llm_judge, judge: {{model: openai/x, api_key: {SECRET}}}}}]}}",
         f"{{type: composite, members: [{{type: contains}}], aggregator: {{type: llm_judge, judge: {{model: openai/x, api_key: {SECRET}}}}}}}",
+        f"{{type: code_judge, command: [x], env: {{APP_KEY: {SECRET}}}}}",
         f"{{type: code_judge, command: [x], config: {{deep: [{{apiKey: {SECRET}}}]}}}}",
     ],
 )
@@ -67,6 +69,7 @@ def test_in_evaluators_however_deep(mistakes: Callable[[str], list[str]], evalua
         "judge: {model: openai/x, headers: {Authorization: 'Bearer ${KEY}', X-Title: My suite, Cookie: 'a=${S}; lang=en'}}",
         "judge: {model: openai/x, proxy: 'http://me:${PASSWORD}@127.0.0.1:8080'}",
         "judge: {model: openai/x, proxy: 'http://127.0.0.1:8080'}",
+        "target: {command: [app], env: {APP_KEY: '${KEY}', MODE: fast, TOKEN: ''}}",
         "metadata: {api_key: the field that our answers have}",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -331,3 +332,29 @@ def test_a_target_that_is_a_program_runs_in_the_folder_of_the_suite(suite: Read,
     target: Any = read.built.target()
 
     assert Path(target.program.cwd) == folder
+
+
+def test_a_program_that_judges_finds_the_variables_it_was_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", "sk-of-the-team")
+    code = "import os; print('{\"score\": 1, \"reasoning\": \"' + os.environ['KEY'] + ' ' + os.environ['MODE'] + '\"}')"
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        json.dumps(
+            {
+                "evaluators": [
+                    {
+                        "type": "code_judge",
+                        "command": [sys.executable, "-c", code],
+                        "env": {"KEY": "${TEAM_KEY}", "MODE": "fast"},
+                    }
+                ],
+                "cases": [{"id": "a", "candidate_answer": "x"}],
+            }
+        )
+    )
+
+    (evaluator,) = read_suite(suite).evaluators_for(next(iter(read_suite(suite).cases())))
+
+    assert evaluator.evaluate(Case(candidate_answer="x")).reasoning == "*** fast"  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Attempt, Evaluation
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import Range
+from evenhand.domain.secret import Secret
 from evenhand.drive.program import no_memory_limit
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.program import Program, last_words, require_success
@@ -49,7 +50,8 @@ class CodeJudgeEvaluator(BaseEvaluator):
     ``config`` as one JSON object on its standard input, and writes one JSON object with ``score`` (0 to 1) and, if it
     likes, ``hits``, ``misses``, ``reasoning`` and ``details`` to its standard output. It runs in ``cwd``, for at most
     ``timeout`` seconds, with ``memory_mb`` of address space (None: unlimited), and sees harmless environment
-    variables and those in ``env``, no others.
+    variables and those in ``env``, no others. A ``Secret`` there is hidden in what the
+    program writes.
     """
 
     type: ClassVar[str] = "code_judge"
@@ -59,7 +61,7 @@ class CodeJudgeEvaluator(BaseEvaluator):
     timeout: float = 60.0
     memory_mb: float | None = 1024
     cwd: str | PurePath | None = None
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.

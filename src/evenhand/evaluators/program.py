@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -14,8 +14,11 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import is_finite_number
+from evenhand.domain.secret import Secret
 
 _LINE_KEPT: Final = 300
+# What is shorter, such as "1" or "debug", is nobody's key, and may be part of an answer.
+_LEAST_SECRET: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class Program:
     """A program that reads a case and ``config`` as one JSON object; ``where`` names its owner in messages.
 
     It runs in ``cwd``, for at most ``timeout`` seconds, with ``memory_mb`` of address space (None: unlimited), and
-    sees harmless environment variables and those in ``env``, no others.
+    sees harmless environment variables and those in ``env``, no others. A ``Secret`` there is hidden in what it writes.
     """
 
     where: str
@@ -32,7 +35,7 @@ class Program:
     timeout: float = 60.0
     memory_mb: float | None = None
     cwd: str | PurePath | None = None
-    env: Mapping[str, str] | None = field(default=None, repr=False)
+    env: Mapping[str, str | Secret] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "command", self._checked_command())
@@ -67,14 +70,14 @@ class Program:
             raise ConfigError(f"{self.where}: config cannot be written as JSON: {error}") from None
         return given
 
-    def _checked_env(self) -> dict[str, str]:
+    def _checked_env(self) -> dict[str, str | Secret]:
         given = {} if self.env is None else self.env
         if not isinstance(given, Mapping):
             raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(given).__name__}")
         for name, value in given.items():
             if not _is_argument(name) or not name or "=" in name:
                 raise ConfigError(f"{self.where}: env has {name!r}, which is no name of a variable")
-            if not _is_argument(value):
+            if not _is_argument(value.reveal() if isinstance(value, Secret) else value):
                 kind = type(value).__name__  # not the value, which may be a secret
                 raise ConfigError(
                     f"{self.where}: env: {name} is of type {kind}; it must be text, in quotes and without NUL"
@@ -94,12 +97,23 @@ class Program:
                 timeout=self.timeout,
                 memory_bytes=None if self.memory_mb is None else int(self.memory_mb * 1024 * 1024),
                 cwd=None if self.cwd is None else str(self.cwd),
-                env=self.env or {},
+                env={
+                    name: value.reveal() if isinstance(value, Secret) else value
+                    for name, value in (self.env or {}).items()
+                },
             ),
         )
         if not isinstance(answer, Exited):
             raise TypeError(f"an Exec is answered by Exited, not {type(answer).__name__}")
-        return answer
+        return self._scrubbed(answer)
+
+    def _scrubbed(self, exited: Exited) -> Exited:
+        values = [value.reveal() for value in (self.env or {}).values() if isinstance(value, Secret)]
+        # A secret may stand among other words, as in "Bearer …", and be shown without them.
+        words = {word for value in values for word in (value, *value.split()) if len(word) >= _LEAST_SECRET}
+        for secret in map(Secret, sorted(words, key=len, reverse=True)):
+            exited = replace(exited, stdout=secret.scrub(exited.stdout), stderr=secret.scrub(exited.stderr))
+        return exited
 
 
 def require_success(exited: Exited) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
 from evenhand.domain.secret import Secret
 
+# Variables with such names hold what must not be seen.
+SECRET_NAMES = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -27,6 +30,18 @@ def expanded(text: str, where: str) -> tuple[str, list[Secret]]:
             raise MissingKeyError(f"{where} refers to {name}, which is not set")
         values[name] = value
     return _REFERENCE.sub(lambda found: values[found[1]], text), [Secret(value) for value in values.values()]
+
+
+def program_env(env: Mapping[str, str | Secret], where: str) -> dict[str, str | Secret]:
+    """Put variables in place of ``${NAME}`` in what a program shall find; what is secret becomes a ``Secret``."""
+    values: dict[str, str | Secret] = {}
+    for name, text in env.items():
+        if isinstance(text, Secret):
+            values[name] = text
+            continue
+        value, _ = expanded(text, f"{where}: env: {name}")
+        values[name] = Secret(value) if SECRET_NAMES.search(f"{name} {text}") else value
+    return values
 
 
 def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:

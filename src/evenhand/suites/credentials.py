@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from evenhand.models.environment import SECRET_NAMES
 from evenhand.suites.values import Fault, Mapped, walk
 
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
@@ -25,6 +26,8 @@ def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
                 yield Fault(where, f"{key} is written out; a key stands in the environment: write {key}: ${{NAME}}")
         elif key == "headers" and isinstance(one, dict):
             yield from _in_headers(one, where)
+        elif key == "env" and isinstance(one, dict):
+            yield from _in_env(one, where)
         elif key == "proxy" and isinstance(one, str) and _has_password(one):
             yield Fault(where, "proxy has a password; write ${NAME} in its place")
 
@@ -40,6 +43,14 @@ def without_credentials(value: Any) -> Any:
 def _has_password(url: str) -> bool:
     login = _LOGIN.match(url)
     return login is not None and not _REFERENCE.fullmatch(login["password"])
+
+
+def _in_env(env: dict[str, Any], line: int) -> Iterator[Fault]:
+    lines = getattr(env, "lines", {})
+    for name, value in env.items():
+        if SECRET_NAMES.search(name) and isinstance(value, str) and value.strip() and not _REFERENCE.search(value):
+            told = f"env: {name} is written out; a secret stands in the environment: write {name}: ${{{name}}}"
+            yield Fault(lines.get(name, line), told)
 
 
 def _in_headers(headers: dict[str, Any], line: int) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.seams import Evaluator, ModelClient
+from evenhand.models.environment import program_env
 
 # An evaluator as a suite defines it.
 Defined: TypeAlias = Mapping[str, Any]
@@ -69,6 +70,13 @@ def lacks_judge(definition: Defined) -> bool:
     return any(map(lacks_judge, members_of(definition)))
 
 
+def names_judge(definition: Defined) -> bool:
+    """Tell whether an evaluator, a member of it or its meta-judge names a judge of its own."""
+    aggregator = _aggregator(definition)
+    own = (definition, *(() if aggregator is None else (aggregator,)))
+    return any(one.get("judge") is not None for one in own) or any(map(names_judge, members_of(definition)))
+
+
 def settled(definition: Defined, judge: object) -> dict[str, Any]:
     """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names."""
     made = dict(definition)
@@ -118,7 +126,9 @@ def _aggregator(definition: Defined) -> Defined | None:
 
 
 def _place(program: dict[str, Any], folder: Path | None) -> None:
-    """Let a program run in the folder of the suite, or in one that is named from there."""
+    """Let a program run in the folder of the suite, or in one that is named from there, with the variables it wants."""
+    if isinstance(program.get("env"), Mapping) and all(isinstance(one, str) for one in program["env"].values()):
+        program["env"] = program_env(program["env"], f"evaluator {name_of(program)!r}")
     cwd = program.get("cwd")
     if folder is not None and (cwd is None or isinstance(cwd, str)):
         program["cwd"] = str(folder if cwd is None else folder / cwd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +16,14 @@ from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.secret import HIDDEN, Secret
+from evenhand.domain.secret import HIDDEN
 from evenhand.engine.targets.told import Told, read_told
 from evenhand.evaluators.program import Program, last_words, require_success
 from evenhand.evaluators.reading import parse_strict
-from evenhand.models.environment import expanded
+from evenhand.models.environment import SECRET_NAMES, program_env
 
 KEYS: Final = ("command", "config", "cwd", "env", "memory_mb", "output", "timeout")
 _OUTPUTS: Final = ("text", "json")
-_SECRET_NAMES: Final = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
-# What is shorter, such as "1" or "debug", is nobody's key, and may be part of an answer.
-_LEAST_SECRET: Final = 8
 _END_OF_LINE: Final = re.compile(r"\r?\n\Z")
 
 
@@ -41,7 +38,6 @@ class CommandTarget:
     program: Program
     written: Program
     output: str = "text"
-    secrets: tuple[Secret, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.output not in _OUTPUTS:
@@ -55,9 +51,8 @@ class CommandTarget:
                 raise ConfigError(f"target: no key {name!r}{did_you_mean(str(name), KEYS)}")
         options = {name: value for name, value in given.items() if name != "output"}
         written = Program(where="target", **options)
-        env, secrets = _resolved(written.env or {})
-        program = replace(written, env=env, cwd=_within(written.cwd, folder))
-        return cls(program=program, written=written, output=given.get("output", "text"), secrets=secrets)
+        program = replace(written, env=program_env(written.env or {}, "target"), cwd=_within(written.cwd, folder))
+        return cls(program=program, written=written, output=given.get("output", "text"))
 
     @property
     def name(self) -> str:
@@ -75,14 +70,14 @@ class CommandTarget:
             "command": list(self.written.command),
             "config": self.written.config,
             "cwd": None if self.written.cwd is None else str(self.written.cwd),
-            "env": {name: _shown(name, value) for name, value in (self.written.env or {}).items()},
+            "env": {name: _shown(name, str(value)) for name, value in (self.written.env or {}).items()},
             "output": self.output,
         }
 
     def steps(self, case: Case) -> Steps[MadeAnswer]:
         """Let the program answer a case."""
         try:
-            exited = self._scrubbed((yield from self.program.run(case)))
+            exited = yield from self.program.run(case)
         except ContractError as wrong:
             return MadeAnswer(text=None, error=f"{wrong.kind}: {wrong}")
         try:
@@ -106,30 +101,13 @@ class CommandTarget:
         # Word for word, but for the end of the last line, which programs write and do not mean.
         return Told(text=storable(_END_OF_LINE.sub("", stdout)))
 
-    def _scrubbed(self, exited: Exited) -> Exited:
-        stdout, stderr = exited.stdout, exited.stderr
-        for secret in self.secrets:
-            stdout, stderr = secret.scrub(stdout), secret.scrub(stderr)
-        return replace(exited, stdout=stdout, stderr=stderr)
-
 
 def _attempt(exited: Exited, **rest: Any) -> Attempt:
     return Attempt(**{"kind": "reply", "raw": exited.stdout, "latency": exited.seconds, **rest})
 
 
-def _resolved(env: Mapping[str, str]) -> tuple[dict[str, str], tuple[Secret, ...]]:
-    """Put variables in place of ``${NAME}``, and give what must not be shown."""
-    values: dict[str, str] = {}
-    secrets: list[Secret] = []
-    for name, text in env.items():
-        values[name], found = expanded(text, f"target: env: {name}")
-        if _SECRET_NAMES.search(f"{name} {text}"):
-            secrets += [secret for secret in (*found, Secret(values[name])) if len(secret.reveal()) >= _LEAST_SECRET]
-    return values, tuple(secrets)
-
-
 def _shown(name: str, written: str) -> str:
-    return HIDDEN if _SECRET_NAMES.search(name) and "${" not in written else written
+    return HIDDEN if SECRET_NAMES.search(name) and "${" not in written else written
 
 
 def _within(cwd: object, folder: str | None) -> str | None:
