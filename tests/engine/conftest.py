@@ -47,21 +47,21 @@ class Judge:
             self.identity = identity
         self.asked: list[Ask] = []
         self.answer = answer
-        self.at_once = self.most = 0
+        self.under_way = self.most = 0
         self._counts = counts
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
         if self._counts and ask.allowance is not None and not ask.allowance.take():
             return Unanswered(error=f"{BUDGET}: no more calls are allowed", attempts=())
         self.asked.append(ask)
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
         try:
             said = self.answer(ask)
             if inspect.isawaitable(said):
                 said = await said
         finally:
-            self.at_once -= 1
+            self.under_way -= 1
         if isinstance(said, Exception):
             failed = Attempt(kind="transport", error=str(said))
             return Unanswered(error=str(said), attempts=(failed,))

@@ -358,6 +358,28 @@ def test_judges_of_one_account_share_its_turns(store: Store, judging: Judging) -
     assert [lane.widest for lane in gateway.lanes.values()] == [3]
 
 
+@pytest.mark.parametrize(("at_once", "most"), [(1, 1), (2, 2), (100, 8), (0, 1)])
+def test_a_judge_may_say_how_many_questions_it_takes_at_once(
+    store: Store, judging: Judging, at_once: int, most: int
+) -> None:
+    async def slowly(ask: Ask) -> str:
+        await asyncio.sleep(0.001)
+        return "so"
+
+    judge = judging(slowly)
+    judge.at_once = at_once
+
+    async def ask_all() -> None:
+        gateway = through(store)
+        await asyncio.gather(*(put(gateway, judge, str(number)) for number in range(60)))
+
+    asyncio.run(ask_all())
+
+    assert len(judge.asked) == 60
+    assert judge.most <= most
+    assert judge.most == 1 or most > 1
+
+
 def test_keys_tell_accounts_apart_and_are_not_told() -> None:
     judges = [OPENAI("m", api_key=f"sk-canary-{number}", base_url="http://127.0.0.1:1") for number in (1, 1, 2)]
     other = OPENAI("other", api_key="sk-canary-1", base_url="http://127.0.0.1:1")

@@ -248,7 +248,9 @@ def test_binary_checks_can_be_read_from_the_probability_of_yes() -> None:
     assert (evaluation.score, evaluation.flags) == (0.25, ("logprobs",))
     assert evaluation.details["probability_mass"] == {"safe": 0.9, "kind": 0.9}
     assert (
-        judge.asked[1].messages[1].content.endswith("Check: Is kind\nDoes the answer meet the check? Reply yes or no.")
+        judge.asked[1]
+        .messages[1]
+        .content.endswith("Statement about the answer: Is kind\nIs the statement true of the answer, yes or no?")
     )
 
 
@@ -290,3 +292,25 @@ def test_the_old_type_rubric_without_items_is_a_configuration_error() -> None:
             registry.evaluator({"type": "rubric", "name": "old", "judge": Scripted([])})
         with pytest.raises(ConfigError, match=r"evaluator 'old' \(rubric\): no option 'weigth'"):
             registry.evaluator({"type": "rubric", "name": "old", "rubrics": ["x"], "weigth": 1, "judge": Scripted([])})
+
+
+def test_an_empty_answer_is_shown_as_one_to_a_judge_that_is_read_by_probability() -> None:
+    judge = Scripted([Reply.said("No", first_token=(TokenChoice(token="no", logprob=-0.1),))])
+    case = Case(question="Why?", candidate_answer="", reference_answer="Because.")
+
+    evaluation = PromptEvaluator(judge=judge, rubrics=["Gives a reason"], score_from="logprobs").evaluate(case)
+
+    assert evaluation.score == 0.0
+    assert "\nAnswer: (an empty answer)\n" in judge.asked[0].messages[1].content
+
+
+def test_a_judge_that_considers_neither_yes_nor_no_has_broken_its_contract() -> None:
+    judge = Scripted([Reply.said("Maybe", first_token=(TokenChoice(token="Maybe", logprob=-0.1),))])
+
+    evaluation = PromptEvaluator(judge=judge, rubrics=["Is kind"], score_from="logprobs").evaluate(
+        Case(candidate_answer="x")
+    )
+
+    assert evaluation.error is not None
+    assert evaluation.error.startswith("contract: the judge hardly considered yes or no")
+    assert evaluation.error.endswith("(item 'rubric-1')")

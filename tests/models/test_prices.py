@@ -186,6 +186,20 @@ def test_a_local_model_may_be_declared_free() -> None:
     assert book.cost_of("ollama/qwen2.5:7b", [said(Usage(input_tokens=1000))]) == 0.0
 
 
+@pytest.mark.parametrize("name", ["embedded/qwen2.5-coder-1.5b", "embedded:own.gguf", "embedded/my models/own.gguf"])
+def test_a_model_in_this_process_costs_nothing(name: str) -> None:
+    used = [said(Usage(input_tokens=10**9, output_tokens=10**9))]
+
+    assert PriceBook().cost_of(name, used) == 0.0
+    assert PriceBook().cost_of(f"{name} (recorded)", used) == 0.0
+    assert PriceBook({name: {"input": 1, "output": 0}}).cost_of(name, used) == 1000.0
+
+
+@pytest.mark.parametrize("name", ["embedded", "embeddedx/m", "openai/embedded/m", "other/embedded"])
+def test_a_name_that_only_looks_like_it_has_no_price(name: str) -> None:
+    assert price_of(name) is None
+
+
 def test_a_prompt_beyond_what_the_price_is_for_has_an_unknown_cost() -> None:
     book = PriceBook()
 

@@ -49,10 +49,10 @@ def demo(
     code = _run([*command, "--quiet"] if quiet else command)
     console.note(
         f"\nOpen {place / 'report.html'} in a browser. Then:\n"
-        f"  change an answer in {suite} and run it again:  evenhand run {suite}\n"
-        f"  judge with a larger model:  evenhand run {suite} --judge openai/gpt-5-mini\n"
-        "  begin a suite of your own:  evenhand init my-suite\n"
-        "  see how well the model judges:  evenhand models"
+        f"- change an answer in {suite}, and judge again: evenhand run {suite}\n"
+        f"- judge with a larger model: evenhand run {suite} --judge openai/gpt-5-mini\n"
+        "- begin a suite of your own: evenhand init my-suite\n"
+        "- see how well this small model judges, and what it gets wrong: evenhand models"
     )
     raise typer.Exit(code)
 

@@ -43,18 +43,21 @@ class _Progress:
         if self.began is None:
             self.began = time.monotonic()
             self._start = have
+        if self._console.quiet:
+            return
         percent = 100 * have // self._model.bytes
+        self._shown = min(self._shown, percent)  # another source may have to begin anew
         if percent < self._shown + (1 if self._console.is_live else _LINE_EVERY):
             return
         self._shown = percent
         if self._console.is_live:
             self._console.live(self._line(have, percent))
         else:
-            self._console.note(f"{percent:3} %  {megabytes(have)} of {megabytes(self._model.bytes)}")
+            self._console.note(f"{percent} %, {megabytes(have)} of {megabytes(self._model.bytes)}")
 
     def _line(self, have: int, percent: int) -> str:
-        done = "#" * (_BAR * percent // 100)
+        done = "#" * (_BAR * percent // 100)  # and dots: the console makes one of several spaces
         seconds = time.monotonic() - (self.began or 0)
         rate = (have - self._start) / seconds if seconds > 0 else 0
-        left = f", {(self._model.bytes - have) / rate:.0f} s left" if rate else ""
-        return f"[{done:<{_BAR}}] {percent:3} %  {megabytes(have)} of {megabytes(self._model.bytes)}{left}"
+        left = f", {(self._model.bytes - have) / rate:.0f} s left" if rate > 0 else ""
+        return f"[{done:.<{_BAR}}] {percent} %, {megabytes(have)} of {megabytes(self._model.bytes)}{left}"

@@ -64,7 +64,7 @@ class Gateway:
         found = self._clients.get(id(client))
         if found is None:
             account = getattr(client, "account", client.name)
-            most = min(self._concurrency, getattr(client, "at_once", self._concurrency))
+            most = max(1, min(self._concurrency, getattr(client, "at_once", self._concurrency)))
             lane = self.lanes.setdefault(account, Lane(most))
             identity = getattr(client, "identity", None) if self._use_cache else None
             said = canonical(identity) if isinstance(identity, (str, Mapping)) else None

@@ -28,14 +28,18 @@ from evenhand.evaluators.asking import (
     inquire,
 )
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.probability import Expectation, first_probability
+from evenhand.evaluators.probability import first_probability
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.sampling import all_flags, found_by
 from evenhand.evaluators.sections import sections, short_sections
 
 Winner: TypeAlias = Literal["A", "B", "tie"]
 WINNERS: Final = ("A", "B", "tie")
 FLIPPED: Final = "flipped"
 
+Place: TypeAlias = Literal["A", "B"]
+PLACES: Final[tuple[Place, Place]] = ("A", "B")
+# In the short form a part without a text is left out, and what is left would be the only answer.
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
@@ -75,7 +79,7 @@ CONTRACT: Final = FieldContract(
 class Order(NamedTuple):
     """What the judge said in one order: the chance that the candidate is the better one, and in which place it was."""
 
-    place: Literal["A", "B"]
+    place: Place
     winner: Winner
     probability: float | None
     reasoning: str
@@ -144,22 +148,26 @@ class PairwiseEvaluator(BaseEvaluator):
             return self.not_evaluated("There is no candidate answer.")
         if case.reference_answer is None:
             return self.not_evaluated("There is no reference answer to compare with.")
-        asked = yield from together([self._asked(case, "A"), self._asked(case, "B")])
+        asked = yield from together([self._asked(case, place) for place in PLACES])
         record = Record.merged(one.record for one in asked)
-        details: dict[str, Any] = {"judge": self.client.name}
+        answered = [one for one in asked if isinstance(one, Answered)]
+        details = found_by(self.client, answered)
+        details["requests"] = {place: one.record.request for place, one in zip(PLACES, asked, strict=True)}
         orders: list[Order] = []
-        for place, one in zip(("A", "B"), asked, strict=True):
-            try:
-                orders.append(_order(place, one))  # type: ignore[arg-type]  # of the literals
-            except ContractError as error:
-                return self.failed(f"{error} (with the candidate as {place})", details=details, **record.fields())
-        return self._evaluation(orders, details, record)
+        for place, one in zip(PLACES, asked, strict=True):
+            order = _order(place, one)
+            if isinstance(order, str):
+                return self.failed(f"{order} (with the candidate as {place})", details=details, **record.fields())
+            orders.append(order)
+        return self._evaluation(orders, details, all_flags(answered), record)
 
-    def _evaluation(self, orders: list[Order], details: dict[str, Any], record: Record) -> Evaluation:
+    def _evaluation(
+        self, orders: list[Order], details: dict[str, Any], found: tuple[str, ...], record: Record
+    ) -> Evaluation:
         wins = [order.wins for order in orders]
         outcome = "win" if min(wins) == 1 else "loss" if max(wins) == 0 else "tie"
         details |= {"outcome": outcome, "orders": [order.as_dict() for order in orders]}
-        flags = ["logprobs"] if self.by_probability else []
+        flags = ["logprobs"] if self.by_probability else list(found)
         if max(wins) - min(wins) == 1:
             flags.append(FLIPPED)
         return self.scored(
@@ -171,7 +179,7 @@ class PairwiseEvaluator(BaseEvaluator):
             **record.fields(),
         )
 
-    def _asked(self, case: Case, place: Literal["A", "B"]) -> Steps[Answered | FirstToken | GaveUp]:
+    def _asked(self, case: Case, place: Place) -> Steps[Answered | FirstToken | GaveUp]:
         """Put the question with the candidate in one of the two places."""
         candidate, other = case.candidate_answer or "", case.reference_answer or ""
         first, second = (candidate, other) if place == "A" else (other, candidate)
@@ -183,6 +191,7 @@ class PairwiseEvaluator(BaseEvaluator):
             "answer_b": second,
         }
         if self.by_probability:
+            material |= {"answer_a": first or texts.EMPTY, "answer_b": second or texts.EMPTY}
             system = texts.A_OR_B
             user = f"{short_sections({texts.PAIR_NAMES[name]: text for name, text in material.items()})}\n{texts.WHICH}"
             return (yield from ask_first_token((Message("system", system), Message("user", user)), judge=self.client))
@@ -197,13 +206,17 @@ class PairwiseEvaluator(BaseEvaluator):
         )
 
 
-def _order(place: Literal["A", "B"], asked: Answered | FirstToken | GaveUp) -> Order:
+def _order(place: Place, asked: Answered | FirstToken | GaveUp) -> Order | str:
+    """Read what the judge said, or tell why it cannot be used."""
     if isinstance(asked, GaveUp):
-        raise ContractError(asked.error)
+        return asked.error
     if isinstance(asked, Answered):
         values = asked.accepted.values
         return Order(place, values["winner"], None, values["reasoning"])
-    first: Expectation = first_probability(asked.choices)
+    try:
+        first = first_probability(asked.choices)
+    except ContractError as error:
+        return f"{error.kind}: {error}"
     winner: Winner = "tie" if first.value == 0.5 else "A" if first.value > 0.5 else "B"
     chance = first.value if place == "A" else 1 - first.value
     return Order(place, winner, round(chance, 12), "")

@@ -164,7 +164,9 @@ class PromptEvaluator(BaseEvaluator):
         """Write the user prompt in few tokens, for a question that is answered by one."""
         if self.template is not None:
             return self.user_prompt(case)
-        return short_sections({texts.SHORT_NAMES.get(name, name): text for name, text in self.material(case).items()})
+        material = self.material(case)
+        material["candidate_answer"] = material["candidate_answer"] or texts.EMPTY
+        return short_sections({texts.SHORT_NAMES.get(name, name): text for name, text in material.items()})
 
     def material(self, case: Case) -> dict[str, str]:
         """Give what the case brings into the prompt."""

@@ -14,7 +14,6 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import Checks, FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check, Evaluation
-from evenhand.domain.reply import TokenChoice
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
@@ -153,9 +152,13 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
     details["requests"] = {item.id: one.record.request for item, one in zip(items, asked, strict=True)}
     answers: dict[str, Expectation] = {}
     for item, one in zip(items, asked, strict=True):
+        error = one.error if isinstance(one, GaveUp) else None
         try:
-            answers[item.id] = yes_probability(_choices(one))
-        except ContractError as error:
+            if isinstance(one, FirstToken):
+                answers[item.id] = yes_probability(one.choices)
+        except ContractError as wrong:
+            error = f"{wrong.kind}: {wrong}"
+        if error is not None:
             return evaluator.failed(f"{error} (item {item.id!r})", details=details, **record.fields())
     details["probability_mass"] = {key: yes.mass for key, yes in answers.items()}
     details["yes_from"] = yes_from = getattr(evaluator.client, "yes_from", YES_FROM)
@@ -171,12 +174,6 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
         flags=("logprobs",),
         **record.fields(),
     )
-
-
-def _choices(asked: FirstToken | GaveUp) -> tuple[TokenChoice, ...]:
-    if isinstance(asked, GaveUp):
-        raise ContractError(asked.error)
-    return asked.choices
 
 
 def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:

@@ -10,39 +10,42 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
-from evenhand.domain.reply import Reply, TokenChoice, Unanswered
+from evenhand.domain.reply import Finish, Reply, TokenChoice, Unanswered
 
 LABEL: Final = "(recorded)"
 
 
 def recorded(path: str, /) -> Recorded:
     """Read recorded replies."""
-    file = Path(path).expanduser()
     try:
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        file = Path(path).expanduser()
+        # By line feeds alone: what else can end a line may stand in a reply.
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line.strip()]
     except OSError as error:
         raise ConfigError(f"recorded/{path}: {file.absolute()} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigError(f"recorded/{path}: {file.absolute()} is no file of recorded replies: {error}") from None
+    except (ValueError, RuntimeError) as error:  # the second, where it is nested too deep, or has no home folder
+        raise ConfigError(f"recorded/{path} is no file of recorded replies: {error}") from None
     try:
         about, *rest = lines
-        return Recorded(file, about, {one["question"]: one for one in rest})
+        return Recorded(file, about, {one["question"]: _reply(one) for one in rest})
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"recorded/{path}: the first line must tell of the model, and each other one have a question: {error!r}"
+            f"recorded/{path}: the first line must tell of the model, and each other one have a question with its "
+            f"text, finish and first_token: {error!r}"
         ) from None
 
 
 def question_key(ask: Ask) -> str:
     """Hash what was asked, however the model was set."""
     form = None if ask.contract is None else [ask.contract.name, ask.contract.schema()]
-    asked = [[[one.role, one.content] for one in ask.messages], form, ask.sample, ask.top_logprobs, ask.max_tokens]
-    return hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode()).hexdigest()
+    messages = [[one.role, one.content, *([dict(one.more)] if one.more else [])] for one in ask.messages]
+    asked = [messages, form, ask.sample, ask.top_logprobs, ask.max_tokens]
+    return hashlib.sha256(json.dumps(asked, ensure_ascii=True, default=str).encode()).hexdigest()
 
 
 def written(ask: Ask, reply: Reply) -> dict[str, Any]:
@@ -51,17 +54,29 @@ def written(ask: Ask, reply: Reply) -> dict[str, Any]:
     return {"question": question_key(ask), "text": reply.text, "finish": reply.finish, "first_token": choices}
 
 
+def _reply(given: Mapping[str, Any]) -> Reply:
+    text, finish = given["text"], given["finish"]
+    if not isinstance(text, str) or finish not in get_args(Finish):
+        raise ValueError(f"text is {text!r:.80} and finish is {finish!r:.80}")
+    choices = tuple(TokenChoice(token=str(token), logprob=float(chance)) for token, chance in given["first_token"])
+    # It is one from before: it took no request, and no time.
+    attempt = Attempt(kind="reply", raw=text, cached=True)
+    return Reply(text=text, finish=finish, attempts=(attempt,), first_token=choices)
+
+
 class Recorded:
     """A judge that says again what a model said, and nothing else."""
 
     keeps_deadlines: Final = True
 
-    def __init__(self, file: Path, about: Mapping[str, Any], replies: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, file: Path, about: Mapping[str, Any], replies: Mapping[str, Reply]) -> None:
         self._file = file
         self._replies = replies
         self.name = f"{about['model']} {LABEL}"
         self.prefers_logprobs = bool(about.get("prefers_logprobs", False))
         self.yes_from = float(about.get("yes_from", 0.5))
+        if not 0 <= self.yes_from <= 1:
+            raise ValueError(f"yes_from is {self.yes_from}")
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
         """Find the reply to a question; one that was not asked then has none."""
@@ -69,10 +84,7 @@ class Recorded:
         if found is None:
             error = f"not_recorded: {self._file.name} has no reply to this question; ask the model itself"
             return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
-        # It is one from before: it took no request, and no time.
-        attempt = Attempt(kind="reply", raw=found["text"], cached=True)
-        choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in found["first_token"])
-        return Reply(text=found["text"], finish=found["finish"], attempts=(attempt,), first_token=choices)
+        return found
 
     def __repr__(self) -> str:
         return f"Recorded({self._file.name}, {len(self._replies)} replies)"

@@ -12,6 +12,8 @@ from evenhand.domain.seams import ModelClient
 from evenhand.registry import MODELS, find
 
 JUDGE_VARIABLE = "EVENHAND_JUDGE"
+# What "embedded" alone stands for.
+_ON_THIS_MACHINE = "embedded/qwen2.5-coder-1.5b"
 
 # Whose model a name without provider probably is.
 _MAKERS = {
@@ -89,6 +91,8 @@ def _from_mapping(given: Mapping[Any, Any]) -> ModelClient:
 def _named(name: str, settings: dict[str, Any]) -> ModelClient:
     """Make a model by its name. The first separator counts: what follows may hold more of either kind."""
     provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
+    if provider == "embedded" and not rest:
+        return _named(_ON_THIS_MACHINE, settings)
     if not rest:
         maker = next((maker for start, maker in _MAKERS.items() if provider.lower().startswith(start)), "openai")
         raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'")

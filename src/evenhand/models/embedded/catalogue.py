@@ -23,17 +23,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """How well a model judged the labelled answers of ``bench/embedded``.
+    """How well a model judged the labelled answers of ``bench/embedded``, as shares of 1.
 
-    ``auc`` is the chance that P(yes) is higher for an answer that meets its check than for one that does not;
-    ``accuracy`` is the share on the right side of the cut, the cut having been set without the pair in question;
-    ``pairwise`` is the share of pairs in which the better answer won in both orders, ``flipped`` that of ties by a
-    changed mind.
+    ``auc`` is the chance that P(yes) is higher for an answer that meets its check than for one that does not.
+    ``accuracy`` is the share on the right side of the cut, set without the item in question; ``failed_good`` and
+    ``passed_bad`` are the two ways to be wrong. ``pairwise`` is the share of pairs of which the better answer won in
+    both orders, ``flipped`` of those in which the order decided.
     """
 
     pairs: int
     auc: float
     accuracy: float
+    failed_good: float
     passed_bad: float
     pairwise: float
     flipped: float
@@ -42,8 +43,8 @@ class Quality:
     def summary(self) -> str:
         """Say it in a line."""
         return (
-            f"AUC {self.auc:.3f}, {self.accuracy:.0%} right at the cut, pairwise {self.pairwise:.0%}"
-            f" (n = {self.pairs} pairs)"
+            f"of {2 * self.pairs} answers {self.accuracy:.0%} right (passes {self.passed_bad:.0%} of the bad ones, "
+            f"AUC {self.auc:.2f}); of {self.pairs} pairs {self.pairwise:.0%} right, {self.flipped:.0%} by order alone"
         )
 
 
@@ -118,5 +119,9 @@ def known_model(name: str) -> KnownModel:
     """Find a model by its name, with or without ``embedded/`` before it."""
     short = name.strip().removeprefix(PREFIX)
     if short not in MODELS:
-        raise UnknownNameError(f"no embedded model {short!r}{did_you_mean(short, MODELS)}")
+        raise UnknownNameError(f"no embedded model {short!r}{did_you_mean(short, MODELS)}{_hint(short)}")
     return MODELS[short]
+
+
+def _hint(name: str) -> str:
+    return "; a file of your own must end in .gguf" if "/" in name or "\\" in name else ""

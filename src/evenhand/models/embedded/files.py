@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from evenhand.domain.errors import ConfigError, MissingModelError
-from evenhand.models.embedded.catalogue import MODELS, PREFIX, KnownModel, known_model
+from evenhand.models.embedded.catalogue import PREFIX, KnownModel, known_model
 
 FOLDER_VARIABLE: Final = "EVENHAND_MODELS"
 ENDING: Final = ".gguf"
@@ -18,14 +18,22 @@ MAGIC: Final = b"GGUF"
 def models_folder() -> Path:
     """Give the folder for model files: ``EVENHAND_MODELS``, or a place in the user's cache."""
     if given := os.environ.get(FOLDER_VARIABLE, "").strip():
-        return Path(given).expanduser()
+        return expanded(given)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
         base = "~/Library/Caches"
     else:
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "evenhand" / "models"
+    return expanded(base) / "evenhand" / "models"
+
+
+def expanded(path: str) -> Path:
+    """Give a path with the home folder in place of ``~``."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"{path}: there is no such home folder; write it out, or set {FOLDER_VARIABLE}") from None
 
 
 def file_of(model: KnownModel) -> Path:
@@ -35,33 +43,37 @@ def file_of(model: KnownModel) -> Path:
 
 def located(name: str) -> tuple[Path, KnownModel | None]:
     """Find the file of ``embedded/NAME`` or ``embedded/path/to/file.gguf``, and refuse what cannot be one."""
-    if name in MODELS:
-        model = known_model(name)
-        path = file_of(model)
-        if not path.is_file():
-            raise MissingModelError(
-                f"{PREFIX}{name} is not on this machine; fetch it ({megabytes(model.bytes)}): "
-                f"evenhand models pull {name}"
-            )
-        if path.stat().st_size != model.bytes:
-            raise ConfigError(
-                f"{path} is not the file of {PREFIX}{name}: it has {path.stat().st_size:,} bytes and not "
-                f"{model.bytes:,}; fetch it again: evenhand models remove {name}, then evenhand models pull {name}"
-            )
-        return path, model
     if not name.lower().endswith(ENDING):
-        known_model(name)  # says which name was meant
-    path = Path(name).expanduser()
+        model = known_model(name)
+        return _whole_file_of(model), model
+    path = expanded(name)
     if not path.is_file():
         raise MissingModelError(f"{PREFIX}{name}: there is no file {path.absolute()}")
     require_gguf(path)
     return path, None
 
 
+def _whole_file_of(model: KnownModel) -> Path:
+    path, name = file_of(model), model.name
+    if not path.is_file():
+        raise MissingModelError(
+            f"{PREFIX}{name} is not on this machine; fetch it ({megabytes(model.bytes)}): evenhand models pull {name}"
+        )
+    if (size := path.stat().st_size) != model.bytes:
+        raise ConfigError(
+            f"{path} is not the file of {PREFIX}{name}: it has {size:,} bytes and not {model.bytes:,}; "
+            f"fetch it again: evenhand models pull {name}"
+        )
+    return path
+
+
 def require_gguf(path: Path) -> None:
     """Refuse a file that does not begin as model files do."""
-    with path.open("rb") as file:
-        begins = file.read(len(MAGIC))
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(MAGIC))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     if begins != MAGIC:
         raise ConfigError(f"{path} is no GGUF file: it begins with {begins!r} and not with {MAGIC!r}")
 

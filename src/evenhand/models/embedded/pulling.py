@@ -44,18 +44,17 @@ def pull(model: KnownModel, sources: Iterable[Source], *, told: Callable[[int], 
     target, partial = file_of(model), partial_of(model)
     if is_here(model):
         return target
-    _require_room(model, partial)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with _growing(partial) as file, _room_while_growing(model, partial):
-        _fill(file, model, sources, told)
-    found = _hash_of(partial)
-    if found != model.sha256:
-        partial.unlink()
-        raise ModelFetchError(
-            f"what was fetched for {model.name} is something else: its sha256 is {found} and not {model.sha256}; "
-            "it was deleted"
-        )
-    partial.replace(target)
+    with _trouble_told(model, partial):
+        _require_room(model, partial)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _growing(partial) as file:
+            if is_here(model):  # another process was quicker
+                return target
+            _fill(file, model, sources, told)
+        with contextlib.suppress(FileNotFoundError):
+            partial.replace(target)
+    if not is_here(model):
+        raise ModelFetchError(f"{model.name} was removed while it was fetched")
     return target
 
 
@@ -70,18 +69,19 @@ def remove(model: KnownModel) -> int:
 
 
 def _fill(file: IO[bytes], model: KnownModel, sources: Iterable[Source], told: Callable[[int], None]) -> None:
-    """Append what is missing, from the first source that has it."""
+    """Append what is missing, from the first source that has it, and has the right one."""
     failures: list[str] = []
     if file.seek(0, os.SEEK_END) > model.bytes:
         _empty(file)
     for source in sources:
         try:
             _append(file, model, source, told)
+            _require_hash(file, model, source)
         except SourceError as error:
             failures.append(str(error))
         else:
             return
-    have = file.tell()
+    have = file.seek(0, os.SEEK_END)
     kept = f"; {megabytes(have)} are kept, and the next pull goes on from there" if have else ""
     raise ModelFetchError(f"{model.name} cannot be fetched: {'; '.join(failures)}{kept}")
 
@@ -102,6 +102,18 @@ def _append(file: IO[bytes], model: KnownModel, source: Source, told: Callable[[
         raise SourceError(f"{source.name} ended after {have:,} of {model.bytes:,} bytes")
 
 
+def _require_hash(file: IO[bytes], model: KnownModel, source: Source) -> None:
+    file.seek(0)
+    found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into a buffer
+    if found != model.sha256:
+        _empty(file)
+        raise SourceError(
+            f"what was fetched, the last of it from {source.name}, is something else: its sha256 is {found} and not "
+            f"{model.sha256}; it was deleted, and the next pull begins anew"
+        )
+    os.fsync(file.fileno())  # later on its size is all that is looked at
+
+
 def _empty(file: IO[bytes]) -> None:
     file.truncate(0)
     file.seek(0)
@@ -118,39 +130,38 @@ def _require_room(model: KnownModel, partial: Path) -> None:
 
 
 @contextlib.contextmanager
-def _room_while_growing(model: KnownModel, partial: Path) -> Iterator[None]:
-    """Free what was taken when the disk fills up after all: a full disk helps nobody."""
+def _trouble_told(model: KnownModel, partial: Path) -> Iterator[None]:
+    """Say what the disk would not do; when it fills up after all, free what was taken: a full disk helps nobody."""
     try:
         yield
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        partial.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            partial.unlink(missing_ok=True)
+            raise ModelFetchError(
+                f"the disk is full: {model.name} needs {megabytes(model.bytes)}; what was fetched was deleted"
+            ) from None
         raise ModelFetchError(
-            f"the disk is full: {model.name} needs {megabytes(model.bytes)}; what was fetched was deleted"
+            f"{model.name} cannot be kept in {partial.parent}: {error.strerror or error}; "
+            "set EVENHAND_MODELS to another folder"
         ) from None
 
 
 @contextlib.contextmanager
 def _growing(partial: Path) -> Iterator[IO[bytes]]:
     """Open the growing file for this process alone; an empty one does not stay."""
-    with partial.open("ab") as file:
+    with partial.open("a+b") as file:
         try:
-            import fcntl  # noqa: PLC0415 - not on every system; there, two pulls at once end with a wrong hash
+            import fcntl  # noqa: PLC0415 - not on every system
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
         except BlockingIOError:
             raise ModelFetchError(f"another process is fetching {partial.stem} at this moment") from None
+        except (ImportError, OSError):
+            pass  # nor on every network drive: there, two pulls at once end with a wrong hash
         try:
             yield file
         finally:
             file.flush()
-            if not file.tell():
-                partial.unlink(missing_ok=True)
-
-
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+            if not os.fstat(file.fileno()).st_size:
+                with contextlib.suppress(PermissionError):  # Windows deletes no open file
+                    partial.unlink(missing_ok=True)

