@@ -10,6 +10,8 @@
   + StoreError                        the database cannot be opened, read or written
     - RunNotFoundError                no run has that id
     - RunBusyError                    another process is at work on the run
+    - NotFoundError                   no prompt or test case has that id or name
+    - ConflictError                   a name is taken, or somebody else was quicker
   + RunStoppedError                   a run could not go on: a key was refused, or its budget is used up
   + JudgeError                        the judge was asked as often as allowed; no reply could be used
   + ScriptExhaustedError              a Scripted judge was asked more often than it has replies
@@ -67,6 +69,14 @@ class RunNotFoundError(StoreError):
 
 class RunBusyError(StoreError):
     """Another process is at work on the run."""
+
+
+class NotFoundError(StoreError):
+    """No prompt or test case has that id or name."""
+
+
+class ConflictError(StoreError):
+    """What was asked for does not go with what is there: a name is taken, or somebody else was quicker."""
 
 
 class RunStoppedError(EvenhandError):

@@ -13,8 +13,9 @@ from evenhand.domain.seams import ModelClient
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
 from evenhand.engine.targets.model import ModelTarget, resolved
+from evenhand.engine.targets.models import SeveralModels
 
-_KINDS: Final = ("model", "command", "python")
+_KINDS: Final = ("model", "models", "command", "python")
 
 
 class Target(Protocol):
@@ -71,6 +72,8 @@ def _from_mapping(given: Mapping[Any, Any], folder: str | None, trusted: bool) -
         raise ConfigError(f"target: it has {' and '.join(kinds)}; it must be one of them")
     if kinds == ["model"]:
         return ModelTarget.of(options)
+    if kinds == ["models"]:
+        return SeveralModels.of(options)
     if not trusted:
         raise ConfigError(f"target: this suite is not trusted yet, and its {kinds[0]} would run code on this machine")
     return (CommandTarget if kinds == ["command"] else FunctionTarget).of(options, folder=folder)

@@ -27,15 +27,20 @@ class Database(ABC):
         # What the driver raises when the database is in trouble.
         self.trouble = trouble
         self._mine = threading.RLock()
+        self._within = False
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Do everything inside, or nothing of it."""
+        """Do everything inside, or nothing of it; one within another is part of that."""
         with self._mine:
+            if self._within:
+                yield
+                return
             try:
                 self._begin()
             except self.trouble as error:
                 raise self._told("write to", error) from error
+            self._within = True
             try:
                 yield
                 self.execute("COMMIT")
@@ -43,6 +48,8 @@ class Database(ABC):
                 with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
                     self._run("ROLLBACK")
                 raise
+            finally:
+                self._within = False
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Ask for rows."""

@@ -12,6 +12,7 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
 from evenhand.store import migrations
 from evenhand.store.database import Database
+from evenhand.store.prompts import Prompts
 from evenhand.store.rows import Batch, answer_of, case_row, judgment_of, loads, planned_from
 from evenhand.store.runs import Runs
 
@@ -58,6 +59,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.runs = Runs(database)
+        self.prompts = Prompts(database)
 
     def close(self) -> None:
         """Close the database."""

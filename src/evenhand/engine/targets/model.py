@@ -17,11 +17,13 @@ from evenhand.domain.run import MadeAnswer
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
 from evenhand.engine.identity import describe
+from evenhand.evaluators.output_schema import SchemaContract, output_contract
 from evenhand.models.resolve import resolve
 from evenhand.models.settings import ModelSettings
 
 _INPUT: Final = ("input", "question")
-_OWN: Final = ("prompt", "system")
+_OWN: Final = ("prompt", "system", "response_schema")
+_TEXTS: Final = ("prompt", "system")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +31,18 @@ class ModelTarget:
     """Asks a model with the input of each case, or with a ``prompt`` that the input goes into.
 
     ``prompt`` and ``system`` may use ``{{ input }}`` (or ``{{ question }}``) and the keys of the case's metadata.
+    ``response_schema`` is the JSON Schema that the model is told to keep to, as far as its provider can.
     ``limited`` says that the token limit is the user's own, so that an answer which ends there is the answer.
     """
 
     client: ModelClient
     prompt: str | None = None
     system: str | None = None
+    response_schema: SchemaContract | None = None
     limited: bool = False
 
     def __post_init__(self) -> None:
-        for name in _OWN:
+        for name in _TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise ConfigError(f"target: {name} must be text, not {type(value).__name__}")
@@ -63,6 +67,7 @@ class ModelTarget:
             client=resolved(settings if has_settings else model),
             prompt=given.get("prompt"),
             system=given.get("system"),
+            response_schema=_response_schema(given.get("response_schema")),
             limited=settings.get("max_tokens") is not None,
         )
 
@@ -73,7 +78,8 @@ class ModelTarget:
 
     def description(self) -> dict[str, Any]:
         """Say what decides on the answers, in plain JSON values and without secrets."""
-        return {"model": describe(self.client), "prompt": self.prompt, "system": self.system}
+        told = {"model": describe(self.client), "prompt": self.prompt, "system": self.system}
+        return told if self.response_schema is None else told | {"response_schema": self.response_schema.schema()}
 
     def steps(self, case: Case) -> Steps[MadeAnswer]:
         """Ask the model for the answer to a case."""
@@ -83,7 +89,7 @@ class ModelTarget:
             return MadeAnswer(text=None, error=f"{missing.kind}: {missing}")
         except TemplateError as wrong:
             return MadeAnswer(text=None, error=f"template: {wrong}")
-        (answer,) = yield (Ask(messages=messages, judge=self.client),)
+        (answer,) = yield (Ask(messages=messages, judge=self.client, contract=self.response_schema),)
         if isinstance(answer, Unanswered):
             return MadeAnswer(
                 text=None, error=answer.error, attempts=answer.attempts, usage=total_usage(answer.attempts)
@@ -126,6 +132,15 @@ class ModelTarget:
             case "length" if not (self.limited and reply.text):
                 return "truncated: the answer was cut off at its token limit; set max_tokens, or a higher one"
         return None
+
+
+def _response_schema(given: object) -> SchemaContract | None:
+    if given is None:
+        return None
+    try:
+        return output_contract(json.loads(given) if isinstance(given, str) else given)
+    except (ConfigError, ValueError) as error:
+        raise ConfigError(f"target: response_schema: {error}") from None
 
 
 def resolved(given: object) -> ModelClient:

@@ -1,0 +1,187 @@
+"""The tables of prompts, their versions and their test cases. Whoever edits says which version they saw."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from evenhand.domain.errors import ConflictError, NotFoundError
+from evenhand.domain.prompt import EvaluationMode, Prompt, PromptText, TestCase, TestCaseText
+from evenhand.store.database import Database
+from evenhand.store.rows import column
+
+_PROMPT: Final = (
+    "SELECT p.number, p.id, v.version, p.latest, v.name, v.content, v.expected_schema, v.evaluation_mode, "
+    "v.evaluation_criteria, p.created, v.created, (SELECT COUNT(*) FROM test_cases t WHERE t.prompt = p.number) "
+    "FROM prompts p JOIN prompt_versions v ON v.prompt = p.number"
+)
+_CASE: Final = (
+    "SELECT t.id, p.id, t.version, t.input, t.evaluation_schema, t.reference, t.created, t.edited, t.number "
+    "FROM test_cases t JOIN prompts p ON p.number = t.prompt"
+)
+PAGE: Final = 256
+
+
+class Prompts:
+    """The prompts of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def create(self, text: PromptText) -> Prompt:
+        """Keep a new prompt; its name must be its own."""
+        now, key = time.time(), _new_id("p")
+        with self._db.transaction():
+            self._db.lock()
+            self._require_free(text.name)
+            self._db.execute(
+                "INSERT INTO prompts (id, name, latest, created) VALUES (?, ?, 1, ?)", [key, column(text.name), now]
+            )
+            self._add_version(key, 1, text, now)
+        return self.find(key)
+
+    def edit(self, prompt_id: str, text: PromptText, *, seen: int) -> Prompt:
+        """Add a version to a prompt, unless somebody else did so since version ``seen``; no change adds none."""
+        with self._db.transaction():
+            self._db.lock()
+            known = self.find(prompt_id)
+            if known.latest != seen:
+                raise ConflictError(
+                    f"prompt {known.name!r} is at version {known.latest}, and version {seen} was edited; look at what "
+                    "changed, and save again"
+                )
+            if known.text == text:
+                return known
+            if known.name != text.name:
+                self._require_free(text.name)
+            self._db.execute(
+                "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, known.number]
+            )
+            self._add_version(prompt_id, seen + 1, text, time.time())
+        return self.find(prompt_id)
+
+    def find(self, wanted: str, version: int | None = None) -> Prompt:
+        """Find a prompt by its id or its name, as it is now or as it was in some version."""
+        which = "p.latest" if version is None else "?"
+        rows = self._db.rows(
+            f"{_PROMPT} WHERE v.version = {which} AND (p.id = ? OR p.name = ?) ORDER BY p.id = ? DESC LIMIT 1",
+            [*([] if version is None else [version]), column(wanted), column(wanted), column(wanted)],
+        )
+        if not rows:
+            what = (
+                f"no prompt {wanted!r:.200}" if version is None else f"no version {version} of prompt {wanted!r:.200}"
+            )
+            raise NotFoundError(f"{what} in {self._db.where}")
+        return _prompt(rows[0])
+
+    def all(self) -> list[Prompt]:
+        """Give all prompts as they are now, by their names."""
+        return [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest ORDER BY p.name")]
+
+    def versions(self, prompt_id: str) -> list[Prompt]:
+        """Give the versions of a prompt, the newest first."""
+        found = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
+        return [_prompt(row) for row in found]
+
+    def delete(self, prompt_id: str) -> None:
+        """Delete a prompt with its versions and test cases; its runs stay, and keep what they need."""
+        known = self.find(prompt_id)
+        with self._db.transaction():
+            self._db.execute("DELETE FROM prompts WHERE number = ?", [known.number])
+
+    def add_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[TestCase]:
+        """Keep new test cases of a prompt."""
+        now, keys = time.time(), [_new_id("t") for _ in texts]
+        with self._db.transaction():
+            known = self.find(prompt_id)
+            self._db.execute_many(
+                "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited) "
+                "VALUES (?, ?, 1, ?, ?, ?, ?, ?)",
+                [(key, known.number, *_written(text), now, now) for key, text in zip(keys, texts, strict=True)],
+            )
+        return [self.find_case(key) for key in keys]
+
+    def edit_case(self, case_id: str, text: TestCaseText, *, seen: int) -> TestCase:
+        """Write a test case anew, unless somebody else did so since version ``seen``."""
+        with self._db.transaction():
+            changed = self._db.execute(
+                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = version + 1, "
+                "edited = ? WHERE id = ? AND version = ?",
+                [*_written(text), time.time(), column(case_id), seen],
+            )
+            known = self.find_case(case_id)
+            if not changed:
+                raise ConflictError(
+                    f"the test case is at version {known.version}, and version {seen} was edited; look at what "
+                    "changed, and save again"
+                )
+        return known
+
+    def find_case(self, case_id: str) -> TestCase:
+        """Find a test case by its id."""
+        rows = self._db.rows(f"{_CASE} WHERE t.id = ?", [column(case_id)])
+        if not rows:
+            raise NotFoundError(f"no test case {case_id!r:.200} in {self._db.where}")
+        return _case(rows[0])
+
+    def cases(self, prompt_id: str) -> Iterator[TestCase]:
+        """Give the test cases of a prompt in the order in which they were made, page by page."""
+        after = 0
+        while rows := self._db.rows(
+            f"{_CASE} WHERE p.id = ? AND t.number > ? ORDER BY t.number LIMIT ?", [column(prompt_id), after, PAGE]
+        ):
+            yield from map(_case, rows)
+            after = rows[-1][8]
+
+    def delete_case(self, case_id: str) -> None:
+        """Delete a test case; runs keep what they judged of it."""
+        if not self._db.execute("DELETE FROM test_cases WHERE id = ?", [column(case_id)]):
+            raise NotFoundError(f"no test case {case_id!r:.200} in {self._db.where}")
+
+    def _require_free(self, name: str) -> None:
+        if self._db.rows("SELECT 1 FROM prompts WHERE name = ?", [column(name)]):
+            raise ConflictError(f"there is a prompt named {name!r} already; names must differ")
+
+    def _add_version(self, prompt_id: str, version: int, text: PromptText, now: float) -> None:
+        self._db.execute(
+            "INSERT INTO prompt_versions (prompt, version, name, content, expected_schema, evaluation_mode, "
+            "evaluation_criteria, created) SELECT number, ?, ?, ?, ?, ?, ?, ? FROM prompts WHERE id = ?",
+            [
+                version, column(text.name), column(text.content), _optional(text.expected_schema),
+                text.evaluation_mode.value, _optional(text.evaluation_criteria), now, prompt_id,
+            ],
+        )  # fmt: skip
+
+
+def _prompt(row: tuple[Any, ...]) -> Prompt:
+    text = PromptText(
+        name=row[4],
+        content=row[5],
+        expected_schema=row[6],
+        evaluation_mode=EvaluationMode(row[7]),
+        evaluation_criteria=row[8],
+    )
+    return Prompt(
+        number=row[0], id=row[1], version=row[2], latest=row[3], text=text, created=row[9], edited=row[10],
+        test_cases=row[11],
+    )  # fmt: skip
+
+
+def _case(row: tuple[Any, ...]) -> TestCase:
+    text = TestCaseText(input=row[3], evaluation_schema=row[4], reference=row[5])
+    return TestCase(id=row[0], prompt_id=row[1], version=row[2], text=text, created=row[6], edited=row[7])
+
+
+def _written(text: TestCaseText) -> tuple[str, str | None, str | None]:
+    return column(text.input), _optional(text.evaluation_schema), _optional(text.reference)
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else column(text)
+
+
+def _new_id(kind: str) -> str:
+    letters = "abcdefghjkmnpqrstuvwxyz23456789"
+    return f"{kind}-{''.join(secrets.choice(letters) for _ in range(10))}"

@@ -1,0 +1,1 @@
+"""Prompts and their test cases: checked, exported, imported, and run on models."""

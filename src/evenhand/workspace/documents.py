@@ -1,0 +1,160 @@
+"""Export and import of prompts with their test cases: one JSON document, taken in whole or not at all (SPEC-M5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.prompt import Prompt, PromptText, TestCase, TestCaseText
+from evenhand.store.store import Store
+from evenhand.workspace.texts import PROMPT_FIELDS, prompt_text, snake, test_case_text
+
+FORMAT: Final = "evenhand-prompts"
+FORMAT_VERSION: Final = 1
+_KEYS: Final = ("format", "format_version", "prompts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, or would do: the names of the new prompts, and of those that were there already."""
+
+    created: tuple[str, ...]
+    skipped: tuple[str, ...]
+    test_cases: int
+    dry_run: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as plain JSON values."""
+        return {
+            "created": list(self.created),
+            "skipped": list(self.skipped),
+            "test_cases": self.test_cases,
+            "dry_run": self.dry_run,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    text: PromptText
+    cases: tuple[TestCaseText, ...] = field(default=())
+
+
+def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
+    """Give prompts with their test cases as one document: all of them, or those that are named."""
+    prompts = store.prompts.all() if wanted is None else [store.prompts.find(one) for one in wanted]
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "prompts": [
+            prompt_dict(prompt.text) | {"test_cases": [case_dict(one) for one in store.prompts.cases(prompt.id)]}
+            for prompt in prompts
+        ],
+    }
+
+
+def import_document(store: Store, given: object, *, dry_run: bool = False) -> Imported:
+    """Take prompts in, all or none; those whose names are there already are skipped, and listed."""
+    records = _records(given)
+    with store.database.transaction():
+        store.database.lock()
+        there = {prompt.name for prompt in store.prompts.all()}
+        new = [record for record in records if record.text.name not in there]
+        skipped = tuple(record.text.name for record in records if record.text.name in there)
+        if not dry_run:
+            for record in new:
+                made = store.prompts.create(record.text)
+                store.prompts.add_cases(made.id, record.cases)
+    return Imported(
+        created=tuple(record.text.name for record in new),
+        skipped=skipped,
+        test_cases=sum(len(record.cases) for record in new),
+        dry_run=dry_run,
+    )
+
+
+def prompt_dict(text: PromptText) -> dict[str, Any]:
+    """Give what a user wrote of a prompt, by the names of the format."""
+    values = {name: getattr(text, name) for name in PROMPT_FIELDS}
+    return values | {"evaluation_mode": text.evaluation_mode.value}
+
+
+def case_dict(case: TestCase) -> dict[str, Any]:
+    """Give what a user wrote of a test case, by the names of the format."""
+    return {
+        "input": case.text.input,
+        "evaluation_schema": case.text.evaluation_schema,
+        "reference": case.text.reference,
+    }
+
+
+def prompt_summary(prompt: Prompt) -> dict[str, Any]:
+    """Give all there is to tell of a prompt, in plain JSON values."""
+    return {
+        "id": prompt.id,
+        "version": prompt.version,
+        "latest_version": prompt.latest,
+        **prompt_dict(prompt.text),
+        "test_cases": prompt.test_cases,
+        "created": prompt.created,
+        "edited": prompt.edited,
+    }
+
+
+def case_summary(case: TestCase) -> dict[str, Any]:
+    """Give all there is to tell of a test case, in plain JSON values."""
+    return {
+        "id": case.id,
+        "prompt_id": case.prompt_id,
+        "version": case.version,
+        **case_dict(case),
+        "created": case.created,
+        "edited": case.edited,
+    }
+
+
+def _records(given: object) -> list[_Record]:
+    if not isinstance(given, Mapping) or not isinstance(given.get("prompts"), list):
+        raise ConfigError('an import is an object with "prompts", a list; evenhand prompts export writes one')
+    for key in given:
+        if key not in _KEYS:
+            raise ConfigError(f"the import has no key {key!r:.80}{did_you_mean(str(key), _KEYS)}")
+    version = given.get("format_version", FORMAT_VERSION)
+    if given.get("format", FORMAT) != FORMAT or version != FORMAT_VERSION:
+        raise ConfigError(
+            f"the import is {given.get('format')!r:.80}, version {version!r:.20}; this program reads {FORMAT}, version "
+            f"{FORMAT_VERSION}"
+        )
+    records: list[_Record] = []
+    seen: dict[str, int] = {}
+    for number, one in enumerate(given["prompts"], start=1):
+        record = _record(one, number)
+        if record.text.name in seen:
+            first = seen[record.text.name]
+            raise ConfigError(f"prompts {first} and {number} are both named {record.text.name!r}; names must differ")
+        seen[record.text.name] = number
+        records.append(record)
+    return records
+
+
+def _record(given: object, number: int) -> _Record:
+    where = f"prompt {number}"
+    try:
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"it must be an object, not {type(given).__name__}")
+        own = {key: value for key, value in given.items() if snake(str(key)) != "test_cases"}
+        text = prompt_text(own)
+        where = f"prompt {number} ({text.name!r:.80})"
+        (cases,) = [value for key, value in given.items() if snake(str(key)) == "test_cases"] or [[]]
+        if not isinstance(cases, list):
+            raise ConfigError(f"test_cases must be a list, not {type(cases).__name__}")
+        texts = []
+        for place, case in enumerate(cases, start=1):
+            where = f"prompt {number} ({text.name!r:.80}), test case {place}"
+            texts.append(test_case_text(case))
+        return _Record(text=text, cases=tuple(texts))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    except ValueError:
+        raise ConfigError(f"{where}: test_cases is there twice, in both spellings") from None

@@ -1,0 +1,130 @@
+"""A trial of a prompt: its test cases put to models, and what they answer judged, as a run like any other (SPEC-M3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.ask import Message
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase
+from evenhand.domain.run import PlannedCase
+from evenhand.engine.job import Job, Scope
+from evenhand.engine.target import target_of
+from evenhand.engine.targets.models import MODEL
+from evenhand.evaluators.schema.evaluator import is_empty
+from evenhand.store.store import Store
+
+# The keys of a case's metadata that say where it comes from.
+TEST_CASE: Final = "test_case"
+# The key of a run's definition that says whose it is.
+PROMPT: Final = "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is to be tried: a version of a prompt, on which models, on which of its test cases, how often.
+
+    ``models`` and ``judge`` are names, or mappings with settings. Without ``test_cases`` all are taken.
+    """
+
+    prompt: Prompt
+    models: Sequence[Any]
+    judge: Any = None
+    test_cases: Sequence[str] | None = None
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise FieldError("models", "there is none; name at least one, such as openai/gpt-5-mini")
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What decides on the run, in plain JSON values: enough to go on with it later."""
+        text = self.prompt.text
+        told: dict[str, Any] = {
+            "name": f"{self.prompt.name} v{self.prompt.version}",
+            PROMPT: {
+                "id": self.prompt.id,
+                "name": self.prompt.name,
+                "version": self.prompt.version,
+                "evaluation_mode": text.evaluation_mode.value,
+            },
+            "target": {"models": list(self.models)},
+            "evaluators": [self._evaluator()],
+        }
+        if not is_empty(text.expected_schema):
+            told["target"]["response_schema"] = text.expected_schema
+        if self.judge is not None and text.evaluation_mode is EvaluationMode.LLM:
+            told["judge"] = self.judge
+        return told
+
+    def _evaluator(self) -> dict[str, Any]:
+        text = self.prompt.text
+        if text.evaluation_mode is EvaluationMode.SCHEMA:
+            return {"name": "schema", "type": "schema"}
+        if text.criteria is None:
+            return {"name": "criteria", "type": "unjudged", "why": "The prompt has no evaluation criteria."}
+        return {"name": "criteria", "type": "llm_judge"}
+
+    def job(self, store: Store) -> Job:
+        """Make the job that the engine does; what cannot be right is refused here."""
+        definition = self.definition
+        target = target_of(definition["target"])
+        assert target is not None  # noqa: S101 - it was given
+        names = target.name.split(", ")
+        own = definition["evaluators"][0]
+        if own["type"] == "llm_judge":
+            own = {**own, "judge": registry.judge(self.judge)}
+        evaluators = (registry.evaluator(own),)
+        chosen = self._chosen(store)
+        return Job(
+            name=definition["name"],
+            definition=definition,
+            cases=lambda: self._cases(chosen, names),
+            evaluators_for=lambda _: evaluators,
+            target=target,
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """How often each case is judged."""
+        return Scope(repeat=self.repeat)
+
+    def _chosen(self, store: Store) -> list[TestCase]:
+        cases = list(store.prompts.cases(self.prompt.id))
+        if self.test_cases is not None:
+            wanted = set(self.test_cases)
+            if missing := wanted - {case.id for case in cases}:
+                raise FieldError("test_cases", f"prompt {self.prompt.name!r} has no test case {min(missing)!r:.80}")
+            cases = [case for case in cases if case.id in wanted]
+        if not cases:
+            raise ConfigError(f"prompt {self.prompt.name!r} has no test cases yet; add one to try it on")
+        return cases
+
+    def _cases(self, chosen: Sequence[TestCase], models: Sequence[str]) -> Iterator[PlannedCase]:
+        """Give each test case for each model; the same test case for several models is no independent evidence."""
+        text = self.prompt.text
+        by_judge = text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None
+        position = 0
+        for one in chosen:
+            for model in models:
+                case = Case(
+                    id=one.id if len(models) == 1 else f"{one.id} {model}",
+                    input_messages=(Message("system", text.content), Message("user", one.text.input)),
+                    expected_outcome=text.criteria if by_judge else None,
+                    reference_answer=one.text.reference if by_judge else None,
+                    evaluation_schema=one.text.evaluation_schema,
+                    metadata={MODEL: model, TEST_CASE: one.id},
+                    cluster=one.id if len(models) > 1 else None,
+                )
+                yield PlannedCase(position=position, case=case)
+                position += 1
+
+
+def is_trial(definition: Any) -> bool:
+    """Tell whether a run's definition is that of a trial."""
+    return PROMPT in definition

@@ -1,0 +1,132 @@
+"""A prompt is tried on models, and every case ends as scored, not evaluated or error (SPEC-M3, M4)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.evaluation import Status
+from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
+from evenhand.domain.run import CaseResult, RunStatus
+from evenhand.engine.job import Pace
+from evenhand.engine.plan import plan
+from evenhand.engine.runner import Runner
+from evenhand.models.scripted import Scripted
+from evenhand.store.store import Store
+from evenhand.workspace.trial import Trial
+
+GOOD = '{"score": 0.9, "hits": [], "misses": [], "reasoning": "Right."}'
+PRICED = '{"type": "object", "required": ["price"]}'
+
+
+def tried(store: Store, trial: Trial) -> list[CaseResult]:
+    job = trial.job(store)
+    run = plan(store, job, trial.scope)
+    ended = asyncio.run(Runner(store, run, job, Pace(concurrency=1)).run())
+    assert ended.status is RunStatus.FINISHED
+    return list(store.results(ended))
+
+
+def model(*replies: str, name: str = "model/a") -> Any:
+    return {"model": Scripted(replies, name=name)}
+
+
+def test_in_llm_mode_the_judge_sees_prompt_input_output_and_criteria(store: Store) -> None:
+    prompt = store.prompts.create(PromptText(name="p", content="You are terse.", evaluation_criteria="Names Paris"))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input="Capital of France?")])
+    judge = Scripted([GOOD])
+    answers = Scripted(["Paris"], name="model/a")
+
+    (result,) = tried(store, Trial(prompt=prompt, models=[{"model": answers}], judge=judge))
+
+    (asked,) = answers.asked
+    assert [(one.role, one.content) for one in asked.messages] == [
+        ("system", "You are terse."),
+        ("user", "Capital of France?"),
+    ]
+    shown = judge.asked[0].messages[1].content
+    assert all(text in shown for text in ("You are terse.", "Capital of France?", "Paris", "Names Paris"))
+    assert (result.outcome.status, result.outcome.score) == (Status.SCORED, 0.9)
+    assert result.answers[0].text == "Paris"
+
+
+@pytest.mark.parametrize("criteria", [None, "", "  \n"])
+def test_without_criteria_the_answer_is_kept_and_not_evaluated(store: Store, criteria: str | None) -> None:
+    prompt = store.prompts.create(PromptText(name="p", evaluation_criteria=criteria))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input="Hi", reference="Hello")])
+
+    (result,) = tried(store, Trial(prompt=prompt, models=[model("Hello!")]))
+
+    assert result.outcome.status is Status.NOT_EVALUATED
+    assert result.outcome.score is None
+    assert result.answers[0].text == "Hello!"
+    assert result.judgments[0].evaluation.reasoning == "The prompt has no evaluation criteria."
+
+
+def test_in_schema_mode_each_test_case_has_its_own_schema(store: Store) -> None:
+    prompt = store.prompts.create(PromptText(name="p", evaluation_mode="schema", evaluation_criteria="unused"))  # type: ignore[arg-type]
+    store.prompts.add_cases(
+        prompt.id,
+        [
+            TestCaseText(input="valid", evaluation_schema=PRICED),
+            TestCaseText(input="invalid", evaluation_schema=PRICED),
+            TestCaseText(input="no JSON", evaluation_schema="{}"),
+            TestCaseText(input="none", evaluation_schema=" "),
+        ],
+    )
+
+    results = tried(store, Trial(prompt=prompt, models=[model('{"price": 1}', '{"prize": 1}', "one", "two")]))
+
+    assert [(one.outcome.status, one.outcome.score) for one in results] == [
+        (Status.SCORED, 1.0),
+        (Status.SCORED, 0.0),
+        (Status.SCORED, 0.0),
+        (Status.NOT_EVALUATED, None),
+    ]
+    assert results[1].judgments[0].evaluation.misses
+
+
+def test_a_run_is_models_by_cases_by_repeats(store: Store) -> None:
+    prompt = store.prompts.create(PromptText(name="p", evaluation_mode="schema"))  # type: ignore[arg-type]
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=text, evaluation_schema="{}") for text in ("x", "y")])
+    models = [model(*["1"] * 6, name="model/a"), model(*["2"] * 6, name="model/b")]
+
+    results = tried(store, Trial(prompt=prompt, models=models, repeat=3))
+
+    assert len(results) == 4
+    assert [len(one.judgments) for one in results] == [3] * 4
+    assert {(one.case.metadata["model"], one.answers[0].text) for one in results} == {
+        ("model/a", "1"),
+        ("model/b", "2"),
+    }
+    assert {one.case.cluster for one in results} == {one.case.metadata["test_case"] for one in results}
+
+
+def test_the_expected_schema_shapes_what_is_generated_and_judges_nothing(store: Store) -> None:
+    prompt = store.prompts.create(
+        PromptText(name="p", expected_schema=PRICED, evaluation_mode="schema")  # type: ignore[arg-type]
+    )
+    store.prompts.add_cases(prompt.id, [TestCaseText(input="x", evaluation_schema="{}")])
+    answers = Scripted(['{"prize": 1}'])
+
+    (result,) = tried(store, Trial(prompt=prompt, models=[{"model": answers}]))
+
+    contract = answers.asked[0].contract
+    assert contract is not None
+    assert contract.schema()["required"] == ["price"]
+    assert result.outcome.score == 1.0
+
+
+def test_what_cannot_be_tried_is_refused_before_anything_is_asked(store: Store) -> None:
+    prompt = store.prompts.create(PromptText(name="p"))
+
+    with pytest.raises(FieldError, match=r"^models: there is none"):
+        Trial(prompt=prompt, models=[])
+    with pytest.raises(ConfigError, match="has no test cases yet"):
+        Trial(prompt=prompt, models=[model()]).job(store)
+    store.prompts.add_cases(prompt.id, [TestCaseText(input="x")])
+    with pytest.raises(FieldError, match="has no test case 't-none'"):
+        Trial(prompt=prompt, models=[model()], test_cases=["t-none"]).job(store)
