@@ -121,6 +121,22 @@ def test_limit(evenhand):
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
+def test_a_target_that_failed_is_not_said_to_be_the_judge(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        tests="""
+def broken(input):
+    raise ConnectionError("gone")
+
+def test_it(evenhand):
+    evenhand.check(Case(id="asked", question="Capital?"), Contains(value="Paris"), target=broken)
+""",
+    )
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*JudgeError: case 'asked': the target failed", "*; 1 target error"])
+
+
 def test_what_was_not_evaluated_fails_unless_that_is_allowed(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

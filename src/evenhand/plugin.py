@@ -75,7 +75,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Call it an error, and no failure, when it was the judge that failed."""
+    """Call it an error, and no failure, when it was the judge or the target that failed."""
     return ("error", "E", "ERROR") if report.failed and getattr(report, "evenhand_judge_failed", False) else None
 
 
@@ -140,8 +140,8 @@ class Checker:
     ) -> CaseResult:
         """Judge a case, and fail unless its verdict is ``min_verdict`` or better.
 
-        ``JudgeError`` is raised when it was the judge that failed. A case with nothing to judge fails too, unless
-        ``allow_not_evaluated``. The other options are those of ``evenhand.evaluate``.
+        ``JudgeError`` is raised when it was the judge or the target that failed. A case with nothing to judge fails
+        too, unless ``allow_not_evaluated``. The other options are those of ``evenhand.evaluate``.
         """
         __tracebackhide__ = True
         from evenhand.domain.errors import ConfigError, JudgeError, RunStoppedError  # noqa: PLC0415
@@ -245,7 +245,7 @@ class SuiteFile(pytest.File):
 
 
 class SuiteCase(pytest.Item):
-    """A case of a suite as a test: a broken judge is an error of its setup, a bad answer its failure."""
+    """A case of a suite as a test: a broken judge or target is an error of its setup, a bad answer its failure."""
 
     parent: SuiteFile
 

@@ -202,8 +202,8 @@ def test_a_missing_key_is_a_mistake_too(
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["--timeout", "0"], "--timeout is 0; it must be a number of seconds above 0"),
-        (["--timeout", "nan"], "--timeout is nan"),
+        (["--timeout", "0"], "'--timeout': 0 must be a number of seconds above 0"),
+        (["--timeout", "nan"], "'--timeout': nan must be"),
         (["--max-cost", "nan"], "--max-cost"),
         (["--limit", "0"], "--limit"),
         (["--concurrency", "many"], "--concurrency"),
@@ -344,6 +344,92 @@ def test_a_judge_of_the_environment_is_for_suites_that_name_none(
     assert (again.code, again.json["summary"]["judges"]) == (0, ["openai/other"])
 
 
+JURY = [
+    {"name": "tone", "type": "llm_judge", "judge": "ollama/a"},
+    {
+        "name": "jury",
+        "type": "composite",
+        "members": [{"type": "llm_judge", "judge": "ollama/b"}, {"type": "contains"}],
+    },
+    {"name": "right", "type": "contains"},
+]
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "told"),
+    [
+        (JURY, "note: --judge has no effect: tone and jury name their own judges\n"),
+        (JURY[1:], "note: --judge has no effect: jury names its own judge\n"),
+        (
+            [JURY[0] | {"name": name} for name in "abcdef"],
+            "note: --judge has no effect: a, b, c, d, e and others name their own judges\n",
+        ),
+        (JURY[2:], "note: --judge has no effect: nothing in the suite asks a judge\n"),
+        ([*JURY, {"name": "usual", "type": "llm_judge"}], ""),
+        ([{"type": "composite", "members": [{"type": "contains"}], "aggregator": "llm_judge"}], ""),
+    ],
+)
+def test_a_judge_that_is_typed_in_vain_is_told(
+    command: Callable[..., Any], suite: Callable[..., Path], evaluators: list[Any], told: str
+) -> None:
+    suite(2, evaluators=evaluators)
+
+    done = command("run", "suite.yaml", "--judge", "ollama/other", "--estimate")
+
+    assert (done.code, done.err) == (0, told)
+
+
+def test_a_judge_that_rubrics_of_a_case_ask_is_not_typed_in_vain(folder: Path, command: Callable[..., Any]) -> None:
+    cases = [{"id": "a", "output": "x"}, {"id": "b", "output": "x", "rubrics": ["Is kind"]}]
+    (folder / "suite.yaml").write_text(json.dumps({"evaluators": JURY[2:], "cases": cases}))
+
+    done = command("run", "suite.yaml", "--judge", "ollama/other", "--estimate")
+
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_judge_of_the_environment_may_be_of_no_use(
+    command: Callable[..., Any], suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_JUDGE", "openai/other")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    suite(1)
+
+    done = command("run", "suite.yaml")
+
+    assert done.code == 0
+    assert "note:" not in done.err
+
+
+@pytest.mark.parametrize("how", ["--judge", "EVENHAND_JUDGE", "judge in {folder}/evenhand.toml"])
+def test_a_judge_is_called_by_what_named_it(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    suite(1)
+    argv = ["--judge", "opnai/x"] if how == "--judge" else []
+    if how == "EVENHAND_JUDGE":
+        monkeypatch.setenv(how, "opnai/x")
+    elif not argv:
+        (folder / "evenhand.toml").write_text('judge = "opnai/x"\n')
+
+    done = command("run", "suite.yaml", *argv)
+
+    assert done.code == 2
+    assert done.err.startswith(f"evenhand: {how.format(folder=folder)}: no model provider 'opnai'")
+
+
+def test_a_missing_key_is_told_only_where_the_judge_is_asked(
+    command: Callable[..., Any], suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    suite(1)
+
+    in_vain = command("run", "suite.yaml", "--judge", "openai/x")
+
+    assert in_vain.code == 0
+    assert "API key" not in in_vain.err
+
+
 # Before anything is spent
 
 
@@ -358,6 +444,14 @@ def test_an_estimate_asks_nobody_and_leaves_nothing_behind(
     assert plain.out.startswith("4 cases, 4 to 12 calls to models")
     assert provider.asked == []
     assert [path.name for path in folder.iterdir()] == ["suite.yaml"]
+
+
+def test_an_estimate_without_a_model_is_one_line(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(3)
+
+    done = command("run", "suite.yaml", "--estimate")
+
+    assert (done.code, done.out) == (0, "3 cases, 0 calls to models\n")
 
 
 def test_an_estimate_knows_the_cache(command: Callable[..., Any], suite: Callable[..., Path], provider: Any) -> None:

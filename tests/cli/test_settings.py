@@ -94,12 +94,16 @@ def test_config_shows_each_value_and_where_it_came_from(
     assert re.search(r"^max-cost +2\.0 +\S+evenhand\.toml$", command("config").out, re.MULTILINE)
 
 
-def test_config_has_every_option_of_run(command: Callable[..., Any]) -> None:
-    options = {one.name for one in COMMANDS["run"].params if one.param_type_name == "option"} - {"help"}
+def test_config_has_every_setting(folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "evenhand.toml").write_text("fork = true\n")
+    monkeypatch.setenv("EVENHAND_DRY_RUN", "1")
 
-    shown = {one["name"].replace("-", "_") for one in command("config", "--json").json}
+    shown = [one["name"].replace("-", "_") for one in command("config", "--json").json]
 
-    assert shown == options
+    assert shown == list(SETTINGS)
+    assert value_of(command, "fork") == (True, str(folder / "evenhand.toml"))
+    assert value_of(command, "dry-run") == (True, "EVENHAND_DRY_RUN")
+    assert value_of(command, "canonical") == (False, "default")
 
 
 def test_config_never_shows_a_password(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,15 +131,39 @@ def test_a_variable_that_means_nothing_is_pointed_out(
     assert "EVENHAND_CONCURENCY is set and means nothing; did you mean 'EVENHAND_CONCURRENCY'?" in command("config").err
 
 
-def test_a_variable_of_the_wrong_kind_is_a_usage_error(
-    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "value"), [("CONCURRENCY", "many"), ("TIMEOUT", "0"), ("MAX_COST", "-1")])
+def test_a_bad_variable_is_a_usage_error_that_names_it(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setenv("EVENHAND_CONCURRENCY", "many")
+    (folder / ".env").write_text(f"EVENHAND_{name}={value}\n")
+    from_env_file = command("run", "suite.yaml")
+    monkeypatch.setenv(f"EVENHAND_{name}", value)
 
     done = command("config")
 
+    assert (done.code, from_env_file.code) == (2, 2)
+    assert f"Invalid value for EVENHAND_{name}: " in done.err
+    assert f"Invalid value for EVENHAND_{name} in {folder / '.env'}: " in from_env_file.err
+
+
+def test_a_bad_value_in_a_file_is_a_usage_error_that_names_it(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / "evenhand.toml").write_text("max_cost = -1\n")
+
+    done = command("run", "suite.yaml")
+
     assert done.code == 2
-    assert "--concurrency" in done.err
+    assert f"Invalid value for max-cost in {folder / 'evenhand.toml'}: " in done.err
+
+
+def test_a_file_that_a_variable_names_in_vain_is_told_by_that(
+    command: Callable[..., Any], suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite(1)
+    monkeypatch.setenv("EVENHAND_LOG_FILE", "no/such/folder.jsonl")
+
+    done = command("run", "suite.yaml")
+
+    assert (done.code, done.err) == (2, "evenhand: EVENHAND_LOG_FILE no/such/folder.jsonl: No such file or directory\n")
 
 
 # Files

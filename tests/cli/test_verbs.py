@@ -277,6 +277,22 @@ def test_a_first_suite_is_written_runs_and_is_never_written_over(folder: Path, c
     assert (folder / "new/folder/suite.yaml").read_text() == before
 
 
+def test_of_one_case_it_is_told_in_the_singular(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(1, judge=provider)
+    command("run", "suite.yaml")
+
+    exported = command("export", "last", "-o", "run.jsonl")
+    imported = command("import", "run.jsonl", "--db", "other.db")
+    deleted, cleared = command("runs", "delete", "last"), command("cache", "clear", "--yes")
+
+    assert exported.err.endswith(", 1 case\n")
+    assert imported.err == "imported 1 case and 1 evaluation of suite\n"
+    assert "(suite, 1 case)?" in deleted.err
+    assert cleared.err == "forgot 1 reply\n"
+
+
 # cache
 
 

@@ -233,8 +233,25 @@ def test_any_other_text_stays_as_it_is(text: str) -> None:
 def test_numbers_stay_numbers_and_all_else_is_quoted(value: object, cell: str) -> None:
     line = written(write_csv, report_with("x", value)).splitlines()[1]
 
-    before = ",".join(['"x"', '"scored"', "0.5", '"fail"', "0", '"x"', '"own"', '"scored"', "0.5"])
+    before = ",".join(['"x"', '"scored"', "0.5", '"fail"', "0", '"x"', '"own"', '""', '"scored"', "0.5"])
     assert line.startswith(f'{before},{cell},"fail",1.0,"false",')
+
+
+def test_csv_names_the_judge_of_each_evaluation_and_those_of_a_composites_members(made: Any) -> None:
+    members = [{"type": "llm_judge", "details": {"judge": name}} for name in ("openai/one", "xai/two", "openai/one")]
+    report = made.report(
+        made.case(
+            made.judgment(1.0, details={"judge": "openai/one"}),
+            made.judgment(1.0, name="jury", details={"members": members}),
+            made.judgment(1.0, name="check"),
+        )
+    )
+
+    rows = rows_of(written(write_csv, report))
+
+    assert [(row["evaluator"], row["judge"]) for row in rows] == [
+        ("quality", "openai/one"), ("jury", "openai/one, xai/two"), ("check", ""),
+    ]  # fmt: skip
 
 
 def test_the_columns_are_where_they_were(made: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from evenhand.domain.run import RunStatus
+from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.markdown import escaped, markdown
@@ -26,6 +27,10 @@ def mixed(made: Any) -> Any:
         made.case("empty: nothing was said", id="broken"), made.case(None), made.case(awaited=1),
         gates={"min_mean": 0.9, "max_failed": 3}, status=RunStatus.INTERRUPTED, reason="stopped by a signal",
     )  # fmt: skip
+
+
+def replaced_type(judgment: Judgment, kind: str) -> Judgment:
+    return replace(judgment, evaluation=replace(judgment.evaluation, type=kind))
 
 
 # Sentences
@@ -75,9 +80,52 @@ def test_what_a_run_took_is_said() -> None:
     )
 
     assert effort_sentence(summary) == (
-        "12 requests, 1 reply from the cache, 2 retries, 1 request failed on the way, 1,200 tokens in and 30 out, "
+        "12 calls to models, 1 reply from the cache, 2 retries, 1 call failed on the way, 1,200 tokens in and 30 out, "
         "cost unknown"
     )
+
+
+def test_models_programs_and_functions_are_told_apart(made: Any) -> None:
+    member = {"type": "code_judge", "attempts": 1}
+    jury = {"members": [member, {"type": "llm_judge", "attempts": 2}, {"type": "function", "attempts": 0}]}
+    nested = {"members": [{"type": "composite", "attempts": 3, "details": jury}], "meta_judge": member}
+    case = made.case(
+        made.judgment(1.0, attempts=(made.reply(),) * 3),
+        replaced_type(made.judgment(1.0, name="program", attempts=(made.reply(),)), "code_judge"),
+        replaced_type(made.judgment(1.0, name="function"), "function"),
+        replaced_type(made.judgment("no_answer: x", name="not called"), "function"),
+        replaced_type(made.judgment(1.0, name="team", details=nested, attempts=(made.reply(),) * 4), "composite"),
+    )
+
+    report = made.report(case)
+
+    assert effort_sentence(report.summary, report.run) == "5 calls to models, 3 programs, 2 function calls, cost $0.00"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ({"command": ["python", "app.py"]}, "0 calls to models, 2 programs"),
+        ({"python": "app:answer"}, "0 calls to models, 2 function calls"),
+        ({"model": "openai/unheard-of"}, "2 calls to models, cost unknown"),
+        ("openai/unheard-of", "2 calls to models, cost unknown"),
+    ],
+)
+def test_what_the_target_took_is_told_by_what_it_is(made: Any, target: object, words: str) -> None:
+    answers = tuple(MadeAnswer(text="x", attempts=(made.reply(),), sample=sample) for sample in (0, 1))
+
+    report = made.report(made.case(1.0, answers=answers), definition={"target": target})
+
+    assert effort_sentence(report.summary, report.run) == words
+
+
+def test_the_cost_is_unknown_where_a_judge_was_asked_beside_a_function(made: Any) -> None:
+    asked = made.judgment(1.0, cost=None, attempts=(made.reply(),))
+    answers = (MadeAnswer(text="x", attempts=(made.reply(),)),)
+
+    report = made.report(made.case(asked, answers=answers), definition={"target": {"python": "app:answer"}})
+
+    assert effort_sentence(report.summary, report.run) == "1 call to models, 1 function call, cost unknown"
 
 
 # Highlights
@@ -110,6 +158,36 @@ def test_blamed_is_whoever_failed_the_case(made: Any) -> None:
     assert (worst.evaluator, worst.reason) == ("strict", "leaks a secret")
 
 
+def test_a_required_one_that_fails_is_blamed_before_others_that_have_lower_scores(made: Any) -> None:
+    case = made.case(
+        made.judgment(0.0, name="style", reasoning="dull"),
+        made.judgment(0.4, name="safety", required=True, reasoning="leaks a secret"),
+        made.judgment(0.9, name="facts", required=True),
+    )
+
+    (worst,) = Highlights.of([case]).worst
+
+    assert (worst.evaluator, worst.reason) == ("safety", "leaks a secret")
+
+
+# Who judged
+
+
+def test_reports_for_people_name_the_judges(made: Any) -> None:
+    members = [{"type": "llm_judge", "details": {"judge": name}} for name in ("xai/two_b", "openai/one")]
+
+    report = made.report(made.case(made.judgment(1.0, details={"members": members})))
+
+    assert "\njudged by openai/one, xai/two_b\n" in terminal(report)
+    assert "\n- judged by openai/one, xai/two\\_b\n" in markdown(report)
+
+
+def test_where_nobody_was_asked_no_judge_is_named(made: Any) -> None:
+    report = made.report(made.case(1.0))
+
+    assert "judged by" not in terminal(report) + markdown(report)
+
+
 # Terminal
 
 
@@ -126,7 +204,7 @@ def test_the_terminal_shows_numbers_cases_gates_and_how_to_go_on(mixed: Any) -> 
         "1 empty",
         "✗ fail min_mean: wanted at least 0.9, found 0.6167",
         "✓ pass max_failed: wanted at most 3, found 1",
-        "0 requests, cost $0.00",
+        "0 calls to models, cost $0.00",
         "Not finished. To go on: evenhand resume 20260102-030405-abcd",
     ):
         assert line in text.splitlines()

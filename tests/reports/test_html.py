@@ -471,6 +471,12 @@ def test_a_failed_judge_shows_its_error_and_no_score(made: Any) -> None:
     assert "quality! errorllm_judgetruncated: cut off" in text
 
 
+def test_a_failed_target_is_not_said_to_be_the_judge(made: Any) -> None:
+    text = about(made, made.judgment("no_answer: the target failed: timeout", cost=None), id="broken")
+
+    assert "brokenthe target failed: no score, and in no mean" in text
+
+
 def test_a_case_that_fails_for_a_required_evaluator_says_so(made: Any) -> None:
     required = made.judgment(0.2, required=True, weight=0)
 

@@ -21,7 +21,9 @@ from evenhand.reports.summary import summarize
 # The shape that Jenkins, GitLab and GitHub's actions have in common: element -> attributes, children.
 SHAPE: dict[str, tuple[set[str], set[str]]] = {
     "testsuites": ({"name", "tests", "failures", "errors", "skipped"}, {"testsuite"}),
-    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "timestamp", "time"}, {"testcase"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "timestamp", "time"}, {"properties", "testcase"}),
+    "properties": (set(), {"property"}),
+    "property": ({"name", "value"}, set()),
     "testcase": ({"classname", "name", "time"}, {"failure", "error", "skipped", "system-out"}),
     "failure": ({"message", "type"}, set()),
     "error": ({"message", "type"}, set()),
@@ -56,6 +58,19 @@ def test_a_run_is_a_suite_and_each_case_a_test(made: Any) -> None:
         ("skipped", "skipped", "There is nothing to judge."),
         ("later", "skipped", "not judged yet"),
     ]  # fmt: skip
+
+
+def test_the_judges_are_a_property_of_the_suite(made: Any) -> None:
+    details = [{"judge": name} for name in ('xai/"two"', "openai/one")]
+
+    (suite,) = xml_of(made.report(*[made.case(made.judgment(1.0, details=one)) for one in details]))
+    (without,) = xml_of(made.report(made.case(1.0)))
+
+    assert [(one.tag, one.attrib) for one in suite[0]] == [
+        ("property", {"name": "judge", "value": 'openai/one, xai/"two"'})
+    ]
+    assert [one.tag for one in suite] == ["properties", "testcase", "testcase"]
+    assert [one.tag for one in without] == ["testcase"]
 
 
 def test_the_body_tells_what_each_evaluator_found(made: Any) -> None:

@@ -199,3 +199,30 @@ def test_a_jury_is_told_what_it_is_called_here(mistakes: Mistakes) -> None:
     assert mistakes(f"evaluators: [{{type: jury}}]\n{CASES}") == [
         "suite.yaml:1: no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators"
     ]
+
+
+# A key that is missing
+
+
+@pytest.mark.parametrize(("kind", "asked"), [("llm_judge", True), ("contains", False)])
+def test_a_missing_key_is_told_by_the_flag_that_wants_it_and_only_if_the_judge_is_asked(kind: str, asked: bool) -> None:
+    Path("suite.yaml").write_text(f"evaluators: [{{type: {kind}}}]\n{CASES}")
+    suite = read_suite("suite.yaml", judge="openai/x", called={"judge": "--judge"})
+
+    before = suite.notes
+    list(suite.cases())
+
+    assert before == ["--judge: openai/x needs an API key: set OPENAI_API_KEY, or give api_key"]
+    assert suite.notes == (before if asked else [])
+
+
+def test_a_key_that_an_evaluator_lacks_too_is_told_once_also_where_the_suites_judge_is_not_asked() -> None:
+    own = "evaluators:\n- {type: llm_judge, judge: openai/x}\n"
+    Path("suite.yaml").write_text(f"judge: openai/x\n{own}{CASES}")
+    suite = read_suite("suite.yaml")
+
+    before = suite.notes
+    list(suite.cases())
+
+    needs = "judge: openai/x needs an API key: set OPENAI_API_KEY, or give api_key"
+    assert (before, suite.notes) == ([f"suite.yaml:1: {needs}"], [f"suite.yaml:3: {needs}"])

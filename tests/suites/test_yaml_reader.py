@@ -190,6 +190,18 @@ def test_what_is_no_yaml_is_said_in_plain_words(read: Read, text: str, told: str
     assert str(raised.value) == told
 
 
+@pytest.mark.parametrize("case", ["{input: Capital of France?, output: Paris}", "[Capital of France?]"])
+def test_without_libyaml_a_question_mark_within_brackets_needs_quotes_and_that_is_said(case: str) -> None:
+    Path("suite.yaml").write_text(f"cases:\n- {case}\n")
+
+    with TextFile(Path("suite.yaml")) as file, pytest.raises(ConfigError) as raised:
+        list(YamlReader(file, loader=yaml.SafeLoader).suite(KEYS))
+
+    assert str(raised.value) == (
+        "suite.yaml:2: PyYAML has no libyaml here, and without it takes no ? within [ ] or { }; put the text in quotes"
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "line", "byte"),
     [

@@ -59,10 +59,12 @@ def clear_cache(
 ) -> None:
     """Forget replies, so that judges are asked again; runs keep theirs."""
     from evenhand.cli.stores import opened_if_there
+    from evenhand.reports.numbers import counted
 
     console = Console()
     with opened_if_there(db) as store:
         count = sum(number for name, number, _, _ in store.replies_by_model() if model in (None, name))
         if count and not yes:
-            confirm(console, f"Forget {count:,} replies?")
-        console.note(f"forgot {store.forget_replies(model):,} replies" if count else "there is nothing to forget")
+            confirm(console, f"Forget {counted(count, 'reply', 'replies')}?")
+        forgotten = counted(store.forget_replies(model), "reply", "replies")
+        console.note(f"forgot {forgotten}" if count else "there is nothing to forget")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import PREFIX, SETTINGS, Json, NoEnvFile, Verbose, settings_of, variable_of
-from evenhand.cli.settings import Settings
+from evenhand.cli.options import PREFIX, SETTINGS, Json, NoEnvFile, Verbose, source_of, variable_of
 from evenhand.domain.errors import did_you_mean
+
+# The commands which together have every setting; `run` has most of them.
+_COMMANDS: Final = ("run", "resume", "report", "import")
 
 
 def config(
@@ -24,7 +26,7 @@ def config(
 ) -> None:
     """Show every setting, and where it comes from.
 
-    These are the options of `evenhand run` as they would be here. A flag counts first, then the environment, then the
+    These are the options of the commands as they would be here. A flag counts first, then the environment, then the
     file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in a folder above.
     """
     from evenhand.reports.plain import plain
@@ -46,32 +48,21 @@ def config(
 
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
-    """Give name, value and source of each option of `run`, as if it were started here without any."""
+    """Give name, value and source of each setting, as the command that has it would find it here without flags."""
     from evenhand.cli.stores import without_password
 
-    root, settings = ctx.find_root(), settings_of(ctx)
-    run: Any = cast("TyperGroup", root.command).get_command(ctx, "run")
+    root = ctx.find_root()
     flags = ["--no-env-file"] if without_env_file else []
-    with run.make_context("run", ["SUITE", *flags], parent=root) as would_run:
-        for name in SETTINGS:
-            if name in would_run.params:
-                value = would_run.params[name]
-                shown = without_password(value) if name == "db" else value
-                yield name.replace("_", "-"), shown, _source(would_run, name, settings)
-
-
-def _source(ctx: typer.Context, name: str, settings: Settings) -> str:
-    source = ctx.get_parameter_source(name)
-    match None if source is None else source.name:
-        case "COMMANDLINE":
-            return "typed"
-        case "ENVIRONMENT":
-            variable = variable_of(name)
-            return f"{variable} in {settings.env_file}" if variable in settings.from_env_file else variable
-        case "DEFAULT_MAP":
-            return str(settings.file)
-        case _:
-            return "default"
+    found: dict[str, tuple[Any, str]] = {}
+    for name in _COMMANDS:
+        command: Any = cast("TyperGroup", root.command).get_command(ctx, name)
+        with command.make_context(name, ["-", *flags], parent=root) as would_run:
+            for key in SETTINGS:
+                if key in would_run.params and key not in found:
+                    found[key] = would_run.params[key], source_of(would_run, key)
+    for key in SETTINGS:
+        value, source = found[key]
+        yield key.replace("_", "-"), without_password(value) if key == "db" else value, source
 
 
 def _shown(value: Any) -> str:

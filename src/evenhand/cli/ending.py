@@ -9,6 +9,7 @@ from evenhand.domain.gates import ExitCode, Gates, exit_code
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.models.retry import BUDGET
 from evenhand.reports.formats import write
+from evenhand.reports.numbers import counted
 from evenhand.reports.report import Report
 from evenhand.reports.rows import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.strict import strict_json
@@ -50,7 +51,8 @@ def show(report: Report, console: Console, *, json: bool = False, html_written: 
 def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
     """Write the report to files, and say so; of a run that did not finish they have what is there."""
     pending = report.summary.cases.pending
-    partial = f", without {pending:,} cases that are not judged yet" if pending else ""
+    are = "that is" if pending == 1 else "that are"
+    partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
     for path in outputs:
         write(report, path)
         console.note(f"wrote {path}{partial}")

@@ -27,6 +27,7 @@ def export(
     answers and evaluations of all rounds, as JSON. It holds prompts and answers, and no keys.
     """
     from evenhand.engine.place import Place
+    from evenhand.reports.numbers import counted
     from evenhand.reports.whole import written_whole
     from evenhand.store.transfer import export_lines
 
@@ -38,4 +39,4 @@ def export(
             return
         with written_whole(output) as file:
             file.writelines(export_lines(store, found))
-    console.note(f"wrote {output}: run {found.id}, {found.cases:,} cases")
+    console.note(f"wrote {output}: run {found.id}, {counted(found.cases, 'case')}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import traceback
+from typing import cast
 
 import typer
 
 from evenhand.cli.console import Console
+from evenhand.cli.options import called
 from evenhand.domain.errors import ConfigError, EvenhandError, RunNotFoundError
 from evenhand.domain.gates import ExitCode
 
@@ -19,6 +21,14 @@ def is_for_typer(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.EPIPE
     return isinstance(error, typer.Abort) or hasattr(error, "exit_code")
+
+
+def name_source(error: BaseException) -> None:
+    """Let the usage error of a bad value name the variable or the file that has it, and no flag that nobody typed."""
+    if isinstance(error, typer.BadParameter) and error.ctx is not None and error.param is not None:
+        source = called(cast("typer.Context", error.ctx), str(error.param.name))
+        if not source.startswith("--"):  # typer names flags and arguments itself
+            error.param_hint = source
 
 
 def tell(error: BaseException, *, verbose: bool) -> ExitCode:

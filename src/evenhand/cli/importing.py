@@ -29,6 +29,7 @@ def import_run(
     """
     from evenhand.cli.stores import opened_if_there
     from evenhand.engine.place import Place
+    from evenhand.reports.numbers import counted
     from evenhand.store.transfer import import_lines, lines_of
 
     name = "standard input" if file == "-" else file
@@ -45,7 +46,7 @@ def import_run(
     known = (
         f"; here it is {found.id}, since {found.original_id} is there already" if found.id != found.original_id else ""
     )
-    what = f"{found.cases:,} cases and {found.evaluations:,} evaluations of {found.name}"
+    what = f"{counted(found.cases, 'case')} and {counted(found.evaluations, 'evaluation')} of {found.name}"
     if dry_run:
         console.note(f"{name} is sound: {what}{known}; nothing was kept")
     else:

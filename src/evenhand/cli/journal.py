@@ -101,12 +101,15 @@ class Journal:
 
 
 @contextlib.contextmanager
-def journal(log_file: str | None, console: Console, *, verbose: bool) -> Iterator[Journal]:
-    """Keep a journal: in a file if there is one, and in words for those who want them."""
+def journal(log_file: str | None, console: Console, *, verbose: bool, called: str = "--log-file") -> Iterator[Journal]:
+    """Keep a journal: in a file if there is one, and in words for those who want them.
+
+    ``called`` is what names the file: the flag, a variable, or the settings.
+    """
     if log_file is None:
         yield Journal(None, console, verbose=verbose)
         return
-    file = _opened(log_file)
+    file = _opened(log_file, called)
     try:
         yield Journal(file, console, verbose=verbose)
     finally:
@@ -114,11 +117,11 @@ def journal(log_file: str | None, console: Console, *, verbose: bool) -> Iterato
             file.close()
 
 
-def _opened(log_file: str) -> TextIO:
+def _opened(log_file: str, called: str) -> TextIO:
     try:
         return Path(log_file).open("a", encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"--log-file {log_file}: {error.strerror}") from None
+        raise ConfigError(f"{called} {log_file}: {error.strerror}") from None
 
 
 def _class(error: str) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.console import Console, read_input
-from evenhand.cli.manner import require_seconds
 from evenhand.cli.options import Json, Judge, NoEnvFile, Timeout, Verbose
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
@@ -41,7 +40,6 @@ def judge_one(
 
     Exit codes: 0 whatever the verdict; 101 the judge failed; 2 usage or configuration.
     """
-    require_seconds(timeout)
     if judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
     if not (criteria or reference or rubric):

@@ -39,6 +39,7 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
         except (Exception, KeyboardInterrupt) as error:
             if failures.is_for_typer(error):
+                failures.name_source(error)
                 raise
             raise typer.Exit(failures.tell(error, verbose=is_verbose(ctx))) from None
 

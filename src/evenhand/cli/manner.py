@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.cli.options import DB
-from evenhand.domain.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +24,3 @@ class Manner:
     json: bool = False
     verbose: bool = False
     log_file: str | None = None
-
-    def __post_init__(self) -> None:
-        require_seconds(self.timeout)
-
-
-def require_seconds(timeout: float | None) -> None:
-    """Refuse a time in which nothing can be done."""
-    if timeout is not None and not 0 < timeout < float("inf"):
-        raise ConfigError(f"--timeout is {timeout:g}; it must be a number of seconds above 0")

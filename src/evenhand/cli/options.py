@@ -33,21 +33,15 @@ def variable_of(name: str) -> str:
 def _load(ctx: typer.Context, without_env_file: bool) -> bool:
     """Load the settings, before the other options of a command are looked up in them."""
     if not ctx.resilient_parsing:
-        found = load_settings(Path.cwd(), KINDS, with_env_file=not without_env_file)
-        ctx.meta[_SETTINGS] = found
-        ctx.default_map = dict(found.values)
+        if _SETTINGS not in ctx.meta:  # `config` makes the contexts of other commands, which share it
+            ctx.meta[_SETTINGS] = load_settings(Path.cwd(), KINDS, with_env_file=not without_env_file)
+        ctx.default_map = dict(ctx.meta[_SETTINGS].values)
     return without_env_file
 
 
 def _note_verbose(ctx: typer.Context, verbose: bool) -> bool:
     ctx.meta[_VERBOSE] = verbose
     return verbose
-
-
-def settings_of(ctx: typer.Context) -> Settings:
-    """Give the settings that the command found."""
-    found: Settings = ctx.meta[_SETTINGS]
-    return found
 
 
 def is_verbose(ctx: typer.Context) -> bool:
@@ -59,6 +53,42 @@ def is_typed(ctx: typer.Context, name: str) -> bool:
     """Tell whether an option was typed, and does not come from the environment, a file, or nowhere."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def source_of(ctx: typer.Context, name: str) -> str:
+    """Say where the value of an option comes from: ``typed``, the variable, the file, or ``default``."""
+    source = ctx.get_parameter_source(name)
+    settings: Settings = ctx.meta.get(_SETTINGS, Settings())
+    match None if source is None else source.name:
+        case "COMMANDLINE":
+            return "typed"
+        case "ENVIRONMENT":
+            variable = variable_of(name)
+            return f"{variable} in {settings.env_file}" if variable in settings.from_env_file else variable
+        case "DEFAULT_MAP":
+            return str(settings.file)
+        case _:
+            return "default"
+
+
+def called(ctx: typer.Context, name: str) -> str:
+    """Call an option what its user did: by the flag, by the variable, or by the key in a file."""
+    key = name.replace("_", "-")
+    source = ctx.get_parameter_source(name)
+    match None if source is None else source.name:
+        case "ENVIRONMENT":
+            return source_of(ctx, name)
+        case "DEFAULT_MAP":
+            return f"{key} in {source_of(ctx, name)}"
+        case _:
+            return f"--{key}"
+
+
+def _require_seconds(timeout: float | None) -> float | None:
+    """Refuse a time in which nothing can be done."""
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise typer.BadParameter(f"{timeout:g} must be a number of seconds above 0.")
+    return timeout
 
 
 NoEnvFile = Annotated[
@@ -95,7 +125,13 @@ MaxCalls = Annotated[
     int | None, option("--max-calls", metavar="N", min=0, help="Stop before this command makes more requests.")
 ]
 Timeout = Annotated[
-    float | None, option("--timeout", metavar="SECONDS", help="How long one evaluation may take, all its retries in.")
+    float | None,
+    option(
+        "--timeout",
+        metavar="SECONDS",
+        callback=_require_seconds,
+        help="How long one evaluation may take, all its retries in.",
+    ),
 ]
 Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take the first N cases only.")]
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]

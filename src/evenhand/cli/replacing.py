@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import typer
 
-from evenhand.cli.options import is_typed
+from evenhand.cli.options import called, is_typed
 from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Scope
 from evenhand.suites.suite import Suite, read_suite
+
+_FLAGS: Final = {"judge": "--judge", "target": "--target"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +40,9 @@ class Replaced:
         """Put this over what was given before."""
         return Replaced(judge=self.judge or other.judge, target=self.target or other.target)
 
-    def read(self, path: str) -> Suite:
-        """Read a suite with these in place of its own."""
-        return read_suite(path, judge=self.judge, target=self.target)
+    def read(self, path: str, called: Mapping[str, str] = _FLAGS) -> Suite:
+        """Read a suite with these in place of its own; ``called`` is where they come from."""
+        return read_suite(path, judge=self.judge, target=self.target, called=called)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,4 +71,6 @@ def read_for(ctx: typer.Context, path: str, judge: str | None, target: str | Non
         target=None if "target" in suite.definition else target,
     )
     replaced = typed.over(usual)
-    return (suite if replaced == typed else replaced.read(path)), replaced
+    if replaced != typed:
+        suite = replaced.read(path, {name: called(ctx, name) for name in _FLAGS})
+    return suite, replaced

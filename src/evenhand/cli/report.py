@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, OUTPUT_HELP, Canonical, Db, Json, NoEnvFile, Quiet, Verbose
+from evenhand.cli.options import DB, OUTPUT_HELP, Canonical, Db, Json, NoEnvFile, Quiet, Verbose, called
 from evenhand.domain.errors import ConfigError
 
 
 def report(
+    ctx: typer.Context,
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Its id, or how that begins; the last one if left out.")
     ] = "last",
@@ -38,7 +39,7 @@ def report(
     from evenhand.reports.formats import format_of
 
     if canonical and output:
-        raise ConfigError("--canonical goes to standard output; leave out --output, and write > FILE")
+        raise ConfigError(f"{called(ctx, 'canonical')} goes to standard output; leave out --output, and write > FILE")
     for path in output or ():
         format_of(path)
     console = Console(quiet=quiet)

@@ -70,12 +70,13 @@ def delete_runs(
 ) -> None:
     """Delete runs with everything in them; replies in the cache stay."""
     from evenhand.engine.place import Place
+    from evenhand.reports.numbers import counted
 
     console = Console()
     with Place(db).opened(to_read=True) as store:
         found = {run.id: run for run in map(store.runs.find, runs)}
         if not yes:
-            told = ", ".join(f"{run.id} ({run.name}, {run.cases:,} cases)" for run in found.values())
+            told = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in found.values())
             confirm(console, f"Delete {told}?")
         for run in found.values():
             store.runs.delete(run)

@@ -16,7 +16,7 @@ from evenhand.cli.ending import end, report_of
 from evenhand.cli.interrupts import Interrupts
 from evenhand.cli.journal import Journal, journal
 from evenhand.cli.manner import Manner
-from evenhand.cli.options import is_typed
+from evenhand.cli.options import called, is_typed
 from evenhand.cli.stores import without_password
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
@@ -114,7 +114,8 @@ def session(ctx: typer.Context, manner: Manner) -> Iterator[Session]:
     for path in manner.output or ():
         format_of(path)
     console = Console(quiet=manner.quiet)
-    with journal(manner.log_file, console, verbose=manner.verbose) as notes, Interrupts() as interrupts:
+    kept = journal(manner.log_file, console, verbose=manner.verbose, called=called(ctx, "log_file"))
+    with kept as notes, Interrupts() as interrupts:
         yield Session(
             console=console,
             journal=notes,

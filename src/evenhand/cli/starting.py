@@ -9,13 +9,14 @@ import typer
 
 from evenhand.cli.console import Console
 from evenhand.cli.manner import Manner
-from evenhand.cli.options import is_typed
+from evenhand.cli.options import called, is_typed
 from evenhand.cli.replacing import CommandScope, Replaced, read_for
 from evenhand.cli.session import Session, pace_of, session
 from evenhand.cli.stores import opened_if_there
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.forecast import Estimate
 from evenhand.engine.job import Job
 from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
@@ -66,14 +67,13 @@ def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
             with opened_if_there(manner.db) as store:
                 expected = forecast(store, job, _settled(store, scope), use_cache=not manner.no_cache)
             if wanted.estimate:
-                _tell(suite, at_work.console)
-                text = strict_json(expected.as_dict()) if manner.json else expected.text()
-                at_work.console.result(text)
+                _tell(ctx, suite, at_work.console)
+                at_work.console.result(strict_json(expected.as_dict()) if manner.json else _told(expected))
                 return ExitCode.OK
             require_prices(expected)
         with Place(manner.db).opened() as store:
             run = _planned(store, job, _settled(store, scope), at_work)
-            _tell(suite, at_work.console)
+            _tell(ctx, suite, at_work.console)
             return at_work.work_on(store, run, job, pace_of(manner, suite.built.concurrency))
 
 
@@ -96,19 +96,26 @@ def _errors_again(ctx: typer.Context, suite: Suite, wanted: Wanted, manner: Mann
     """Go on with the last run of a suite, and do its errors again."""
     from evenhand.cli.resuming import go_on_with
 
+    why = called(ctx, "retry_errors")
     for name in _OF_A_NEW_RUN:
         if is_typed(ctx, name):
-            raise ConfigError(
-                f"--retry-errors goes on with the last run as it is; leave out --{name.replace('_', '-')}"
-            )
+            raise ConfigError(f"{why} goes on with the last run as it is; leave out --{name.replace('_', '-')}")
     with Place(manner.db).opened() as store:
         found = store.runs.newest(1, source=suite.source)
         if not found:
-            raise ConfigError(f"--retry-errors: there is no run of {wanted.suite} yet; leave it out to start one")
+            raise ConfigError(f"{why}: there is no run of {wanted.suite} yet; leave it out to start one")
         return go_on_with(store, found[0], at_work, manner, typed=Replaced.typed(ctx, wanted.judge, wanted.target))
 
 
-def _tell(suite: Suite, console: Console) -> None:
+def _told(expected: Estimate) -> str:
+    """Tell an estimate to people: of tokens and dollars only where a model is asked."""
+    whole = expected.text()
+    return whole if expected.models else whole.partition("\n")[0]
+
+
+def _tell(ctx: typer.Context, suite: Suite, console: Console) -> None:
     """Tell what the user should know before anything is spent."""
-    for note in (*suite.notes, *kinship_notes(suite.definition)):
+    idle = suite.why_judge_is_idle if is_typed(ctx, "judge") else ""
+    notes = [*suite.notes, *kinship_notes(suite.definition)]
+    for note in [f"--judge has no effect: {idle}", *notes] if idle else notes:
         console.note(f"note: {note}")

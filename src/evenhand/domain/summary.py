@@ -46,14 +46,18 @@ class Summary:
     """The numbers of a run: of its cases, of each evaluator by name, and what it took.
 
     ``cost`` is in dollars, None where a price is unknown. ``calls`` counts requests, ``cached`` replies that came from
-    the cache, ``retries`` replies that were asked for again. ``reasons`` says why evaluations did not happen, and how
-    many, the most frequent first.
+    the cache, ``retries`` replies that were asked for again. Of the calls, ``programs`` were programs that judged, and
+    ``target_calls`` went to the target, whatever that is; ``functions`` that judged were called beside them.
+    ``reasons`` says why evaluations did not happen, and how many, the most frequent first.
     """
 
     cases: Tally
     evaluators: dict[str, Tally] = field(default_factory=dict)
     repeat: int = 1
     calls: int = 0
+    programs: int = 0
+    functions: int = 0
+    target_calls: int = 0
     cached: int = 0
     retries: int = 0
     transport_faults: int = 0

@@ -10,6 +10,7 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from evenhand.domain.contract import storable
 from evenhand.domain.run import CaseResult, Judgment
+from evenhand.reports.parts import judges_of
 from evenhand.reports.report import Report
 from evenhand.reports.rows import outcome_row
 from evenhand.reports.strict import strict_json
@@ -17,7 +18,7 @@ from evenhand.reports.strict import strict_json
 Cell: TypeAlias = str | float | None
 
 COLUMNS: Final = (
-    "case_id", "case_status", "case_score", "case_verdict", "sample", "evaluator", "type", "status", "score",
+    "case_id", "case_status", "case_score", "case_verdict", "sample", "evaluator", "type", "judge", "status", "score",
     "score_raw", "verdict", "weight", "required", "hits", "misses", "reasoning", "error", "flags", "retry_count",
     "requests", "seconds", "cost", "cluster", "question", "answer",
 )  # fmt: skip
@@ -61,6 +62,7 @@ def _evaluation(judgment: Judgment) -> dict[str, Any]:
         "sample": judgment.sample,
         "evaluator": evaluation.evaluator,
         "type": evaluation.type,
+        "judge": ", ".join(judges_of(evaluation)) or None,
         "status": evaluation.status.value,
         "score": evaluation.score,
         "score_raw": evaluation.score_raw,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evenhand.domain.evaluation import Evaluation, Status
-from evenhand.domain.run import CaseResult
+from evenhand.domain.evaluation import Status
+from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.standing import Standing
 
@@ -50,16 +50,17 @@ class Highlights:
 
 
 def _highlight(result: CaseResult, standing: Standing) -> Highlight:
-    counting = [one.evaluation for one in result.judgments if one.weight > 0 or one.required]
+    counting = [one for one in result.judgments if one.weight > 0 or one.required]
     if standing is Standing.ERROR:
-        said = next(one for one in counting if one.status is Status.ERROR)
+        said = next(one.evaluation for one in counting if one.evaluation.status is Status.ERROR)
         score, reason = None, said.error or ""
     else:
-        said = min((one for one in counting if one.status is Status.SCORED), key=_blame)
+        said = min((one for one in counting if one.evaluation.status is Status.SCORED), key=_blame).evaluation
         score, reason = result.outcome.score, "; ".join(said.misses) or said.reasoning
     return Highlight(case_id=result.id, standing=standing, score=score, evaluator=said.evaluator, reason=reason)
 
 
-def _blame(evaluation: Evaluation) -> tuple[bool, float]:
-    """Sort those that fail first: a required one may fail the case with a higher score than others have."""
-    return evaluation.verdict is not Verdict.FAIL, evaluation.score or 0.0
+def _blame(judgment: Judgment) -> tuple[bool, bool, float]:
+    """Sort first whoever decided: a required one that fails, which fails the case; then others that fail."""
+    failed = judgment.evaluation.verdict is Verdict.FAIL
+    return not (failed and judgment.required), not failed, judgment.evaluation.score or 0.0

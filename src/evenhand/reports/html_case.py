@@ -17,6 +17,7 @@ from evenhand.reports.markup import Html, join, tag, text
 from evenhand.reports.numbers import cost_text, counted, duration_text, score_text
 from evenhand.reports.standing import Standing
 from evenhand.reports.strict import strict_json
+from evenhand.reports.summary import blamed
 
 # Of a longer text the beginning and the end are shown: a judge's verdict tends to stand at the end.
 HEAD: Final = 15_000
@@ -85,9 +86,9 @@ def _heading(result: CaseResult) -> Html:
     outcome = result.outcome
     facts = [
         result.case.cluster and f"cluster {result.case.cluster}",
-        f"cost {cost_text(result.cost)}" if result.judgments else None,
+        f"cost {cost_text(result.cost)}" if result.judgments and result.cost is not None else None,
         f"{counted(result.awaited, 'judgment')} still to be made" if result.awaited else None,
-        "the judge failed: no score, and in no mean" if standing is Standing.ERROR else None,
+        f"{blamed(result)} failed: no score, and in no mean" if standing is Standing.ERROR else None,
     ]
     if standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0) is not Verdict.FAIL:
         facts.append("fails because a required evaluator does")

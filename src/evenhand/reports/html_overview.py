@@ -8,6 +8,7 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.effort import Effort
 from evenhand.reports.html_case import badge
 from evenhand.reports.markup import Html, tag
 from evenhand.reports.numbers import cost_text, counted, duration_text, moment_text
@@ -98,9 +99,12 @@ def _gate(gate: GateResult) -> Html:
 
 def _spent(summary: Summary, run: RunRecord) -> Html:
     given_up = f"{run.abandoned_calls:,} ({cost_text(run.abandoned_cost)})" if run.abandoned_calls else None
+    effort = Effort.of(summary, run)
     facts = [
-        ("Cost", cost_text(summary.cost)),
-        ("Calls", f"{summary.calls:,}"),
+        ("Cost", effort.cost),
+        ("Calls to models", f"{effort.models:,}"),
+        ("Programs", f"{effort.programs:,}" if effort.programs else None),
+        ("Function calls", f"{effort.functions:,}" if effort.functions else None),
         ("Replies from the cache", f"{summary.cached:,}"),
         ("Retries", f"{summary.retries:,}"),
         ("Calls given up", given_up),

@@ -38,6 +38,9 @@ def write_junit(report: Report, out: TextIO) -> None:
     out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="evenhand" {counts}>\n')
     took = "" if report.run.finished is None else f' time="{report.run.finished - report.run.created:.3f}"'
     out.write(f'<testsuite name="{name}" {counts} timestamp="{moment(report.run.created)}"{took}>\n')
+    if report.summary.judges:
+        judges = _attribute(", ".join(report.summary.judges))
+        out.write(f'<properties><property name="judge" value="{judges}"/></properties>\n')
     out.writelines(_testcase(result, name) for result in report.results())
     out.write("</testsuite>\n</testsuites>\n")
 

@@ -10,7 +10,7 @@ from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, pass_rate_sentence
+from evenhand.reports.sentences import effort_sentence, flag_phrases, judges_phrase, mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing, standings
 
 # All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
@@ -51,6 +51,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"- {pass_rate_sentence(summary.cases)}"
     yield from (f"- Not evaluated: {count:,} × {escaped(reason)}" for reason, count in summary.reasons.items())
     yield from (f"- {count:,} {escaped(words)}" for count, words in flag_phrases(summary))
+    if who := judges_phrase(summary):
+        yield f"- {escaped(who, None)}"
     yield f"- {effort_sentence(summary, report.run)}"
     if report.gates:
         yield from _table(

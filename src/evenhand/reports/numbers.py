@@ -24,13 +24,13 @@ def interval_text(interval: Interval | None) -> str:
     return NONE if interval is None else f"[{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def counted(number: int, noun: str) -> str:
-    """Write a number of things.
+def counted(number: int, noun: str, several: str | None = None) -> str:
+    """Write a number of things; ``several`` is the plural where that is not the noun with an s.
 
-    >>> counted(1, "case"), counted(1200, "case")
-    ('1 case', '1,200 cases')
+    >>> counted(1, "case"), counted(1200, "case"), counted(2, "reply", "replies")
+    ('1 case', '1,200 cases', '2 replies')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def cost_text(cost: float | None) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from evenhand.domain.aggregate import weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.parts import judges_of, parts_of
 from evenhand.reports.plain import plain
 from evenhand.stats.exact import ExactSum
 from evenhand.stats.intervals import Scores
 
 _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 # The class of an evaluation's error where no judge was asked, since the target had failed.
-_NO_ANSWER: Final = "no_answer"
+NO_ANSWER: Final = "no_answer"
 _MOST_REASONS: Final = 10
 _OTHER_REASONS: Final = "other reasons"
 
@@ -35,6 +36,9 @@ class Summarizer:
         self._repeat = 1
         self._retries = 0
         self._calls = 0
+        self._programs = 0
+        self._functions = 0
+        self._target_calls = 0
         self._cached = 0
         self._transport_faults = 0
         self._input_tokens = 0
@@ -54,7 +58,7 @@ class Summarizer:
             self._cases.pending += 1
         else:
             outcome = result.outcome
-            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster, _no_answer(outcome.evaluations))
+            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster, no_answer(outcome.evaluations))
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
@@ -62,7 +66,7 @@ class Summarizer:
             self._note(judgment.evaluation)
             self._add_effort(judgment)
         for name, evaluations in by_evaluator.items():
-            self._evaluators[name].add(*_over_samples(evaluations), cluster, _no_answer(evaluations))
+            self._evaluators[name].add(*_over_samples(evaluations), cluster, no_answer(evaluations))
         for replaced in result.replaced:
             self._add_effort(replaced)
         for answer in result.answers:
@@ -71,7 +75,12 @@ class Summarizer:
 
     def _add_effort(self, done: Judgment | MadeAnswer) -> None:
         """Count what a judgment or an answer took; replies from the cache took nothing."""
-        record = done.evaluation if isinstance(done, Judgment) else done
+        if isinstance(done, Judgment):
+            record: Evaluation | MadeAnswer = done.evaluation
+            self._count_parts(done.evaluation)
+        else:
+            record = done
+            self._target_calls += sum(not attempt.cached for attempt in done.attempts)
         for attempt in record.attempts:
             self._count_request(attempt)
         if not record.attempts:  # a function may say what it took, and not how
@@ -80,6 +89,13 @@ class Summarizer:
             self._unpriced = True
         else:
             self._cost.add(done.cost)
+
+    def _count_parts(self, evaluation: Evaluation) -> None:
+        """Count the programs and functions that judged; none did where there was no answer."""
+        if evaluation.error is None or error_class(evaluation.error) != NO_ANSWER:
+            for part in parts_of(evaluation):
+                self._programs += part.programs
+                self._functions += part.functions
 
     def _count_request(self, attempt: Attempt) -> None:
         if attempt.cached:
@@ -97,7 +113,7 @@ class Summarizer:
     def _note(self, evaluation: Evaluation) -> None:
         self._retries += evaluation.retry_count
         self._flags.update(evaluation.flags)
-        self._judges.update(_judges(evaluation.details))
+        self._judges.update(judges_of(evaluation))
         if evaluation.status is Status.NOT_EVALUATED:
             # Reasons may be as many as cases: those that came first are told apart, the others only counted.
             reason = plain(evaluation.reasoning)
@@ -113,6 +129,9 @@ class Summarizer:
             evaluators={name: counting.tally() for name, counting in self._evaluators.items()},
             repeat=self._repeat,
             calls=self._calls,
+            programs=self._programs,
+            functions=self._functions,
+            target_calls=self._target_calls,
             cached=self._cached,
             retries=self._retries,
             transport_faults=self._transport_faults,
@@ -142,6 +161,11 @@ def error_class(error: str) -> str:
     'truncated'
     """
     return error.partition(":")[0].strip()
+
+
+def blamed(result: CaseResult) -> str:
+    """Name who is to blame for a case that ended in error."""
+    return "the target" if no_answer(result.outcome.evaluations) else "the judge"
 
 
 class _Counting:
@@ -213,7 +237,7 @@ def _errors(result: CaseResult) -> Iterator[str]:
     for judgment in result.judgments:
         if judgment.evaluation.error is not None:
             found = error_class(judgment.evaluation.error)
-            if found != _NO_ANSWER:
+            if found != NO_ANSWER:
                 yield found
             elif judgment.sample not in unanswered:  # the answer itself is not known
                 unanswered.add(judgment.sample)
@@ -221,18 +245,6 @@ def _errors(result: CaseResult) -> Iterator[str]:
     yield from (f"target {error_class(answer.error)}" for answer in result.answers if answer.error)
 
 
-def _no_answer(evaluations: Iterable[Evaluation]) -> bool:
+def no_answer(evaluations: Iterable[Evaluation]) -> bool:
     """Tell whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
-    return all(error_class(one.error) == _NO_ANSWER for one in evaluations if one.error is not None)
-
-
-def _judges(details: object) -> Iterator[str]:
-    """Find the judges that an evaluation names, its members' too; details are anybody's, and may be anything."""
-    if not isinstance(details, Mapping):
-        return
-    if isinstance(judge := details.get("judge"), str):
-        yield judge
-    members: Any = details.get("members")
-    for member in [*(members if isinstance(members, list) else []), details.get("meta_judge")]:
-        if isinstance(member, Mapping):
-            yield from _judges(member.get("details"))
+    return all(error_class(one.error) == NO_ANSWER for one in evaluations if one.error is not None)

@@ -22,7 +22,14 @@ from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, next_step, pass_rate_sentence
+from evenhand.reports.sentences import (
+    effort_sentence,
+    flag_phrases,
+    judges_phrase,
+    mean_sentence,
+    next_step,
+    pass_rate_sentence,
+)
 from evenhand.reports.standing import Standing, standings
 
 _COLOURS: Final = {
@@ -92,7 +99,10 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _table_of(
             (_marked(Standing.PASS if gate.ok else Standing.FAIL), plain(gate.words, None)) for gate in report.gates
         )
-    yield Text(f"\n{effort_sentence(summary, report.run)}")
+    yield Text("")
+    if who := judges_phrase(summary):
+        yield Text(plain(who, None))
+    yield Text(effort_sentence(summary, report.run))
 
 
 def _marked(standing: Standing, more: str = "") -> Text:

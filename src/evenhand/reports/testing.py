@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.numbers import score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.sentences import mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing
-from evenhand.reports.summary import summarize
+from evenhand.reports.summary import NO_ANSWER, blamed, no_answer, summarize
 
 _LONGEST: Final = 1000
 _CASE: Final = "case"
@@ -32,7 +32,7 @@ def told(result: CaseResult, wanted: str | None = None) -> str:
 
 def _heading(standing: Standing, result: CaseResult, wanted: str | None) -> str:
     if standing is Standing.ERROR:
-        return "the judge failed"
+        return f"{blamed(result)} failed"
     if not standing.scored:
         return standing.word
     demand = "" if wanted is None else f"; wanted {wanted}{'' if wanted == Standing.PASS else ' or better'}"
@@ -54,11 +54,13 @@ def _lines(judgment: Judgment) -> Iterator[str]:
 def noted(result: CaseResult) -> dict[str, Any]:
     """Give of a result what is summed up at the end, in plain values that get through to another process."""
     outcome = result.outcome
+    status = outcome.status
     return {
-        "status": outcome.status.value,
+        "status": status.value,
         "score": outcome.score,
         "verdict": None if outcome.verdict is None else outcome.verdict.value,
         "cluster": result.case.cluster,
+        "no_answer": status is Status.ERROR and no_answer(outcome.evaluations),
     }
 
 
@@ -78,7 +80,7 @@ def _result(noted_one: Mapping[str, Any]) -> CaseResult:
         score=noted_one["score"],
         verdict=noted_one["verdict"],
         reasoning=status,
-        error=status if status == Standing.ERROR else None,
+        error=(NO_ANSWER if noted_one["no_answer"] else status) if status == Standing.ERROR else None,
     )
     case = Case(cluster=noted_one["cluster"])
     return CaseResult(position=0, case=case, judgments=(Judgment(evaluation=evaluation, cost=0.0),))

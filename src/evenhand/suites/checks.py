@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,29 +39,54 @@ class _StandIn:
 _STAND_IN: Final = _StandIn()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a judge or a target was given: in a line of the file, or by what is ``called`` so; and who is told."""
+
+    line: int
+    what: str
+    called: str | None
+    notes: dict[str, str]
+
+    def about(self, error: Exception) -> str:
+        return f"{self.called or self.what}: {str(error).removeprefix(f'{self.what}:').lstrip()}"
+
+
 class Checks:
     """Checks the parts of one suite. ``notes`` are what its writer should know and need not mend.
 
-    ``file`` is the one that is being read; paths in the suite are seen from ``folder``.
+    ``judge_notes`` are notes that matter only where the suite's judge is asked. ``file`` is the one that is being read;
+    paths in the suite are seen from ``folder``.
     """
 
     def __init__(self, file: Path, *, folder: Path) -> None:
         self.file = file
         self.notes: dict[str, str] = {}
+        self.judge_notes: dict[str, str] = {}
         self._folder = folder
         # Many cases define the same; what was right once is right again.
         self._right: set[str] = set()
 
-    def judge(self, given: Any, line: int) -> Iterator[Fault]:
-        """Check a judge: that there is such a provider, and that it has such settings."""
+    def judge(
+        self, given: Any, line: int, *, called: str | None = None, notes: dict[str, str] | None = None
+    ) -> Iterator[Fault]:
+        """Check a judge: that there is such a provider, and that it has such settings.
+
+        ``called`` is what brought it in place of the file: the name of a flag, or of a variable.
+        """
         yield from literal_credentials({"judge": given}, line)
         if isinstance(given, (str, Mapping)):
-            yield from self._tried(lambda one: registry.judge(with_paths(one, self._folder)), given, line, "judge")
+            place = _Place(line=line, what="judge", called=called, notes=self.notes if notes is None else notes)
+            yield from self._tried(lambda one: registry.judge(with_paths(one, self._folder)), given, place)
         else:
             ways = "a name such as openai/gpt-5-mini, or a mapping with model"
             yield Fault(line, f"judge must be {ways}, not {kind(given)}")
 
-    def target(self, given: Any, line: int) -> Iterator[Fault]:
+    def usual_judge(self, given: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
+        """Check the judge of all evaluators that name none."""
+        yield from self.judge(given, line, called=called, notes=self.judge_notes)
+
+    def target(self, given: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
         """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
         yield from literal_credentials({"target": given}, line)
         kinds = _target_kinds(given)
@@ -77,7 +103,7 @@ class Checks:
                     ModelTarget(client=_STAND_IN, prompt=made.get("prompt"), system=made.get("system"))
                 target_of(made, folder=str(self._folder))
 
-            yield from self._tried(make, given, line, "target")
+            yield from self._tried(make, given, _Place(line=line, what="target", called=called, notes=self.notes))
         else:
             ways = "the name of a model, or a mapping with model, command or python"
             yield Fault(line, f"target must be {ways}, not {kind(given)}")
@@ -136,7 +162,7 @@ class Checks:
                 f"evaluator {name_of(given)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
             )
 
-    def _tried(self, make: Callable[[Any], object], given: Any, line: int, what: str) -> Iterator[Fault]:
+    def _tried(self, make: Callable[[Any], object], given: Any, place: _Place) -> Iterator[Fault]:
         tried = without_credentials(given)
 
         def take(one: Any) -> None:
@@ -144,15 +170,14 @@ class Checks:
                 make(one)
             except (MissingKeyError, MissingModelError) as error:
                 if tried is given:  # else the key that is written out is the mistake
-                    self.note(str(error), line, _about(what, error))
+                    text = place.about(error)
+                    note = text if place.called is not None else told(self.file, Fault(place.line, text))
+                    place.notes.setdefault(str(error), note)
 
-        def about(error: Exception) -> str:
-            return _about(what, error)
-
-        yield from mistakes_in(tried, line, take, told=about)
+        yield from mistakes_in(tried, place.line, take, told=place.about)
         if isinstance(tried, Mapped) and (near := _nearest_provider(tried.get("model"))):
             # What the settings are is for the provider to say, so the one that was probably meant is asked.
-            yield from mistakes_in(tried.with_value("model", near), line, take, told=about)
+            yield from mistakes_in(tried.with_value("model", near), place.line, take, told=place.about)
 
     def note(self, about: str, line: int, text: str) -> None:
         """Note something once, however often it comes up."""
@@ -165,10 +190,6 @@ def _nearest_provider(model: object) -> str | None:
     known = registry.points(registry.MODELS)
     near = difflib.get_close_matches(provider[:MOST_GUESSED], known, n=1)
     return f"{near[0]}{slash}{name}" if slash and near and provider not in known else None
-
-
-def _about(what: str, error: Exception) -> str:
-    return str(error) if str(error).startswith(f"{what}:") else f"{what}: {error}"
 
 
 def _target_kinds(given: Any) -> list[str]:

@@ -84,17 +84,18 @@ class Definition:
         """Give the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
         if planned.evaluators is None and not planned.case.rubrics:
             if self._usual is None:
-                self._usual = tuple(map(self._evaluator, self._definitions(planned)))
+                self._usual = tuple(map(self._evaluator, self.definitions_for(planned)))
             return self._usual
-        return tuple(map(self._evaluator, self._definitions(planned)))
+        return tuple(map(self._evaluator, self.definitions_for(planned)))
 
     def lacks_judge(self, planned: PlannedCase) -> bool:
         """Tell whether a case needs a judge, and nobody named one: not it, the suite, or the environment."""
         if self.judge is not None or os.environ.get(JUDGE_VARIABLE, "").strip():
             return False
-        return any(map(lacks_judge, self._definitions(planned)))
+        return any(map(lacks_judge, self.definitions_for(planned)))
 
-    def _definitions(self, planned: PlannedCase) -> tuple[Mapping[str, Any], ...]:
+    def definitions_for(self, planned: PlannedCase) -> tuple[Mapping[str, Any], ...]:
+        """Give the definitions of the evaluators of a case."""
         usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
         own = usual if planned.evaluators is None else planned.evaluators
         return evaluators_of(own, has_rubrics=bool(planned.case.rubrics))

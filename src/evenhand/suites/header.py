@@ -117,7 +117,7 @@ def _evaluators(value: Any, line: int, checks: Checks) -> Iterator[Fault]:
 _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "name": _text("name"),
     "description": _text("description"),
-    "judge": lambda value, line, checks: checks.judge(value, line),
+    "judge": lambda value, line, checks: checks.usual_judge(value, line),
     "target": lambda value, line, checks: checks.target(value, line),
     "evaluators": _evaluators,
     "thresholds": _taken_by(Thresholds.of),

@@ -18,6 +18,7 @@ from evenhand.engine.identity import digest_of
 from evenhand.evaluators.showing import shown
 from evenhand.store.rows import case_content
 from evenhand.suites.answering import TargetPrompts, Unanswered
+from evenhand.suites.asked import AskedJudge
 from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
 from evenhand.suites.definition import Definition
@@ -47,11 +48,19 @@ class Suite:
         self.folder = str(document.path.absolute().parent)
         self.name = str(definition.get("name") or document.path.stem)
         self.built = Definition(definition, source=self.source)
+        self._asked = AskedJudge(self.built)
 
     @property
     def notes(self) -> list[str]:
-        """What the writer of the suite should know and need not mend; reading the cases may add something."""
-        return [*self._checks.notes.values(), *self._unanswered.notes()]
+        """What the writer of the suite should know and need not mend; reading the cases may change that."""
+        of_judge = {} if self.why_judge_is_idle else self._checks.judge_notes
+        # An evaluator's own judge may lack the same key, which is told once, where it stands first.
+        return [*{**of_judge, **self._checks.notes, **of_judge}.values(), *self._unanswered.notes()]
+
+    @property
+    def why_judge_is_idle(self) -> str:
+        """Why nothing in the cases that were read asks the suite's judge; nothing where something does."""
+        return self._asked.why_not
 
     @property
     def thresholds(self) -> Thresholds:
@@ -86,6 +95,7 @@ class Suite:
         target = self.definition.get("target")
         prompts = TargetPrompts(target if own_answers else None)
         unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
+        asked = self._asked = AskedJudge(self.built)
         is_whole = True
         maker = CaseMaker(_usual(self.definition), self._checks)
         file = self._checks.file = self._document.case_file or self._document.path
@@ -105,6 +115,8 @@ class Suite:
             if faults:
                 yield [told(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
             elif planned is not None:
+                if _usual(self.definition) is not None:
+                    asked.look_at(planned)
                 yield planned
             position += 1
         if not position and self._document.case_file is not None:
@@ -132,30 +144,38 @@ class Suite:
 
 
 def read_suite(
-    path: str | os.PathLike[str], *, judge: str | Mapping[str, Any] | None = None, target: Any = None
+    path: str | os.PathLike[str],
+    *,
+    judge: str | Mapping[str, Any] | None = None,
+    target: Any = None,
+    called: Mapping[str, str] | None = None,
 ) -> Suite:
     """Read a suite and check all but its cases; raises ``ConfigError`` at the first mistake.
 
-    ``judge`` and ``target`` replace those of the file. Nothing is made that needs a key; a key that is missing is one
-    of the suite's ``notes``.
+    ``judge`` and ``target`` replace those of the file; ``called`` is how messages call them, such as ``--judge``.
+    Nothing is made that needs a key; a key that is missing is one of the suite's ``notes``.
     """
-    suite, mistakes = examine(path, judge=judge, target=target)
+    suite, mistakes = examine(path, judge=judge, target=target, called=called)
     if mistakes:
         raise ConfigError(mistakes[0])
     return suite
 
 
 def examine(
-    path: str | os.PathLike[str], *, judge: str | Mapping[str, Any] | None = None, target: Any = None
+    path: str | os.PathLike[str],
+    *,
+    judge: str | Mapping[str, Any] | None = None,
+    target: Any = None,
+    called: Mapping[str, str] | None = None,
 ) -> tuple[Suite, list[str]]:
     """Read a suite, and find all mistakes beside its cases."""
     document = open_document(Path(path))
     checks = Checks(document.path, folder=document.path.absolute().parent)
     mistakes: list[str] = []
     header = document.header
-    for key, given, check in (("judge", judge, checks.judge), ("target", target, checks.target)):
+    for key, given, check in (("judge", judge, checks.usual_judge), ("target", target, checks.target)):
         if given is not None:
-            mistakes += [fault.text for fault in check(given, 0)]
+            mistakes += [fault.text for fault in check(given, 0, called=(called or {}).get(key, key))]
             header.pop(key, None)
     faults = {*document.faults, *check_header(header, checks)}
     mistakes += [told(document.path, fault) for fault in sorted(faults)]

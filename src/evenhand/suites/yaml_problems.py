@@ -18,6 +18,7 @@ _PROBLEMS: Final = (
     ("mapping values are not allowed", "a colon where none can be; put text with ': ' in quotes, or indent it right"),
     ("unexpected end of stream", "a quote is opened here and never closed"),
     ("unexpected document indicator", "a quote is opened here and not closed before the document ends"),
+    ("but got '?'", "PyYAML has no libyaml here, and without it takes no ? within [ ] or { }; put the text in quotes"),
     ("',' or ']'", "a list that is opened with [ is not closed, or lacks a comma"),
     ("',' or '}'", "a mapping that is opened with { is not closed, or lacks a comma"),
     ("unknown escape character", "a backslash in double quotes begins an escape; use single quotes, or double it"),

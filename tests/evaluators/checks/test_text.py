@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_a_negated_check_is_turned_around(right: str, options: dict[str, Any]) -
         ({"type": "starts_with", "value": 1}, "starts_with: value is 1"),
         ({"type": "regex"}, "value"),
         ({"type": "regex", "value": ""}, "it must be a regular expression"),
-        ({"type": "regex", "value": "("}, r"regex: '\(' is no regular expression"),
+        ({"type": "regex", "value": "("}, r'regex: "\(" is no regular expression'),
         ({"type": "regex", "value": "(a{1000}){1000}"}, "or too large a one"),
         ({"type": "regex", "value": "a" * 10_001}, "value has 10001 characters; at most 10000 are taken"),
         ({"type": "regex", "value": "(?=a)b"}, "looks around or refers back"),
@@ -393,3 +394,24 @@ def test_an_unknown_latency_or_cost_is_no_zero() -> None:
 def test_latency_and_cost_say_what_they_compared() -> None:
     assert Latency(max=2).evaluate(Case(latency=2.5)).misses == ("The latency is 2.5 s, above 2 s.",)
     assert Cost(max=0.01).evaluate(Case(cost=0.002)).hits == ("The cost is 0.002 dollars, within 0.01 dollars.",)
+
+
+def test_a_pattern_is_told_as_it_was_written() -> None:
+    case = Case(candidate_answer=r'see \cite{one} and "two"')
+
+    evaluation = Regex(value=r"\[\d\]").evaluate(case)
+
+    assert evaluation.misses == (r"""The answer has no match of "\[\d\]": 'see \cite{one} and "two"'.""",)
+
+
+def test_a_bad_pattern_is_told_as_it_was_written() -> None:
+    with pytest.raises(ConfigError, match=re.escape(r'"\d(" is no regular expression')):
+        Regex(value=r"\d(")
+
+
+@pytest.mark.parametrize("text", ["one\ntwo", "a\x1b[2Jb", "a\u2028b", "\x85"])
+def test_a_text_is_told_on_one_line(text: str) -> None:
+    (miss,) = Equals(value="x").evaluate(Case(candidate_answer=text)).misses
+
+    assert len(miss.splitlines()) == 1
+    assert "\x1b" not in miss

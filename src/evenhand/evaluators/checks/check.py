@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
+from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError, require_flag
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import is_finite_number
@@ -41,6 +44,10 @@ class Missing:
 
 
 Finding: TypeAlias = Found | Missing
+
+_MOST_QUOTED: Final = 80
+# What would break a line, or not be seen in it.
+_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 NO_ANSWER = Missing("There is no candidate answer.")
 NO_REFERENCE = Missing("There is neither a value nor a reference answer to compare with.")
@@ -111,3 +118,14 @@ def require_text(where: str, value: object) -> None:
     """Refuse an option that is neither text nor absent."""
     if value is not None and not isinstance(value, str):
         raise ConfigError(f"{where}: value is {value!r:.80}; it must be text, so put it in quotes")
+
+
+def quoted(text: str) -> str:
+    r"""Quote a text on one line as it was written, and no more of it than helps: its backslashes stay as they are.
+
+    >>> print(quoted(r"\[\d\]"), quoted('say "yes"'), quoted("one\ntwo"))
+    "\[\d\]" 'say "yes"' "one\ntwo"
+    """
+    seen = _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], shortened(storable(text), _MOST_QUOTED))
+    mark = "'" if '"' in seen and "'" not in seen else '"'
+    return f"{mark}{seen}{mark}"

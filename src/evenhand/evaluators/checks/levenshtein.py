@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ContractError
-from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, require_text
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, Finding, Found, GradedCheck, quoted, require_text
 
 # Two texts of 30,000 characters, or one of 1,000 and one of 900,000: well under a second.
 _MOST_PAIRS: Final = 1_000_000_000
@@ -44,7 +43,7 @@ class Levenshtein(GradedCheck):
             sizes = f"{len(answer)} and {len(expected)} characters"
             raise ContractError(f"the texts have {sizes}, which is too much to compare", kind="too_long")
         score = similarity(answer, expected)
-        told = f"The answer is {score:.1%} like {shown(expected)}: {shown(answer)}."
+        told = f"The answer is {score:.1%} like {quoted(expected)}: {quoted(answer)}."
         return Found(score=score, hits=(told,)) if self.is_enough(score) else Found(score=score, misses=(told,))
 
 

@@ -12,8 +12,15 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.rubric import exact, is_weight
-from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE, DeterministicCheck, Finding, Found, Missing
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.checks.check import (
+    NO_ANSWER,
+    NO_REFERENCE,
+    DeterministicCheck,
+    Finding,
+    Found,
+    Missing,
+    quoted,
+)
 
 Extract: TypeAlias = Literal["whole", "first", "last"]
 
@@ -78,13 +85,13 @@ class Numeric(DeterministicCheck):
             if case.reference_answer is None:
                 return NO_REFERENCE
             expected = find_number(case.reference_answer, self.extract)
-        if expected is None:
-            return Missing(f"There is no number in the reference answer: {shown(case.reference_answer)}.")
+            if expected is None:
+                return Missing(f"There is no number in the reference answer: {quoted(case.reference_answer)}.")
         found = find_number(case.candidate_answer, self.extract)
         wanted = f"{expected.written}{self._margin()}"
         if found is None:
             where = "The answer is not a number" if self.extract == "whole" else "There is no number in the answer"
-            return Found.that(False, f"{where}: {shown(case.candidate_answer)}; expected {wanted}.")
+            return Found.that(False, f"{where}: {quoted(case.candidate_answer)}; expected {wanted}.")
         near = abs(found.exact - expected.exact) <= self._allowed(expected)
         told = f"The answer is {found.written}, {'as' if near else 'not'} {wanted}."
         return Found.that(near, told, found=found.written, expected=expected.written)

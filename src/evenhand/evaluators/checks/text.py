@@ -17,12 +17,12 @@ from evenhand.evaluators.checks.check import (
     Finding,
     Found,
     Missing,
+    quoted,
     require_text,
 )
 from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import find_errors
 from evenhand.evaluators.schema.patterns import MAX_LENGTH, Kind, kind_of
-from evenhand.evaluators.showing import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,8 @@ class Equals(TextCheck):
     def compare(self, answer: str, expected: str) -> Finding:
         """Compare both as a whole."""
         if self._plain(answer) == self._plain(expected):
-            return Found.that(True, f"The answer is {shown(expected)}.")
-        return Found.that(False, f"The answer is {shown(answer)}, not {shown(expected)}.")
+            return Found.that(True, f"The answer is {quoted(expected)}.")
+        return Found.that(False, f"The answer is {quoted(answer)}, not {quoted(expected)}.")
 
     def _plain(self, text: str) -> str:
         text = text.strip() if self.strip else text
@@ -89,8 +89,8 @@ class StartsWith(TextCheck):
         if not expected:
             return Missing("What the answer must begin with is empty.")
         if answer.startswith(expected):
-            return Found.that(True, f"The answer begins with {shown(expected)}.")
-        return Found.that(False, f"The answer begins with {shown(answer[: len(expected)])}, not {shown(expected)}.")
+            return Found.that(True, f"The answer begins with {quoted(expected)}.")
+        return Found.that(False, f"The answer begins with {quoted(answer[: len(expected)])}, not {quoted(expected)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +132,8 @@ class Contains(DeterministicCheck):
         wanted = (values,) if isinstance(values, str) else values
         answer = self._plain(case.candidate_answer)
         there = {one: self._plain(one) in answer for one in wanted}
-        hits = tuple(f"The answer contains {shown(one)}." for one, found in there.items() if found)
-        misses = tuple(f"The answer does not contain {shown(one)}." for one, found in there.items() if not found)
+        hits = tuple(f"The answer contains {quoted(one)}." for one, found in there.items() if found)
+        misses = tuple(f"The answer does not contain {quoted(one)}." for one, found in there.items() if not found)
         if self.mode == "any" and hits:
             misses = ()  # one is enough, so nothing is missed
         return Found(score=float(not misses), hits=hits, misses=misses)
@@ -176,10 +176,10 @@ class Regex(DeterministicCheck):
             raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are taken")
         match kind_of(self.value):
             case None:
-                raise ConfigError(f"{self.where}: {self.value!r:.120} is no regular expression, or too large a one")
+                raise ConfigError(f"{self.where}: {quoted(self.value)} is no regular expression, or too large a one")
             case Kind.LOOKING:
                 raise ConfigError(
-                    f"{self.where}: {self.value!r:.120} looks around or refers back, which takes too long on some "
+                    f"{self.where}: {quoted(self.value)} looks around or refers back, which takes too long on some "
                     "texts; use two checks, of which one may be negated"
                 )
 
@@ -189,5 +189,7 @@ class Regex(DeterministicCheck):
             return NO_ANSWER
         errors = yield from find_errors(compile_schema({"pattern": self.value}), case.candidate_answer)
         if errors:
-            return Found.that(False, f"The answer has no match of {shown(self.value)}: {shown(case.candidate_answer)}.")
-        return Found.that(True, f"The answer has a match of {shown(self.value)}.")
+            return Found.that(
+                False, f"The answer has no match of {quoted(self.value)}: {quoted(case.candidate_answer)}."
+            )
+        return Found.that(True, f"The answer has a match of {quoted(self.value)}.")

@@ -1,0 +1,162 @@
+"""Two runs side by side, case by case: which is better, by how much, and how sure that is (SPEC-T1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from evenhand.domain.run import RunRecord
+from evenhand.domain.summary import Interval
+
+# Where a case, or an evaluation of it, may stand in a run that has finished.
+STANDINGS: Final = ("pass", "borderline", "fail", "error", "not_evaluated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """How large a difference is, in terms that do not depend on the number of cases.
+
+    ``standardised difference`` is the mean difference in units of its spread from case to case; ``odds ratio`` is wins
+    over losses. ``value`` is None where there is no spread, or no loss.
+    """
+
+    name: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """What the scores of the same cases in two runs say, B against A.
+
+    ``n`` cases are scored in both, in so many ``clusters`` (None: no case has one). ``wins`` are cases where B scored
+    more. Where there is too little data, ``lacking`` says so, and what would be enough; then there is no interval, test
+    or effect. ``minimum_detectable`` is the smallest true difference that as many cases would show four times in five,
+    and ``needed`` how many cases a difference of 0.05 would take for that.
+    """
+
+    n: int
+    clusters: int | None = None
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None
+    interval: Interval | None = None
+    test: str | None = None
+    p: float | None = None
+    effect: Effect | None = None
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    minimum_detectable: float | None = None
+    needed: int | None = None
+    lacking: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.wins + self.ties + self.losses != self.n:
+            raise ValueError(f"{self.wins} wins, {self.ties} ties and {self.losses} losses are not {self.n} cases")
+        if (self.lacking is None) != (self.interval is not None):
+            raise ValueError("a comparison has an interval, or says what it lacks")
+
+    @property
+    def better(self) -> bool:
+        """Whether B is better beyond chance: the whole interval lies above 0."""
+        return self.interval is not None and self.interval.low > 0
+
+    @property
+    def worse(self) -> bool:
+        """Whether B is worse beyond chance: the whole interval lies below 0."""
+        return self.interval is not None and self.interval.high < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The case score, or one evaluator, in two runs: nothing is left out without being counted.
+
+    Of the cases ``in_common``, ``scores.n`` are scored in both runs; the others have no score in A only
+    (``unscored_a``), in B only, or in both. ``pending`` of them are not judged to the end in one of the runs, and stand
+    in no cell of ``transitions``: the rows of that are A's standing, its columns B's, in the order of ``STANDINGS``.
+    ``p_holm`` is the p value after Holm's correction for as many evaluators as there are; the case score needs none.
+    """
+
+    in_common: int
+    only_a: int
+    only_b: int
+    unscored_a: int
+    unscored_b: int
+    unscored_both: int
+    pending: int
+    scores: PairedDifference
+    transitions: tuple[tuple[int, ...], ...]
+    p_holm: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as plain JSON values."""
+        known = asdict(self)
+        known["transitions"] = {
+            before: dict(zip(STANDINGS, row, strict=True))
+            for before, row in zip(STANDINGS, self.transitions, strict=True)
+        }
+        return known | {"better": self.scores.better, "worse": self.scores.worse}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A case that came out differently: its score and standing in both runs."""
+
+    case_id: str
+    score_a: float
+    score_b: float
+    standing_a: str
+    standing_b: str
+
+    @property
+    def difference(self) -> float:
+        """How much more it scored in B."""
+        return self.score_b - self.score_a
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What ``compare`` gives: run B against run A.
+
+    ``cases`` is about the score of whole cases, ``evaluators`` about each evaluator by name. ``evaluator`` is the one
+    that was asked for, None where it is the cases: ``subject`` has its numbers, and ``changes`` are its cases that came
+    out differently, the largest difference first, of ``changed`` in all. ``differing`` says how the two runs were
+    judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
+    """
+
+    a: RunRecord
+    b: RunRecord
+    cases: Compared
+    evaluators: Mapping[str, Compared]
+    evaluator: str | None = None
+    changes: tuple[Change, ...] = ()
+    changed: int = 0
+    differing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> Compared:
+        """The numbers of what was asked for: the cases, or one evaluator."""
+        return self.cases if self.evaluator is None else self.evaluators[self.evaluator]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the comparison as plain JSON values."""
+        return {
+            "a": _run(self.a),
+            "b": _run(self.b),
+            "differing": list(self.differing),
+            "notes": list(self.notes),
+            "cases": self.cases.as_dict(),
+            "evaluators": {name: one.as_dict() for name, one in self.evaluators.items()},
+            "evaluator": self.evaluator,
+            "changed": self.changed,
+            "changes": [asdict(one) | {"difference": one.difference} for one in self.changes],
+        }
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    return {
+        "id": run.id, "name": run.name, "status": run.status.value, "cases": run.cases, "repeat": run.repeat,
+        "target": run.definition.get("target"), "version": run.version,
+    }  # fmt: skip

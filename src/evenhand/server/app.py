@@ -1,0 +1,68 @@
+"""The application: the gate, the guard, the routes, and the store that they share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from evenhand.domain.errors import EvenhandError
+from evenhand.engine.place import Place
+from evenhand.server import api, pages
+from evenhand.server.problems import Problem
+from evenhand.server.security import Gate, guard
+from evenhand.server.settings import ServerSettings
+from evenhand.version import __version__
+
+
+def make_app(settings: ServerSettings) -> FastAPI:
+    """Make the application. Its store is opened when it starts and closed when it ends."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with Place(settings.db).opened() as store:
+            app.state.store = store
+            yield
+
+    app = FastAPI(
+        title="Evenhand",
+        version=__version__,
+        lifespan=lifespan,
+        dependencies=[Depends(guard)],
+        # Their pages load scripts from elsewhere; ours is at /api/docs.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.state.settings = settings
+    app.add_middleware(Gate, settings=settings)
+    app.mount("/static", StaticFiles(packages=[("evenhand.server", "static")]), name="static")
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    _tell_problems(app)
+    return app
+
+
+def _tell_problems(app: FastAPI) -> None:
+    @app.exception_handler(Problem)
+    async def problem(request: Request, error: Problem) -> Response:
+        return error.response(request.scope)
+
+    @app.exception_handler(EvenhandError)
+    async def ours(request: Request, error: EvenhandError) -> Response:
+        return Problem.of(error).response(request.scope)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        return Problem(error.status_code, str(error.detail)).response(request.scope)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        return Problem(422, "Not valid", str(first["msg"]), field=field).response(request.scope)

@@ -1,0 +1,65 @@
+"""What went wrong, as the API tells it (problem details, RFC 9457) and as the pages show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi.responses import JSONResponse, Response
+
+from evenhand.domain.errors import (
+    ConfigError,
+    ConflictError,
+    EvenhandError,
+    NotFoundError,
+    RunBusyError,
+    RunNotFoundError,
+)
+from evenhand.domain.prompt import FieldError
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+API: str = "/api"
+
+
+class Problem(Exception):  # noqa: N818 - it is an answer, not a crash
+    """A request that cannot be met: the status, a title, and what would be right. ``field`` names what is wrong."""
+
+    def __init__(self, status: int, title: str, detail: str = "", *, field: str | None = None) -> None:
+        super().__init__(f"{title}: {detail}")
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.field = field
+
+    @classmethod
+    def of(cls, error: EvenhandError) -> Problem:
+        """Tell an error of ours: whose it is decides on the status."""
+        match error:
+            case FieldError():
+                return cls(422, "Not valid", error.told, field=error.field)
+            case NotFoundError() | RunNotFoundError():
+                return cls(404, "Not found", str(error))
+            case ConflictError() | RunBusyError():
+                return cls(409, "Conflict", str(error))
+            case ConfigError():
+                return cls(422, "Not valid", str(error))
+            case _:
+                return cls(500, "It did not work", str(error))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the problem details."""
+        told: dict[str, Any] = {"type": "about:blank", "status": self.status, "title": self.title}
+        if self.detail:
+            told["detail"] = self.detail
+        if self.field is not None:
+            told["errors"] = [{"field": self.field, "detail": self.detail}]
+        return told
+
+    def response(self, scope: Scope) -> Response:
+        """Answer with it: JSON under /api, a page elsewhere."""
+        if scope["path"].startswith(API):
+            return JSONResponse(self.as_dict(), status_code=self.status, media_type="application/problem+json")
+        from evenhand.server.rendering import problem_page  # noqa: PLC0415 - templates are loaded when one is shown
+
+        return problem_page(self)

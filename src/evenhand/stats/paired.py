@@ -1,0 +1,198 @@
+"""The same cases scored twice: the difference, with the test and the interval that suit the scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from evenhand.domain.comparison import Effect, PairedDifference
+from evenhand.domain.summary import Interval
+from evenhand.domain.verdict import FLOAT_NOISE
+from evenhand.stats.exact import ExactSum
+from evenhand.stats.intervals import LEVEL, Scores
+from evenhand.stats.student import t_quantile, z_quantile
+from evenhand.stats.tails import sign_p_value, t_p_value
+
+# Five wins in five come by chance once in sixteen times: with fewer than six, nothing can be shown at 5 %.
+FEWEST: Final = 6
+POWER: Final = 0.8
+# The difference for which a comparison says how many cases it would take.
+SMALL: Final = 0.05
+
+MCNEMAR: Final = "exact McNemar"
+PAIRED_T: Final = "paired t"
+CLUSTERED_T: Final = "cluster-robust t"
+SIGN: Final = "exact sign"
+
+
+class PairedScores:
+    """Pairs of scores from 0 to 1, taken in one by one and not kept; memory grows with clusters only.
+
+    >>> pairs = PairedScores()
+    >>> for a, b in [(0.2, 0.4), (0.5, 0.5), (0.1, 0.6), (0.7, 0.9), (0.3, 0.2), (0.4, 0.8)]:
+    ...     pairs.add(a, b)
+    >>> found = pairs.compared()
+    >>> round(found.difference, 3), found.test, found.wins, found.ties, found.losses
+    (0.2, 'paired t', 4, 1, 1)
+    """
+
+    __slots__ = ("_a", "_all_binary", "_b", "_differences", "_losses", "_wins")
+
+    def __init__(self) -> None:
+        self._a = ExactSum()
+        self._b = ExactSum()
+        self._differences = Scores()
+        self._wins = 0
+        self._losses = 0
+        self._all_binary = True
+
+    def add(self, a: float, b: float, cluster: str | None = None) -> None:
+        """Take in the scores of a case in both runs."""
+        self._a.add(a)
+        self._b.add(b)
+        difference = b - a
+        self._differences.add(difference, cluster)
+        self._wins += difference > FLOAT_NOISE
+        self._losses += difference < -FLOAT_NOISE
+        self._all_binary = self._all_binary and a in (0, 1) and b in (0, 1)
+
+    def compared(self) -> PairedDifference:
+        """Give the difference, B minus A, and how sure it is.
+
+        Cases that share clusters are compared by a t test whose error is computed over clusters. Otherwise, where all
+        scores are 0 or 1, by McNemar's exact test; else by the paired t test, whose interval is for the same mean.
+        """
+        n = self._differences.n
+        found = PairedDifference(
+            n=n,
+            clusters=self._differences.clusters,
+            mean_a=self._a.value / n if n else None,
+            mean_b=self._b.value / n if n else None,
+            difference=self._differences.mean,
+            wins=self._wins,
+            ties=n - self._wins - self._losses,
+            losses=self._losses,
+            lacking=self._lacking(),
+        )
+        if found.difference is None or self._units < FEWEST:
+            return found
+        error = self._error()
+        if self._all_binary and not self._clustered:
+            test, p, interval = MCNEMAR, sign_p_value(self._wins, self._losses), self._shares()
+        elif error is None:
+            test, p, interval = self._without_spread(found.difference)
+        else:
+            test = CLUSTERED_T if self._clustered else PAIRED_T
+            p = t_p_value(found.difference / error, self._units - 1)
+            half = t_quantile(LEVEL, self._units - 1) * error
+            interval = _within(
+                found.difference - half, found.difference + half, "clustered" if self._clustered else "t"
+            )
+        return replace(
+            found,
+            interval=interval,
+            test=test,
+            p=p,
+            effect=self._effect(found.difference),
+            minimum_detectable=None if error is None else minimum_detectable(error, self._units),
+            needed=None if error is None else needed_pairs(n * error**2, SMALL),
+            lacking=None,
+        )
+
+    @property
+    def _units(self) -> int:
+        """How many pieces of evidence there are that do not hang together."""
+        clusters = self._differences.clusters
+        return self._differences.n if clusters is None else clusters
+
+    @property
+    def _clustered(self) -> bool:
+        return self._units < self._differences.n
+
+    def _lacking(self) -> str:
+        n = self._differences.n
+        if not n:
+            return f"no case is scored in both runs; at least {FEWEST} are needed"
+        chance = "with fewer, even a win in each of them may be chance"
+        if n < FEWEST:
+            are = "1 case is" if n == 1 else f"{n} cases are"
+            return f"{are} scored in both runs; at least {FEWEST} are needed: {chance}"
+        clusters = "1 cluster" if self._units == 1 else f"{self._units} clusters"
+        return f"the {n:,} cases come from {clusters}; at least {FEWEST} are needed: {chance}"
+
+    def _error(self) -> float | None:
+        """Give the standard error of the difference; None where all differences are the same, past float noise."""
+        if self._clustered:
+            # The factor makes this the t test of cluster means where clusters are equally large.
+            few = math.sqrt(self._units / (self._units - 1))
+            error = (self._differences.clustered_error or 0.0) * few
+        else:
+            error = self._differences.standard_error or 0.0
+        return error if error * math.sqrt(self._units) > FLOAT_NOISE else None
+
+    def _shares(self) -> Interval:
+        """Give the interval of Bonett and Price for the difference of two shares among the same cases.
+
+        It takes one more win and one more loss into account than were found: right for few cases, and where no case
+        changed at all.
+        """
+        n = self._differences.n + 2
+        centre = (self._wins - self._losses) / n
+        half = z_quantile(LEVEL) * math.sqrt(((self._wins + self._losses + 2) / n - centre**2) / n)
+        return _within(centre - half, centre + half, "bonett_price")
+
+    def _without_spread(self, difference: float) -> tuple[str, float, Interval]:
+        """Compare where every case, or cluster, differs by the same: that was seen, and proves no certainty.
+
+        The interval allows for as many others as may have been missed, each as far away as scores can be.
+        """
+        missed = z_quantile(LEVEL) * math.sqrt(2) / (self._units + 2)
+        half = missed * (1 + abs(difference))
+        p = 1.0 if abs(difference) <= FLOAT_NOISE else sign_p_value(self._units, 0)
+        return SIGN, p, _within(difference - half, difference + half, "widest")
+
+    def _effect(self, difference: float) -> Effect:
+        if self._all_binary:
+            return Effect(name="odds ratio", value=self._wins / self._losses if self._losses else None)
+        spread = (self._differences.standard_error or 0.0) * math.sqrt(self._differences.n)
+        return Effect(name="standardised difference", value=difference / spread if spread > FLOAT_NOISE else None)
+
+
+def minimum_detectable(error: float, units: int) -> float:
+    """Give the smallest true difference that a test with such a standard error would show four times in five.
+
+    >>> round(minimum_detectable(0.01, 100), 4)
+    0.0283
+    """
+    return error * (t_quantile(LEVEL, units - 1) + t_quantile(2 * POWER - 1, units - 1))
+
+
+def needed_pairs(variance: float, difference: float) -> int:
+    """Give the number of cases that show a difference four times in five, by the variance of differences.
+
+    >>> needed_pairs(1 / 9, 0.03), needed_pairs(1 / 9, 0.05)
+    (969, 349)
+    """
+    strength = z_quantile(LEVEL) + z_quantile(2 * POWER - 1)
+    return max(FEWEST, math.ceil(strength**2 * variance / difference**2))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Correct p values for their number: below 0.05 then means that all such findings hold, 19 times in 20.
+
+    >>> holm({"safe": 0.01, "kind": 0.04, "short": 0.03})
+    {'safe': 0.03, 'kind': 0.06, 'short': 0.06}
+    """
+    corrected: dict[str, float] = {}
+    least = 0.0
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda one: one[1])):
+        least = max(least, min(1.0, p * (len(p_values) - place)))
+        corrected[name] = least
+    return {name: corrected[name] for name in p_values}
+
+
+def _within(low: float, high: float, method: str) -> Interval:
+    """Give an interval that ends where differences of scores do."""
+    return Interval(low=max(-1.0, low), high=min(1.0, high), method=method)
