@@ -104,6 +104,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         **_MODEL,
         "prompt": "Answer in one word: {{ input }}",
         "system": "You are the help desk of {{ shop }}.",
+        "response_schema": {"type": "object", "required": ["answer"]},
     },
     "target_program": {**_PROGRAM, "command": ["python3", "app.py"], "output": "json"},
     "target_python": {"python": "shop:answer"},
@@ -134,6 +135,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "score_from": "logprobs",
         "max_attempts": 2,
     },
+    "unjudged": {"why": "People will read these"},
     "code_judge": _PROGRAM,
     "schema": {"schema": {"type": "object", "required": ["price"]}, "parse": "tolerant"},
     "composite": {

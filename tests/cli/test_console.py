@@ -21,8 +21,9 @@ from evenhand.engine.progress import Progress
 pytestmark = pytest.mark.slow
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
-# Beside the console: a line of numbers that programs can ask for, and what a worker says to its parent.
-WRITERS = {"cli/console.py", "engine/undertaking.py", "evaluators/schema/worker.py"}
+# Beside the console: a line of numbers that programs can ask for, what a worker says to its parent, and a program that
+# the demo writes into a folder of the user's.
+WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/undertaking.py", "evaluators/schema/worker.py"}
 WRITING = {"print", "typer.echo", "typer.secho", "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
 
 

@@ -19,6 +19,7 @@ from evenhand.store.store import DEFAULT_URL
 
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
 TYPED_ONLY = {
+    "demo --recorded", "models pull --from", "models remove --yes",
     "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
     "export --output", "report --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
 }  # fmt: skip
