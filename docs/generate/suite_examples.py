@@ -28,6 +28,8 @@ _MODEL: Final[Mapping[str, Any]] = {
     "max_body_bytes": 1000000,
     "ca_file": "certificates.pem",
     "proxy": "http://proxy.example:3128",
+    "threads": 4,
+    "context": 8192,
 }
 _GATES: Final[Mapping[str, Any]] = {
     "min_mean": 0.8,

@@ -17,6 +17,7 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import Gates
 from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.models.embedded.client import OWN_SETTINGS
 from evenhand.models.settings import ModelSettings
 from evenhand.suites import cases, document, header
 from evenhand.suites.document import open_document
@@ -55,11 +56,11 @@ def test_it_has_every_key_of_a_case_and_no_other() -> None:
 
 
 def test_it_has_every_setting_of_a_model_and_no_other() -> None:
-    settings = {one.name for one in fields(ModelSettings)}
+    settings = {one.name for one in fields(ModelSettings)} | set(OWN_SETTINGS)
 
     assert set(PARTS["model_mapping"]["properties"]) == settings | {"model"}
     (target,) = [one for one in PARTS["target"]["anyOf"] if "prompt" in one.get("properties", {})]
-    assert set(target["properties"]) == settings | {"model", "prompt", "system"}
+    assert set(target["properties"]) == settings | {"model", "prompt", "system", "response_schema"}
 
 
 def test_it_has_every_gate_and_no_other() -> None:

@@ -24,7 +24,7 @@ from evenhand.models.settings import ModelSettings
 CONTEXT: Final = 4096
 # Small models that find no end write on and on; a judgment is shorter than this.
 MAX_TOKENS: Final = 768
-_OWN_SETTINGS: Final = ("threads", "context")
+OWN_SETTINGS: Final = ("threads", "context")
 _OF_SERVERS: Final = frozenset(
     {
         "base_url",
@@ -49,7 +49,7 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
     of one question, ``threads`` (all cores but one) and ``context``, how many tokens prompt and reply may have.
     """
     whole = f"{PREFIX}{name}"
-    own = {key: settings.pop(key) for key in _OWN_SETTINGS if settings.get(key) is not None}
+    own = {key: settings.pop(key) for key in OWN_SETTINGS if settings.get(key) is not None}
     for key in settings:
         if key in _OF_SERVERS:
             raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is no server")
