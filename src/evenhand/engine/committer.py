@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from evenhand.store.rows import Batch
@@ -14,10 +15,14 @@ GATHER_SECONDS = 0.005
 
 
 class Committer:
-    """The one writer of a run. Whoever hands in rows waits until the commit that contains them has returned."""
+    """The one writer of a run. Whoever hands in rows waits until the commit that contains them has returned.
 
-    def __init__(self, store: Store) -> None:
+    ``failed`` is told of a commit that could not be made, before those who wait for it are.
+    """
+
+    def __init__(self, store: Store, *, failed: Callable[[Exception], None] | None = None) -> None:
         self._store = store
+        self._failed = failed
         self._batch = Batch()
         self._waiting: list[asyncio.Future[None]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -51,6 +56,8 @@ class Committer:
             batch, self._batch = self._batch, Batch()
             waiting, self._waiting = self._waiting, []
             error = await self._written(batch)
+            if error is not None and self._failed is not None:
+                self._failed(error)
             for one in waiting:
                 if not one.done():  # who was cancelled does not wait any more
                     one.set_result(None) if error is None else one.set_exception(error)

@@ -114,7 +114,13 @@ class Asking:
             if key in gateway.remembered and (known := await gateway.look_up(key)) is not None:
                 gateway.cached += 1
                 return reply_from(known)
-        await self._turn(lane, deadline)
+        if not lane.enter_at_once():
+            await self._turn(lane, deadline)
+        if used_up := gateway.budget.used_up:
+            gateway.stop(f"{BUDGET}: {used_up}")
+        if gateway.stopped is not None:
+            lane.leave(None)
+            raise Abandoned(gateway.stopped)
         calls = gateway.budget.begin()
         try:
             answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)
@@ -141,20 +147,15 @@ class Asking:
         known = gateway.abandoned_cost
         gateway.abandoned_cost = None if known is None or self.cost is None else known + self.cost
 
-    async def _turn(self, lane: Lane, deadline: Deadline) -> None:
+    @staticmethod
+    async def _turn(lane: Lane, deadline: Deadline) -> None:
         """Wait for a turn in the lane; the time that takes is not the case's."""
-        gateway = self._gateway
         began = time.monotonic()
         try:
             await lane.enter()
         except LaneClosed as closed:
             raise Abandoned(str(closed)) from None
         deadline.put_off(time.monotonic() - began)
-        if used_up := gateway.budget.used_up:
-            gateway.stop(f"{BUDGET}: {used_up}")
-        if gateway.stopped is not None:
-            lane.leave(None)
-            raise Abandoned(gateway.stopped)
 
     def _check(self, answer: Unanswered, lane: Lane, name: str) -> None:
         """Give up where it is not this case's trouble: the account is refused, or the budget is used up."""

@@ -58,10 +58,20 @@ class Lane:
         self._unreached = 0
         self._answered = False
 
+    def enter_at_once(self) -> bool:
+        """Take a turn if there is one; if not, it must be waited for."""
+        if self.closed is not None or self.in_flight >= self._open():
+            return False
+        self.in_flight += 1
+        self.widest = max(self.widest, self.in_flight)
+        return True
+
     async def enter(self) -> None:
         """Wait for a turn."""
         queue = self._waiting.append
-        while self.closed is None and self.in_flight >= self._open():
+        while not self.enter_at_once():
+            if self.closed is not None:
+                raise LaneClosed(self.closed)
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             queue(turn)
             queue = self._waiting.appendleft  # whoever was overtaken is still the next
@@ -71,10 +81,6 @@ class Lane:
                 if turn.done() and not turn.cancelled():
                     self._wake()  # somebody else's turn, then
                 raise
-        if self.closed is not None:
-            raise LaneClosed(self.closed)
-        self.in_flight += 1
-        self.widest = max(self.widest, self.in_flight)
 
     def leave(self, answer: Reply | Unanswered | None) -> None:
         """End a turn, and learn from what came back; None for one that was given up."""

@@ -12,8 +12,9 @@ from typing import Final
 
 _BITS: Final = 1 << 23  # one megabyte: beside 200,000 keys, one look-up in 400 is in vain
 _MASK: Final = _BITS - 1
-_PROBES: Final = (0, 11)
-_DIGITS: Final = 6
+_SHIFT: Final = 24
+# So many digits of a key make both places.
+_DIGITS: Final = 12
 
 
 class Remembered:
@@ -30,9 +31,12 @@ class Remembered:
             self._bits[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, key: str) -> bool:
-        return all(self._bits[place >> 3] & (1 << (place & 7)) for place in _places(key))
+        bits = self._bits
+        one, other = _places(key)
+        return bool(bits[one >> 3] & (1 << (one & 7)) and bits[other >> 3] & (1 << (other & 7)))
 
 
-def _places(key: str) -> Iterable[int]:
+def _places(key: str) -> tuple[int, int]:
     # The hash is random already: its digits are as good as those of other hashes.
-    return [int(key[probe : probe + _DIGITS], 16) & _MASK for probe in _PROBES]
+    number = int(key[:_DIGITS], 16)
+    return number & _MASK, (number >> _SHIFT) & _MASK

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ScriptExhaustedError, StoreError
@@ -33,8 +33,8 @@ from evenhand.store.store import Store
 Observer: TypeAlias = Callable[[PlannedCase, Judgment], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Todo:
+# Tuples: one of each is made for every evaluation, and a frozen dataclass takes four times as long.
+class Todo(NamedTuple):
     """An evaluation to be made: which evaluator of the case, for which sample, and for how manieth time."""
 
     place: int
@@ -43,13 +43,13 @@ class Todo:
     round: int
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A case with what is still to be done about it, and the answers that it has, by sample."""
+class Work(NamedTuple):
+    """A sample of a case: the evaluations still to be made, and the answer to judge, if the target made one already."""
 
     planned: PlannedCase
+    sample: int
     todo: list[Todo]
-    answers: dict[int, MadeAnswer]
+    made: MadeAnswer | None
 
 
 class Runner:
@@ -68,7 +68,8 @@ class Runner:
             store, budget=self.budget, prices=job.prices, concurrency=pace.concurrency, use_cache=pace.use_cache
         )
         self.progress = Progress()
-        self._committer = Committer(store)
+        # What cannot be kept need not be asked for either.
+        self._committer = Committer(store, failed=lambda error: self.gateway.stop(f"store: {error}"))
         self._fingerprints = Fingerprints()
         self._target = "" if job.target is None else digest_of(job.target.description())
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
@@ -83,7 +84,7 @@ class Runner:
         self.progress = Progress(total=expected, done=judged)
         heart = asyncio.create_task(self._beat())
         work = self._work(resuming=judged > 0)
-        count = min(self._pace.concurrency, max(self._run.cases, 1))
+        count = min(self._pace.concurrency, max(self._run.cases * self._run.repeat, 1))
         self._free_places = self._pace.concurrency - count
         self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
         try:
@@ -150,46 +151,61 @@ class Runner:
             for one in work:
                 if self._stopping:
                     return
-                await self._case(one)
+                await self._sample(one)
         finally:
             self._free_places += 1
 
     def _work(self, *, resuming: bool) -> Iterator[Work]:
-        """Give the cases about which something is to be done, page by page from the store."""
+        """Give the samples of cases about which something is to be done, page by page from the store."""
         for page in self._store.planned(self._run):
             first, last = page[0].position, page[-1].position
             judged = self._store.judged(self._run, first, last) if resuming else {}
             answered = {} if self._job.target is None else self._store.answered(self._run, first, last)
             for planned in page:
-                if not (todo := self._todo(planned, judged)):
-                    continue
-                answers = {one.sample: answered.get((planned.position, one.sample)) for one in todo} if answered else {}
-                yield Work(planned, todo, {sample: rounds[-1] for sample, rounds in answers.items() if rounds})
+                evaluators = self._job.evaluators_for(planned)
+                for sample in range(self._run.repeat):
+                    if todo := self._todo(planned, sample, evaluators, judged):
+                        rounds = answered.get((planned.position, sample))
+                        yield Work(planned, sample, todo, rounds[-1] if rounds else None)
 
-    def _todo(self, planned: PlannedCase, judged: dict[tuple[int, int, int], tuple[int, str, str]]) -> list[Todo]:
+    def _todo(
+        self,
+        planned: PlannedCase,
+        sample: int,
+        evaluators: Sequence[Evaluator],
+        judged: dict[tuple[int, int, int], tuple[int, str, str]],
+    ) -> list[Todo]:
         todo = []
-        for place, evaluator in enumerate(self._job.evaluators_for(planned)):
-            for sample in range(self._run.repeat):
-                known = judged.get((planned.position, place, sample))
-                if known is None:
-                    todo.append(Todo(place, evaluator, sample, 0))
-                    continue
-                number, status, error = known
-                if status == Status.ERROR and (self._pace.retry_errors or is_refusal(error)):
-                    todo.append(Todo(place, evaluator, sample, number + 1))
+        for place, evaluator in enumerate(evaluators):
+            known = judged.get((planned.position, place, sample))
+            if known is None:
+                todo.append(Todo(place, evaluator, sample, 0))
+                continue
+            number, status, error = known
+            if status == Status.ERROR and (self._pace.retry_errors or is_refusal(error)):
+                todo.append(Todo(place, evaluator, sample, number + 1))
         return todo
 
-    async def _case(self, work: Work) -> None:
-        samples: dict[int, list[Todo]] = {}
-        for one in work.todo:
-            samples.setdefault(one.sample, []).append(one)
-        await self._each([partial(self._sample, work, sample, todo) for sample, todo in samples.items()])
+    async def _sample(self, work: Work) -> None:
+        """Get the answer, if the target is to make it, and let all evaluators judge it."""
+        planned, sample, todo, made = work
+        case = planned.case
+        if self._job.target is not None and case.candidate_answer is None:
+            if made is None or (made.error is not None and (todo[0].round > 0 or is_refusal(made.error))):
+                made = await self._answer(planned, sample, 0 if made is None else made.round + 1)
+            if made is None:
+                return
+            if made.error is not None:
+                await self._without_answer(planned, todo, made.error)
+                return
+            case = made.put_into(case)
+        if len(todo) == 1:
+            await self._evaluation(planned, todo[0], case)
+        else:
+            await self._each([partial(self._evaluation, planned, one, case) for one in todo])
 
     async def _each(self, parts: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """Do several things about a case: one after the other in the worker's place, and in others that are free."""
-        if len(parts) == 1:
-            await parts[0]()
-            return
         waiting = iter(parts)
 
         async def go_on() -> None:
@@ -211,21 +227,6 @@ class Runner:
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _sample(self, work: Work, sample: int, todo: list[Todo]) -> None:
-        """Get the answer, if the target is to make it, and let all evaluators judge it."""
-        case = work.planned.case
-        if self._job.target is not None and case.candidate_answer is None:
-            made = work.answers.get(sample)
-            if made is None or (made.error is not None and (todo[0].round > 0 or is_refusal(made.error))):
-                made = await self._answer(work.planned, sample, 0 if made is None else made.round + 1)
-            if made is None:
-                return
-            if made.error is not None:
-                await self._without_answer(work.planned, todo, made.error)
-                return
-            case = made.put_into(case)
-        await self._each([partial(self._evaluation, work.planned, one, case) for one in todo])
-
     async def _answer(self, planned: PlannedCase, sample: int, number: int) -> MadeAnswer | None:
         """Let the target answer a case, and commit that before anything depends on it; None if the run stops."""
         assert self._job.target is not None  # noqa: S101 - the caller looked
@@ -243,7 +244,7 @@ class Runner:
         cost = made.cost if self._job.target.client is None else asking.cost
         made = replace(made, sample=sample, round=number, cost=cost)
         row = answer_row(self._run.number, planned.position, made)
-        await self._keep(answers=(row,), replies=asking.to_keep(made.attempts))
+        await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
         self._count()
         return made
 
@@ -318,19 +319,11 @@ class Runner:
             seconds=seconds,
         )
         row = evaluation_row(self._run.number, planned.position, todo.place, judgment)
-        await self._keep(evaluations=(row,), replies=replies)
+        await self._committer.commit(evaluations=(row,), replies=replies)
         self.progress.add(judgment)
         self._count()
         for observer in self._observers:
             observer(planned, judgment)
-
-    async def _keep(self, **rows: Any) -> None:
-        """Commit rows; if that fails, ask nothing any more whose reply could not be kept either."""
-        try:
-            await self._committer.commit(**rows)
-        except Exception as error:
-            self.gateway.stop(f"store: {error}")
-            raise
 
     def _count(self) -> None:
         progress, budget = self.progress, self.budget

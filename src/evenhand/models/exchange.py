@@ -52,11 +52,13 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
     body, prepared = _written(request), endpoint.prepared
     connections = current_connections() or await open_connections()
+    turns = connections.turns_at(endpoint.origin)
     began_to_answer = False
     alarm = Alarm(connections.watch, seconds)
     try:
         with alarm:
-            async with connections.turns_at(endpoint.origin):
+            await turns.acquire()
+            try:
                 alarm.allow(endpoint.timeout, step=endpoint.first_byte_timeout)
                 # Not as a context manager: that would wait once more for a connection which has long been given back.
                 response = await connections.session.post(
@@ -75,6 +77,8 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
                     if not response.closed:  # the rest of it is of no use, and the connection neither
                         response.close()
                 return Response(response.status, response.headers, content)
+            finally:
+                turns.release()
     except (aiohttp.ClientError, OSError) as error:
         raise _fault(error, endpoint, alarm, min(endpoint.timeout, seconds), began_to_answer) from None
 
