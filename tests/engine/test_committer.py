@@ -95,6 +95,20 @@ def test_rows_of_all_kinds_go_into_one_transaction(store: Watched) -> None:
         assert store.database.rows(f"SELECT COUNT(*) FROM {table}") == [(1,)]
 
 
+def test_a_commit_that_fails_is_told_of_before_anybody_goes_on(store: Watched) -> None:
+    told: list[str] = []
+
+    async def hand_in() -> list[str]:
+        committer = Committer(store, failed=lambda error: told.append(str(error)))
+        with pytest.raises(StoreError):
+            await committer.commit(answers=((404, 0, 0, 0, "{}"),))
+        return list(told)
+
+    (before_anybody_went_on,) = asyncio.run(hand_in())
+
+    assert "FOREIGN KEY" in before_anybody_went_on
+
+
 def test_what_comes_while_a_commit_is_under_way_goes_into_the_next(tmp_path: Path) -> None:
     store = Watched(tmp_path / "slow.db", quick=False)
     store.runs.create(name="x", source=None, definition={}, options={})
