@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from bench import provider
 from bench.judging import CASES, SIDE_BY_SIDE, case, last_body, microseconds, request_all
 from bench.measure import ROUNDS, Row, cpu_seconds
+from evenhand.cli.main import COLLECT_AFTER
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunStatus
 from evenhand.engine.job import Pace, Scope
@@ -32,9 +34,12 @@ KEY = "EVENHAND_BENCH_KEY"
 
 def rows() -> Iterator[Row]:
     os.environ[KEY] = "k"
+    usual = gc.get_threshold()
     with tempfile.TemporaryDirectory() as folder, provider.running() as port:
         place = Path(folder)
+        gc.set_threshold(COLLECT_AFTER)  # as the command does, and for both
         yield from beside_the_bare_client(place, port)
+        gc.set_threshold(*usual)
         yield from of_the_command(place, port)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import evenhand.version
+from evenhand.cli.main import COLLECT_AFTER
 
 COMMAND = [str(Path(sys.executable).with_name("evenhand"))]
 MODULE = [sys.executable, "-m", "evenhand"]
@@ -62,3 +63,11 @@ def test_the_heavy_parts_are_loaded_by_the_verbs_that_need_them() -> None:
     done = run(sys.executable, "-c", IMPORTING)
 
     assert done.stderr == ""
+
+
+def test_it_looks_for_cycles_of_garbage_less_often_than_python_does() -> None:
+    code = "import gc, sys, evenhand.cli; sys.exit = print; evenhand.cli.main(); print(gc.get_threshold()[0])"
+
+    done = run(sys.executable, "-c", code, "--version")
+
+    assert done.stdout.splitlines()[-1] == str(COLLECT_AFTER)
