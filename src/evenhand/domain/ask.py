@@ -28,7 +28,8 @@ class Message:
 
     def as_dict(self) -> dict[str, Any]:
         """Give the message as providers and plain functions take it."""
-        return {"role": self.role, "content": self.content, **dict(self.more)}
+        plain = {"role": self.role, "content": self.content}
+        return {**plain, **dict(self.more)} if self.more else plain
 
 
 # What users may write for a message.

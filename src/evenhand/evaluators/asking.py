@@ -55,11 +55,9 @@ class Record(NamedTuple):
     @property
     def request(self) -> dict[str, str]:
         """The prompts exactly as sent in the last request."""
-        said: dict[str, list[str]] = {"user": [], "system": []}
-        for message in self.messages:
-            if message.role in said:
-                said[message.role].append(message.content)
-        return {"userPrompt": "\n\n".join(said["user"]), "systemPrompt": "\n\n".join(said["system"])}
+        user = [message.content for message in self.messages if message.role == "user"]
+        system = [message.content for message in self.messages if message.role == "system"]
+        return {"userPrompt": "\n\n".join(user), "systemPrompt": "\n\n".join(system)}
 
     def fields(self) -> dict[str, Any]:
         """Give what an ``Evaluation`` says about how it came about."""

@@ -103,7 +103,7 @@ class Suite:
             faults: list[Fault] = []
             planned = maker.planned(piece, position, faults)
             is_whole = is_whole and not piece.faults
-            identity = _identity(piece)
+            identity = _identity(piece) if planned is None else planned.case.id
             if planned is not None and planned.case.id is None:
                 planned = _with_id(planned, seen)
             elif identity is not None and seen.add(identity):
