@@ -106,7 +106,7 @@ CHANGED: dict[str, Any] = {
 def case_hash(store: Store, made: Any, case: Case, evaluators: Any = None) -> str:
     given = PlannedCase(position=7, case=case, evaluators=evaluators)
     job = replace(made.job([], evaluators=[Contains(value="x")]), cases=lambda: [given])
-    ((planned, _),) = planned_cases(store, job, Scope())
+    (planned,) = planned_cases(store, job, Scope())
     return planned.hash
 
 

@@ -52,8 +52,11 @@ class Made:
         run = store.runs.create(**options)
         given = [Case(id=f"case-{number}") for number in range(cases)] if isinstance(cases, int) else cases
         planned = [self.planned(place, case) for place, case in enumerate(given)]
-        store.add_cases(run, [(one, dumps(case_content(one))) for one in planned])
+        store.add_cases([self.row(run, one) for one in planned])
         return store.runs.mark(run, RunStatus.RUNNING, cases=len(given))
+
+    def row(self, run: RunRecord, one: PlannedCase) -> tuple[Any, ...]:
+        return (run.number, one.position, one.case.id, one.hash, one.expected, dumps(case_content(one)))
 
     def planned(self, position: int, case: Case, **rest: Any) -> PlannedCase:
         return PlannedCase(position=position, case=case, **{"hash": f"hash of {case.id}", "expected": 1, **rest})

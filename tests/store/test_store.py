@@ -13,7 +13,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.run import MadeAnswer, RunStatus
 from evenhand.domain.verdict import Thresholds
-from evenhand.store.rows import Batch, case_content, dumps, reply_row
+from evenhand.store.rows import Batch, reply_row
 from evenhand.store.store import PAGE, Store, open_store
 
 # Each with what may come back: lone surrogates cannot be written down at all (REL-J7).
@@ -61,7 +61,7 @@ def test_a_case_comes_back_whole(store: Store, made: Any) -> None:
     planned = made.planned(0, case, evaluators=evaluators, hash="h", expected=2)
 
     run = made.run(store)
-    store.add_cases(run, [(planned, dumps(case_content(planned)))])
+    store.add_cases([made.row(run, planned)])
 
     ((found,),) = store.planned(run)
     assert found == planned

@@ -25,7 +25,7 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
         return key in gateway.remembered and store.reply(key) is not None
 
     return estimate(
-        (planned for planned, _ in planned_cases(store, job, scope)),
+        (one.given for one in planned_cases(store, job, scope)),
         job.evaluators_for,
         target=job.target,
         repeat=scope.repeat,

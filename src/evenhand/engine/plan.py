@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
 
 from evenhand.domain.errors import ConfigError, StoreError, did_you_mean
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
@@ -17,6 +18,20 @@ from evenhand.store.rows import case_content, column, dumps
 from evenhand.store.store import PAGE, Store
 
 _IDS_SHOWN = 2000
+
+
+class Written(NamedTuple):
+    """A case that a run takes: its place, how many evaluators judge it, and its content with the hash of that."""
+
+    position: int
+    given: PlannedCase
+    hash: str
+    expected: int
+    content: str
+
+    def row(self, run: RunRecord) -> tuple[Any, ...]:
+        """Write the case for the store."""
+        return (run.number, self.position, self.given.case.id, self.hash, self.expected, self.content)
 
 
 def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None) -> RunRecord:
@@ -42,9 +57,10 @@ def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     """Put the cases into a run; many short transactions, so that others can write in between."""
     count = 0
     planned = planned_cases(store, job, scope)
-    while page := list(itertools.islice(planned, PAGE)):
+    # As rows, in which nothing is left of the case but what is stored.
+    while page := [one.row(run) for one in itertools.islice(planned, PAGE)]:
         try:
-            store.add_cases(run, page)
+            store.add_cases(page)
         except StoreError:
             _refuse_doubles(store, run, page)
             raise
@@ -54,8 +70,8 @@ def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
 
 
-def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[PlannedCase, str]]:
-    """Give the cases that a run takes, each with its place, hash and content."""
+def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
+    """Give the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
     for position, given in enumerate(selected(job.cases(), scope)):
         _refuse_odd_id(given.case.id or "")
@@ -65,17 +81,7 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[tuple[Planne
             written, identity = dumps(content), digest_of(content)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(f"case {one.case.id!r} cannot be written as JSON: {error}") from None
-        yield (
-            PlannedCase(
-                position=position,
-                case=one.case,
-                evaluators=one.evaluators,
-                line=one.line,
-                hash=identity,
-                expected=len(job.evaluators_for(one)),
-            ),
-            written,
-        )
+        yield Written(position, one, identity, len(job.evaluators_for(one)), written)
 
 
 def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
@@ -112,14 +118,15 @@ def _refuse_odd_id(identity: str) -> None:
         raise ConfigError(f"case {identity!r}: its id has letters that no database can keep; take them out")
 
 
-def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[PlannedCase, str]]) -> None:
+def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[Any, ...]]) -> None:
     """Say which ids are there twice, where that is why the store refused them."""
     # Those before this page: of the page itself none is there, or all of them, if only word of the commit was lost.
-    seen = {identity for identity, _ in itertools.islice(store.hashes(run), page[0][0].position)}
-    for one, _ in page:
-        if one.case.id in seen:
-            raise ConfigError(f"two cases have the id {one.case.id!r}; ids must differ") from None
-        seen.add(one.case.id or "")
+    (_, first, *_), *_ = page
+    seen = {identity for identity, _ in itertools.islice(store.hashes(run), first)}
+    for _, _, identity, *_ in page:
+        if identity in seen:
+            raise ConfigError(f"two cases have the id {identity!r}; ids must differ") from None
+        seen.add(identity or "")
 
 
 def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:

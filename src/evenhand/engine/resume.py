@@ -27,11 +27,11 @@ def scope_of(run: RunRecord) -> Scope:
 
 def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     """Say how the cases of a job differ from those of a run; an empty list if they do not."""
-    now = ((one.case.id or "", one.hash) for one, _ in planned_cases(store, job, scope_of(run)))
+    now = ((one.given.case.id or "", one.hash) for one in planned_cases(store, job, scope_of(run)))
     if all(one == other for one, other in itertools.zip_longest(store.hashes(run), now)):
         return []
     before = dict(store.hashes(run))
-    after = {one.case.id or "": one.hash for one, _ in planned_cases(store, job, scope_of(run))}
+    after = {one.given.case.id or "": one.hash for one in planned_cases(store, job, scope_of(run))}
     told = [
         *_named("was added", [identity for identity in after if identity not in before]),
         *_named("is gone", [identity for identity in before if identity not in after]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from evenhand.engine.job import Job, Pace
 from evenhand.engine.lane import is_refusal
 from evenhand.engine.progress import Progress
 from evenhand.engine.target import Target
-from evenhand.store.rows import answer_row, dumps, evaluation_row
+from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
 from evenhand.store.runs import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
@@ -157,11 +158,11 @@ class Runner:
 
     def _work(self, *, resuming: bool) -> Iterator[Work]:
         """Give the samples of cases about which something is to be done, page by page from the store."""
-        for page in self._store.planned(self._run):
-            first, last = page[0].position, page[-1].position
+        for page in self._store.case_rows(self._run):
+            first, last = page[0][0], page[-1][0]
             judged = self._store.judged(self._run, first, last) if resuming else {}
             answered = {} if self._job.target is None else self._store.answered(self._run, first, last)
-            for planned in page:
+            for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
                 evaluators = self._job.evaluators_for(planned)
                 for sample in range(self._run.repeat):
                     if todo := self._todo(planned, sample, evaluators, judged):

@@ -57,11 +57,6 @@ def case_content(planned: PlannedCase) -> dict[str, Any]:
     return content
 
 
-def case_row(run: int, planned: PlannedCase, content: str) -> tuple[Any, ...]:
-    """Write a case."""
-    return (run, planned.position, planned.case.id, planned.hash, planned.expected, content)
-
-
 def planned_from(position: int, digest: str, expected: int, content: str) -> PlannedCase:
     """Read a case."""
     given: Mapping[str, Any] = loads(content)

@@ -13,7 +13,7 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, R
 from evenhand.store import migrations
 from evenhand.store.database import Database
 from evenhand.store.prompts import Prompts
-from evenhand.store.rows import Batch, answer_of, case_row, judgment_of, loads, planned_from
+from evenhand.store.rows import Batch, answer_of, judgment_of, loads, planned_from
 from evenhand.store.runs import Runs
 
 STORES: Final = "evenhand.stores"
@@ -65,12 +65,11 @@ class Store:
         """Close the database."""
         self.database.close()
 
-    def add_cases(self, run: RunRecord, planned: Sequence[tuple[PlannedCase, str]]) -> None:
-        """Put cases into a run, each with its content."""
+    def add_cases(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Put cases into a run: ``run, position, id, hash, expected, content`` of each."""
         with self.database.transaction():
             self.database.execute_many(
-                "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)",
-                [case_row(run.number, one, content) for one, content in planned],
+                "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)", rows
             )
 
     def forget_cases(self, run: RunRecord) -> None:
@@ -80,13 +79,18 @@ class Store:
 
     def planned(self, run: RunRecord) -> Iterator[list[PlannedCase]]:
         """Give the cases of a run in their order, page by page."""
+        for rows in self.case_rows(run):
+            yield [planned_from(*row) for row in rows]
+
+    def case_rows(self, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+        """Give the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
         after = -1
         while rows := self.database.rows(
             "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? "
             "ORDER BY position LIMIT ?",
             [run.number, after, PAGE],
         ):
-            yield [planned_from(*row) for row in rows]
+            yield rows
             after = rows[-1][0]
 
     def hashes(self, run: RunRecord) -> Iterator[tuple[str, str]]:
