@@ -68,7 +68,7 @@ class Runner:
         self.gateway = Gateway(
             store, budget=self.budget, prices=job.prices, concurrency=pace.concurrency, use_cache=pace.use_cache
         )
-        self.progress = Progress()
+        self._progress = Progress()
         # What cannot be kept need not be asked for either.
         self._committer = Committer(store, failed=lambda error: self.gateway.stop(f"store: {error}"))
         self._fingerprints = Fingerprints()
@@ -79,10 +79,18 @@ class Runner:
         self._workers: list[asyncio.Task[None]] = []
         self._interrupted = False
 
+    @property
+    def progress(self) -> Progress:
+        """How the run is getting on, up to now: also what was asked and given up."""
+        progress, budget = self._progress, self.budget
+        progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
+        progress.cost = budget.cost if budget.cost_is_known else None
+        return progress
+
     async def run(self) -> RunRecord:
         """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands."""
         expected, judged = self._store.extent(self._run)
-        self.progress = Progress(total=expected, done=judged)
+        self._progress = Progress(total=expected, done=judged)
         heart = asyncio.create_task(self._beat())
         work = self._work(resuming=judged > 0)
         count = min(self._pace.concurrency, max(self._run.cases * self._run.repeat, 1))
@@ -124,7 +132,6 @@ class Runner:
         await self._committer.settle()  # also what was handed in by those who were given up since
 
     def _ended(self) -> RunRecord:
-        self._count()  # also what was asked and given up
         expected, judged = self._store.extent(self._run)
         if (refused := self.gateway.refused) is not None:
             self.gateway.stop(refused)
@@ -246,7 +253,6 @@ class Runner:
         made = replace(made, sample=sample, round=number, cost=cost)
         row = answer_row(self._run.number, planned.position, made)
         await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
-        self._count()
         return made
 
     async def _make(self, target: Target, case: Case, ask: Any) -> MadeAnswer:
@@ -321,15 +327,9 @@ class Runner:
         )
         row = evaluation_row(self._run.number, planned.position, todo.place, judgment)
         await self._committer.commit(evaluations=(row,), replies=replies)
-        self.progress.add(judgment)
-        self._count()
+        self._progress.add(judgment)
         for observer in self._observers:
             observer(planned, judgment)
-
-    def _count(self) -> None:
-        progress, budget = self.progress, self.budget
-        progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
-        progress.cost = budget.cost if budget.cost_is_known else None
 
 
 def _crash(error: BaseException) -> str:
