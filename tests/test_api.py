@@ -289,7 +289,7 @@ def test_a_judge_that_fails_on_a_case_raises_nothing() -> None:
 
 
 def test_a_run_that_reaches_its_limit_raises_and_brings_what_was_done() -> None:
-    with pytest.raises(RunStoppedError, match="max_calls: 1 calls were allowed") as raised:
+    with pytest.raises(RunStoppedError, match="max_calls: 1 call was allowed") as raised:
         evaluate([FRANCE, ITALY], PromptEvaluator(judge=Scripted([GOOD])), max_calls=1, store=None)
 
     assert raised.value.run.status == "stopped"

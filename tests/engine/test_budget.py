@@ -109,7 +109,10 @@ def test_no_more_calls_are_made_than_allowed(
     run = made.run(store, made.job(made.cases(20), judge), limits=Limits(max_calls=most))
 
     assert len(judge.asked) == most
-    assert (run.status, run.reason) == ("stopped", f"budget: max_calls: {most} calls were allowed")
+    assert (run.status, run.reason) == (
+        "stopped",
+        f"budget: max_calls: {most} {'call was' if most == 1 else 'calls were'} allowed",
+    )
     assert made.statuses(store, run) == ["scored"] * most
 
 

@@ -518,3 +518,30 @@ def test_a_reply_is_read_by_the_same_rules_as_everywhere(store: Store, judging: 
     run = made.run(store, made.job([case], evaluators=[evaluator]))
 
     assert made.results(store, run)[0].judgments[0].evaluation == evaluator.evaluate(case)
+
+
+def test_after_an_interrupt_nobody_who_waits_in_a_line_is_asked(store: Store, judging: Judging, made: Any) -> None:
+    """Thirty-two cases are under way, four of them asked: the other twenty-eight were not begun."""
+    gate = asyncio.Event()
+
+    async def answer(ask: Any) -> str:
+        await gate.wait()
+        return GOOD
+
+    judge = judging(answer)
+    job = made.job(made.cases(40), judge)
+
+    async def interrupted() -> Any:
+        runner = Runner(store, plan(store, job, Scope()), job, Pace(concurrency=32))
+        running = asyncio.create_task(runner.run())
+        while len(judge.asked) < 4:
+            await asyncio.sleep(0)
+        runner.interrupt()
+        gate.set()
+        return await running
+
+    ended = asyncio.run(interrupted())
+
+    assert ended.status is RunStatus.INTERRUPTED
+    assert len(judge.asked) == 4
+    assert store.extent(ended)[1] == 4

@@ -67,7 +67,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "target: it needs one of model, command, python"),
+        ({}, "target: it needs one of model, models, command, python"),
         ({"modle": "openai/gpt-5-mini"}, "it has modle; did you mean 'model'?"),
         ({"model": "ollama/x", "command": ["app"]}, "target: it has model and command; it must be one of them"),
         ({"model": 3}, "target: judge is an object of type int"),

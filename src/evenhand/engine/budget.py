@@ -48,7 +48,7 @@ class Budget:
         """Say what is used up, if something is."""
         most_calls, most_cost = self._limits.max_calls, self._limits.max_cost
         if most_calls is not None and self.calls >= most_calls:
-            return f"max_calls: {most_calls} calls were allowed"
+            return f"max_calls: {most_calls} {'call was' if most_calls == 1 else 'calls were'} allowed"
         if most_cost is not None:
             if not self.cost_is_known:
                 return f"max_cost: what some replies cost is unknown, so {most_cost:g} dollars could not be kept to"

@@ -106,7 +106,8 @@ class Estimate:
         """Tell the estimate to people."""
         told = [_counted(self.cases, "case") + (f", {self.repeat} times each" if self.repeat > 1 else "")]
         told.append(f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models")
-        told += [f"{self.cached:,} replies from the cache"] if self.cached else []
+        replies = "reply" if self.cached == 1 else "replies"
+        told += [f"{self.cached:,} {replies} from the cache"] if self.cached else []
         told += [_counted(self.programs, "program")] if self.programs else []
         told += [_counted(self.functions, "function call")] if self.functions else []
         rows = [("model", "calls", "input tokens", "output tokens", "dollars")]

@@ -47,6 +47,8 @@ class Gateway:
         self.remembered = Remembered(store.reply_keys() if use_cache else ())
         self.budget = budget
         self.stopped: str | None = None
+        # Evaluations that were begun may go on to their end, and no others.
+        self.draining = False
         self.cached = 0
         # What was asked for evaluations that were given up.
         self.abandoned_calls = 0
@@ -95,12 +97,13 @@ class Gateway:
 class Asking:
     """The questions of one evaluation: what they cost, and the replies that the cache may keep."""
 
-    __slots__ = ("_calls", "_gateway", "_kept", "_sample", "cost")
+    __slots__ = ("_begun", "_calls", "_gateway", "_kept", "_sample", "cost")
 
     def __init__(self, gateway: Gateway, sample: int) -> None:
         self._gateway = gateway
         self._sample = sample
         self._kept: list[tuple[str, str, Reply]] = []
+        self._begun = False
         self._calls = 0
         self.cost: float | None = 0.0
 
@@ -118,9 +121,10 @@ class Asking:
             await self._turn(lane, deadline)
         if used_up := gateway.budget.used_up:
             gateway.stop(f"{BUDGET}: {used_up}")
-        if gateway.stopped is not None:
+        if gateway.stopped is not None or (gateway.draining and not self._begun):
             lane.leave(None)
-            raise Abandoned(gateway.stopped)
+            raise Abandoned(gateway.stopped or "it was interrupted")
+        self._begun = True
         calls = gateway.budget.begin()
         try:
             answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)

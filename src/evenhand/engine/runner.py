@@ -113,7 +113,7 @@ class Runner:
     def interrupt(self) -> None:
         """Take no more work. What is under way may end; soon it is given up."""
         if not self._interrupted:
-            self._interrupted = True
+            self._interrupted = self.gateway.draining = True
             asyncio.get_running_loop().call_later(self._pace.drain_seconds, self._give_up)
 
     def _give_up(self) -> None:
