@@ -19,7 +19,10 @@ Everything that `from evenhand import …` offers. [Runs from Python](../python-
 ones. Names that are not here are the package's own and may change."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Runs": ("evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "case_score", "Weighed"),
+    "Runs": (
+        "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "case_score",
+        "Weighed",
+    ),
     "The judge factory": ("create_llm_as_judge", "create_async_llm_as_judge", "EvaluatorResult", "FewShotExample"),
     "Cases and results": (
         "Case", "Message", "Rubric", "Evaluation", "Status", "Verdict", "Thresholds", "Check", "Attempt", "Usage",

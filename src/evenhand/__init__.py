@@ -14,6 +14,7 @@ from evenhand.version import __version__ as __version__
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
     from evenhand.api import (
         aevaluate as aevaluate,
+        compare as compare,
         create_async_llm_as_judge as create_async_llm_as_judge,
         create_llm_as_judge as create_llm_as_judge,
         evaluate as evaluate,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
     from evenhand.domain.case import Case as Case
+    from evenhand.domain.comparison import Comparison as Comparison
     from evenhand.domain.contract import Contract as Contract
     from evenhand.domain.errors import (
         ConfigError as ConfigError,
@@ -72,10 +74,11 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.models.scripted import Scripted as Scripted
 
 _HOMES = {
-    "api": ("aevaluate", "create_async_llm_as_judge", "create_llm_as_judge", "evaluate"),
+    "api": ("aevaluate", "compare", "create_async_llm_as_judge", "create_llm_as_judge", "evaluate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
     "domain.case": ("Case",),
+    "domain.comparison": ("Comparison",),
     "domain.contract": ("Contract",),
     "domain.errors": (
         "ConfigError",

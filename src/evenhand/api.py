@@ -16,6 +16,7 @@ from evenhand.drive.driver import drive
 from evenhand.evaluators.factory import PromptedJudge
 
 if TYPE_CHECKING:
+    from evenhand.domain.comparison import Comparison
     from evenhand.domain.verdict import Thresholds
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
@@ -191,3 +192,46 @@ async def aevaluate(*args: Any, **options: Any) -> Run:
     Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
     """
     return await undertaking(*args, **options).run()
+
+
+def compare(
+    a: str | Run,
+    b: str | Run,
+    *,
+    evaluator: str | None = None,
+    limit: int | None = 10,
+    anyway: bool = False,
+    store: PlaceLike = "default",
+) -> Comparison:
+    """Compare run B with run A, case by case: is it better, by how much, and how sure is that.
+
+    >>> from evenhand import Case, Contains, compare, evaluate
+    >>> def answered(answer):
+    ...     cases = [Case(id=f"case-{number}", candidate_answer=answer) for number in range(8)]
+    ...     return evaluate(cases, Contains(value="Paris"), store=None)
+    >>> found = compare(answered("Rome"), answered("Paris"))
+    >>> found.cases.scores.difference, found.cases.scores.test, found.cases.scores.better
+    (1.0, 'exact McNemar', True)
+
+    Runs are given as they are, or by their ids, the beginning of these, or as ``last``; ``store`` has those. With
+    ``evaluator``, the comparison is by that evaluator and not by whole cases; ``limit`` is how many of the cases that
+    changed are listed, None for all. Raises ``ConfigError`` for runs that are not finished, or were not judged by the
+    same judges, evaluators, rubrics and thresholds, unless they are to be compared ``anyway``.
+    """
+    from evenhand.engine.comparing import compare_runs, opened  # noqa: PLC0415
+    from evenhand.engine.outcome import Run  # noqa: PLC0415
+    from evenhand.suites.judging import judging_differences  # noqa: PLC0415
+
+    for given in (a, b):
+        if not isinstance(given, Run | str):
+            raise ConfigError(f"compare takes runs, or their ids as text, not {given!r:.80}")
+    before, after = (given if isinstance(given, Run) else Run.open(given, store=store) for given in (a, b))
+    with opened(before) as ours, opened(after) as theirs:
+        return compare_runs(
+            ours,
+            theirs,
+            differing=judging_differences(ours.run.definition, theirs.run.definition),
+            evaluator=evaluator,
+            limit=limit,
+            anyway=anyway,
+        )

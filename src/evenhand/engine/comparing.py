@@ -39,7 +39,8 @@ class Side:
     def cases(self) -> Iterator[JudgedCase]:
         """Give the cases in suite order, each with no more than a comparison needs."""
         planned = itertools.chain.from_iterable(self.store.planned(self.run))
-        for one, result in zip(planned, self.store.results(self.run), strict=True):
+        # Both in suite order; a run that is still being planned may have grown by the time the second is read.
+        for one, result in zip(planned, self.store.results(self.run), strict=False):
             for judgment in result.judgments:
                 if judges := judges_of(judgment.evaluation):
                     self.judges.setdefault(judgment.evaluation.evaluator, set()).update(judges)

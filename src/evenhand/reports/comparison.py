@@ -1,0 +1,232 @@
+"""What a comparison of two runs has to say to people: sentences and tables, whatever they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, Effect, PairedDifference
+from evenhand.domain.run import RunRecord
+from evenhand.domain.summary import Interval
+from evenhand.reports.numbers import NONE, counted, score_text
+from evenhand.reports.plain import plain
+from evenhand.reports.standing import Standing
+from evenhand.stats.paired import CLUSTERED_T, MCNEMAR, ODDS, PAIRED_T, SIGN, SMALL
+
+_WHY: Final = {
+    MCNEMAR: "since all scores are 0 or 1",
+    PAIRED_T: "since scores lie between 0 and 1",
+    CLUSTERED_T: "since cases share clusters",
+    SIGN: "since all cases differ by the same",
+}
+_NAME: Final = 40
+_CASE: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A table with a title; its first column is text, the others are numbers or short words."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentences:
+    """Some sentences that belong together, under a title or without one."""
+
+    lines: tuple[str, ...]
+    title: str = ""
+
+
+Part: TypeAlias = Sentences | Grid
+
+
+def parts(comparison: Comparison) -> Iterator[Part]:
+    """Give the parts in the order in which they are read; what users wrote is in them as it is, but shortened."""
+    subject = comparison.subject
+    yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))
+    if comparison.differing:
+        yield Sentences(title="Compared though they were judged differently", lines=comparison.differing)
+    about = "" if comparison.evaluator is None else f"evaluator {plain(comparison.evaluator, _NAME)}: "
+    yield Sentences(
+        lines=(
+            f"{about}{verdict_sentence(subject.scores)}",
+            *_numbers(subject.scores, _corrected(comparison)),
+            *_left_out(subject),
+        )
+    )
+    if comparison.notes:
+        yield Sentences(title="Notes", lines=comparison.notes)
+    if comparison.evaluators:
+        yield _evaluators(comparison.evaluators)
+    yield _transitions(subject)
+    if comparison.changed:
+        yield _changes(comparison.changes, comparison.changed)
+
+
+def verdict_sentence(found: PairedDifference) -> str:
+    """Say which run is better, or that this does not show, or that there is too little to say.
+
+    >>> verdict_sentence(PairedDifference(n=0, lacking="no case is scored in both runs"))
+    'not enough data: no case is scored in both runs'
+    """
+    if found.interval is None or found.difference is None:
+        return f"not enough data: {found.lacking}"
+    size = f"{difference_text(found.difference)} {around_text(found.interval)}"
+    over = f"over {counted(found.n, 'case')}{_of_clusters(found)}"
+    if found.better or found.worse:
+        return f"B is {'better' if found.better else 'worse'} than A: {size} {over}"
+    return f"no difference shown: {size} {over}"
+
+
+def p_text(p: float | None) -> str:
+    """Write a p value.
+
+    >>> p_text(0.0414), p_text(0.0000012), p_text(None)
+    ('0.041', '<0.001', '–')
+    """
+    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def difference_text(difference: float | None) -> str:
+    """Write a difference, with its sign.
+
+    >>> difference_text(0.1234), difference_text(-0.00001)
+    ('+0.123', '+0.000')
+    """
+    return NONE if difference is None else f"{round(difference, 3) + 0.0:+.3f}"
+
+
+def around_text(interval: Interval | None) -> str:
+    """Write the interval of a difference."""
+    return NONE if interval is None else f"[{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
+def _who(run: RunRecord) -> str:
+    target = run.definition.get("target")
+    named = target.get("model") if isinstance(target, Mapping) else target
+    answered = f", answered by {plain(named, _NAME)}" if isinstance(named, str) else ""
+    return f"{run.id} {plain(run.name, _NAME)}{answered}"
+
+
+def _of_clusters(found: PairedDifference) -> str:
+    return "" if found.clusters in (None, found.n) else f" in {counted(found.clusters or 0, 'cluster')}"
+
+
+def _corrected(comparison: Comparison) -> str:
+    """Say what a p value is worth that is one of several."""
+    several = len(comparison.evaluators)
+    if comparison.evaluator is None or several == 1:
+        return ""
+    return f" ({p_text(comparison.subject.p_holm)} corrected for {several} evaluators)"
+
+
+def _numbers(found: PairedDifference, corrected: str) -> Iterator[str]:
+    if found.n:
+        yield f"mean {score_text(found.mean_a, 3)} in A, {score_text(found.mean_b, 3)} in B; {_outcomes(found)}"
+    if found.test is None or found.effect is None:
+        return
+    yield f"{found.test} test, {_WHY[found.test]}: p {_equals(found.p)}{corrected}; {_effect(found.effect)}"
+    if found.p is not None and found.p > 0.05 and (found.better or found.worse):
+        yield "the interval leaves out 0, but the exact test does not call that unlikely: take it for a hint"
+    if found.minimum_detectable is not None:
+        yield f"{_reach(found.minimum_detectable)}{_to_see_less(found)}"
+
+
+def _reach(smallest: float) -> str:
+    if smallest > 1:  # more than scores can differ by
+        return "as many cases cannot be relied on to show any true difference"
+    return f"as many cases show a true difference of {smallest:.3f} four times in five"
+
+
+def _effect(effect: Effect) -> str:
+    if effect.value is None:
+        return f"no {effect.name}, for lack of {'losses' if effect.name == ODDS else 'spread'}"
+    return f"{effect.name} {effect.value:.2f}"
+
+
+def _equals(p: float | None) -> str:
+    told = p_text(p)
+    return told.replace("<", "< ") if told.startswith("<") else f"= {told}"
+
+
+def _to_see_less(found: PairedDifference) -> str:
+    if found.needed is None or found.needed <= found.n:
+        return ""
+    return f"; for one of {SMALL} it would take about {found.needed:,}"
+
+
+def _outcomes(found: PairedDifference) -> str:
+    ways = ((found.wins, "win", "wins"), (found.ties, "tie", "ties"), (found.losses, "loss", "losses"))
+    return ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in ways) + " for B"
+
+
+def _left_out(subject: Compared) -> Iterator[str]:
+    """Count what is in no number, and say why."""
+    ways = (
+        (subject.only_a, "only in A"),
+        (subject.only_b, "only in B"),
+        (subject.unscored_a, "without a score in A"),
+        (subject.unscored_b, "without a score in B"),
+        (subject.unscored_both, "without a score in both"),
+    )
+    told = [f"{count:,} {why}" for count, why in ways if count]
+    if told:
+        pending = f" ({subject.pending:,} of these not judged yet)" if subject.pending else ""
+        yield f"left out: {', '.join(told)}{pending}"
+
+
+def _evaluators(evaluators: Mapping[str, Compared]) -> Grid:
+    rows = []
+    for name, one in evaluators.items():
+        found = one.scores
+        rows.append(
+            (
+                plain(name, _NAME),
+                score_text(found.mean_a, 3),
+                score_text(found.mean_b, 3),
+                difference_text(found.difference),
+                around_text(found.interval) if found.lacking is None else "not enough data",
+                p_text(found.p),
+                p_text(one.p_holm),
+                f"{found.n:,}",
+                f"{found.wins:,}/{found.ties:,}/{found.losses:,}",
+            )
+        )
+    title = "Evaluators" if len(rows) == 1 else f"Evaluators, p corrected for {len(rows)} of them (Holm)"
+    headings = ("evaluator", "A", "B", "B - A", "95 %", "p", "Holm", "n", "win/tie/loss")
+    return Grid(title=title, headings=headings, rows=tuple(rows))
+
+
+def _transitions(subject: Compared) -> Grid:
+    states = [Standing(name) for name in STANDINGS]
+    rows = [
+        (f"{state.glyph} {state.word}", *(f"{count:,}" if count else "·" for count in row))
+        for state, row in zip(states, subject.transitions, strict=True)
+    ]
+    headings = ("A, then B", *(f"{state.glyph} {state.word}" for state in states))
+    return Grid(title="Verdicts, from A (rows) to B (columns)", headings=headings, rows=tuple(rows))
+
+
+def _changes(changes: tuple[Change, ...], count: int) -> Grid:
+    rows = tuple(
+        (
+            plain(one.case_id, _CASE),
+            score_text(one.score_a, 3),
+            score_text(one.score_b, 3),
+            difference_text(one.difference),
+            _turn(one),
+        )
+        for one in changes
+    )
+    which = f"all {counted(count, 'case')}" if len(rows) == count else f"{len(rows):,} of {counted(count, 'case')}"
+    headings = ("case", "A", "B", "B - A", "verdict")
+    return Grid(title=f"Changed, the largest first: {which}", headings=headings, rows=rows)
+
+
+def _turn(change: Change) -> str:
+    before, after = Standing(change.standing_a), Standing(change.standing_b)
+    return before.word if before is after else f"{before.word} → {after.word}"

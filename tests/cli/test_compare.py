@@ -1,0 +1,125 @@
+"""`evenhand compare`: what it shows, writes, refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def runs(suite: Any, command: Callable[..., Any]) -> Callable[..., list[str]]:
+    """Judge eight cases in as many runs as there are answers, and give their ids."""
+
+    def make(*answers: str, **more: Any) -> list[str]:
+        for answer in answers:
+            cases = [{"id": f"case-{place}", "input": "?", "candidate_answer": answer} for place in range(8)]
+            evaluators = [{"name": "right", "type": "contains", "value": "Paris"}]
+            suite(**{"evaluators": evaluators, "cases": cases, **more})
+            assert command("run", "suite.yaml", "--quiet").code == 0
+        return [one["id"] for one in command("runs", "list", "--json").json][::-1]
+
+    return make
+
+
+def test_it_says_whether_b_is_better_and_ends_well(runs: Any, command: Any) -> None:
+    a, b = runs("Rome", "Paris")
+
+    done = command("compare", a, b)
+
+    assert done.code == 0
+    assert done.out.startswith(f"A: {a} suite\nB: {b} suite\n\nB is better than A: +1.000 [")
+    assert "8 wins, 0 ties, 0 losses for B" in done.out
+
+
+@pytest.mark.parametrize(("given", "code"), [(("--fail-if-worse",), 100), ((), 0)])
+def test_being_worse_is_a_failure_only_where_it_is_to_be_one(
+    runs: Any, command: Any, given: tuple[str, ...], code: int
+) -> None:
+    a, _ = runs("Paris", "Rome")
+
+    done = command("compare", a, "last", *given)
+
+    assert done.code == code
+    assert "B is worse than A" in done.out
+
+
+def test_no_worse_is_no_failure(runs: Any, command: Any) -> None:
+    a, b = runs("Paris", "Paris")
+
+    assert command("compare", a, b, "--fail-if-worse").code == 0
+
+
+def test_json_is_one_object_and_the_evaluator_decides(runs: Any, command: Any) -> None:
+    a, b = runs("Paris", "Rome")
+
+    done = command("compare", a, b, "--json", "--evaluator", "right", "--limit", "3", "--fail-if-worse")
+
+    assert done.code == 100
+    assert (done.json["evaluator"], len(done.json["changes"]), done.json["changed"]) == ("right", 3, 8)
+
+
+def test_files_take_the_place_of_what_is_shown(runs: Any, command: Any, folder: Path) -> None:
+    a, b = runs("Rome", "Paris")
+
+    done = command("compare", a, b, "-o", "out/found.md", "-o", "found.json")
+
+    assert (done.code, done.out) == (0, "")
+    assert "wrote out/found.md" in done.err
+    assert (folder / "out/found.md").read_text(encoding="utf-8").startswith("# Run B against run A\n")
+    assert json.loads((folder / "found.json").read_text(encoding="utf-8"))["cases"]["better"] is True
+
+
+def test_a_file_of_another_kind_is_refused_before_anything_is_read(command: Any, folder: Path) -> None:
+    done = command("compare", "a", "b", "-o", "found.csv")
+
+    assert done.code == 2
+    assert "found.csv: no comparison is written to .csv; give a name in .md or .json" in done.err
+
+
+def test_the_limit_and_output_of_other_commands_do_not_count_here(runs: Any, command: Any, folder: Path) -> None:
+    a, b = runs("Rome", "Paris")
+    (folder / "evenhand.toml").write_text('limit = 1\noutput = ["report.html"]\n')
+
+    done = command("compare", a, b)
+
+    assert done.code == 0
+    assert "Changed, the largest first: all 8 cases" in done.out
+
+
+def test_what_cannot_be_compared_is_a_mistake_of_usage(runs: Any, command: Any) -> None:
+    a, b = runs("Rome", "Paris")
+
+    itself, nowhere = command("compare", b, "last"), command("compare", a, "20000101")
+
+    assert (itself.code, nowhere.code) == (2, 2)
+    assert "cannot be compared with itself" in itself.err
+    assert "no run '20000101'" in nowhere.err
+
+
+def test_runs_that_were_judged_differently_want_to_be_compared_anyway(runs: Any, command: Any) -> None:
+    runs("Rome")
+    a, b = runs("Paris", evaluators=[{"name": "right", "type": "contains", "value": "aris"}])
+
+    refused, done = command("compare", a, b), command("compare", a, b, "--anyway")
+
+    assert refused.code == 2
+    assert '- evaluators[right].value: "Paris" in A, "aris" in B' in refused.err
+    assert done.code == 0
+    assert "Compared though they were judged differently\nevaluators[right].value" in done.out
+
+
+def test_too_few_cases_are_no_failure_and_no_number(suite: Any, command: Any) -> None:
+    ids = []
+    for _ in range(2):
+        suite(3)
+        command("run", "suite.yaml", "--quiet")
+        ids.append(command("runs", "list", "--json").json[0]["id"])
+
+    done = command("compare", *ids, "--fail-if-worse")
+
+    assert done.code == 0
+    assert "not enough data: 3 cases are scored in both runs; at least 6 are needed" in done.out

@@ -1,0 +1,328 @@
+"""Paired differences: golden numbers, which test when, too little data, and what must hold whatever the scores."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, strategies as st
+
+from evenhand.domain.comparison import PairedDifference
+from evenhand.stats.paired import PairedScores, holm, minimum_detectable, needed_pairs
+
+Pair = tuple[float, float, str | None]
+
+UNIT = st.floats(min_value=0, max_value=1)
+# Hours of sleep that ten patients gained by one drug and by another (Student, 1908).
+SLEEP = (
+    (0.7, 1.9), (-1.6, 0.8), (-0.2, 1.1), (-1.2, 0.1), (-0.1, -0.1),
+    (3.4, 4.4), (3.7, 5.5), (0.8, 1.6), (0.0, 4.6), (2.0, 3.4),
+)  # fmt: skip
+
+
+def compared(pairs: Iterable[tuple[float, float] | Pair]) -> PairedDifference:
+    taken = PairedScores()
+    for pair in pairs:
+        taken.add(*pair)
+    return taken.compared()
+
+
+def binary(wins: int, losses: int, ties: int = 0) -> list[tuple[float, float]]:
+    return [(0.0, 1.0)] * wins + [(1.0, 0.0)] * losses + [(1.0, 1.0)] * ties
+
+
+# Golden numbers
+
+
+def test_mcnemar_for_15_against_5() -> None:
+    found = compared(binary(15, 5, ties=30))
+
+    assert found.test == "exact McNemar"
+    assert found.p == pytest.approx(0.04139, abs=5e-6)
+    assert (found.difference, found.wins, found.ties, found.losses) == (0.2, 15, 30, 5)
+    assert found.effect is not None
+    assert (found.effect.name, found.effect.value) == ("odds ratio", 3.0)
+
+
+@pytest.mark.parametrize(("difference", "cases"), [(0.03, 969), (0.05, 349)])
+def test_cases_that_show_a_difference_at_a_variance_of_one_ninth(difference: float, cases: int) -> None:
+    assert needed_pairs(1 / 9, difference) == cases
+
+
+def test_students_sleepers() -> None:
+    found = compared(((a + 2) / 10, (b + 2) / 10) for a, b in SLEEP)
+
+    assert found.test == "paired t"
+    assert found.difference == pytest.approx(0.158)
+    assert found.p == pytest.approx(0.002833, abs=5e-7)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.07001142, 0.24598858), abs=1e-8)
+    assert found.effect is not None
+    assert found.effect.value == pytest.approx(1.284558, abs=1e-6)
+    assert (found.wins, found.ties, found.losses) == (9, 1, 0)
+
+
+def test_equal_clusters_are_compared_by_their_means() -> None:
+    means = [0.1, 0.3, -0.1, 0.25, 0.2, 0.05, 0.15]
+    within = (-0.05, 0.0, 0.05)
+
+    clustered = compared((0.3, 0.3 + mean + more, str(place)) for place, mean in enumerate(means) for more in within)
+
+    by_mean = compared((0.3, 0.3 + mean) for mean in means)
+    assert clustered.test == "cluster-robust t"
+    assert (clustered.n, clustered.clusters) == (21, 7)
+    assert clustered.p == pytest.approx(by_mean.p)
+    assert clustered.interval is not None
+    assert by_mean.interval is not None
+    assert clustered.interval.low == pytest.approx(by_mean.interval.low)
+    assert clustered.minimum_detectable == pytest.approx(by_mean.minimum_detectable)
+
+
+# Error rates that can be summed up rather than simulated
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0.1, 0.1), (0.2, 0.2), (0.3, 0.1), (0.2, 0.05), (0.15, 0.0)])
+def test_the_interval_for_shares_covers_as_often_as_it_says(gained: float, lost: float) -> None:
+    n = 30
+    covered = wrong = 0.0
+    for wins in range(n + 1):
+        for losses in range(n + 1 - wins):
+            ways = math.comb(n, wins) * math.comb(n - wins, losses)
+            chance = ways * gained**wins * lost**losses * (1 - gained - lost) ** (n - wins - losses)
+            found = compared(binary(wins, losses, n - wins - losses))
+            assert found.interval is not None
+            assert found.p is not None
+            covered += chance * (found.interval.low <= gained - lost <= found.interval.high)
+            wrong += chance * (found.p < 0.05)
+
+    assert 0.93 <= covered <= 0.97
+    assert gained != lost or wrong <= 0.05
+
+
+# Too little data
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ([], "no case is scored in both runs; at least 6 are needed"),
+        ([(0.1, 0.9)], "1 case is scored in both runs; at least 6 are needed"),
+        ([(0.1, 0.9)] * 5, "5 cases are scored in both runs; at least 6"),
+        ([(0.1, 0.9, "a")] * 50, "the 50 cases come from 1 cluster; at least 6"),
+        ([(0.1, 0.9, str(place % 5)) for place in range(50)], "the 50 cases come from 5 clusters; at least 6"),
+        (
+            [*((0.1, 0.9, None) for _ in range(10)), *((0.1, 0.9, "a") for _ in range(90))],
+            "come from 11 clusters, so unequal that they say as much as 1;",
+        ),
+    ],
+)
+def test_too_little_data_is_said_instead_of_a_number(pairs: list[Pair], words: str) -> None:
+    found = compared(pairs)
+
+    assert found.lacking is not None
+    assert words in found.lacking
+    assert (found.interval, found.p, found.test, found.effect, found.minimum_detectable) == (None,) * 5
+    assert not found.better
+    assert not found.worse
+
+
+def test_six_wins_in_six_are_enough() -> None:
+    found = compared(binary(6, 0))
+
+    assert found.p == pytest.approx(2 / 64)
+    assert found.better
+    assert found.effect is not None
+    assert found.effect.value is None  # no loss to divide by
+
+
+# No spread
+
+
+@pytest.mark.parametrize("scores", [(0.4, 0.4), (1.0, 1.0)])
+def test_equal_scores_show_no_difference_and_no_certainty(scores: tuple[float, float]) -> None:
+    found = compared([scores] * 30)
+
+    assert (found.difference, found.p, found.ties) == (0.0, 1.0, 30)
+    assert found.interval is not None
+    assert -0.1 < found.interval.low < 0 < found.interval.high < 0.1
+
+
+def test_equal_differences_are_noted_past_float_noise() -> None:
+    found = compared([(0.7, 0.8), (0.8, 0.9), (0.1, 0.2), (0.2, 0.3), (0.3, 0.4), (0.5, 0.6)] * 5)
+
+    assert found.test == "exact sign"
+    assert found.p == pytest.approx(2 / 2**30)
+    assert found.interval is not None
+    assert found.interval.method == "widest"
+    assert found.interval.low < 0.1 < found.interval.high
+
+
+def test_clusters_that_all_differ_by_the_same_count_as_that_many() -> None:
+    found = compared((0.2, 0.2 + more, str(place)) for place in range(8) for more in (0.1, 0.3))
+
+    assert found.test == "exact sign"
+    assert found.p == pytest.approx(2 / 2**8)
+
+
+# Several, and how many
+
+
+def test_holm_never_turns_the_order_around() -> None:
+    raw = {"a": 0.04, "b": 0.01, "c": 0.03, "d": 0.5}
+
+    corrected = holm(raw)
+
+    assert corrected == pytest.approx({"b": 0.04, "c": 0.09, "a": 0.09, "d": 0.5})
+    assert list(corrected) == list(raw)
+    assert holm({}) == {}
+    assert holm({"only": 0.2}) == {"only": 0.2}
+
+
+@given(st.dictionaries(st.text(max_size=3), UNIT, max_size=8))
+def test_holm_only_ever_raises_p_values(raw: dict[str, float]) -> None:
+    corrected = holm(raw)
+
+    assert all(raw[name] <= corrected[name] <= 1 for name in raw)
+    ordered = sorted(raw, key=raw.__getitem__)
+    assert all(corrected[one] <= corrected[other] for one, other in pairwise(ordered))
+
+
+def test_a_detectable_difference_shrinks_with_the_error() -> None:
+    assert minimum_detectable(0.01, 1000) == pytest.approx(0.0280, abs=5e-5)
+    assert minimum_detectable(0.01, 6) > minimum_detectable(0.01, 1000)
+
+
+# Whatever the scores
+
+PAIRS = st.lists(st.tuples(UNIT, UNIT, st.sampled_from([None, None, "a", "b", "c"])), min_size=6, max_size=40)
+
+
+@given(PAIRS)
+def test_the_order_of_the_cases_does_not_move_a_digit(pairs: list[Pair]) -> None:
+    assert compared(pairs) == compared(sorted(pairs, key=repr))
+
+
+@given(PAIRS)
+def test_turned_around_everything_is_turned_around(pairs: list[Pair]) -> None:
+    found = compared(pairs)
+
+    turned = compared((b, a, cluster) for a, b, cluster in pairs)
+
+    assert (turned.wins, turned.ties, turned.losses) == (found.losses, found.ties, found.wins)
+    assert turned.p == found.p
+    assert turned.better == found.worse
+    if found.interval is not None and turned.interval is not None:
+        assert turned.interval.low == pytest.approx(-found.interval.high, abs=1e-12)
+
+
+@given(PAIRS)
+def test_the_interval_holds_the_difference_and_ends_where_differences_do(pairs: list[Pair]) -> None:
+    found = compared(pairs)
+
+    if found.interval is not None and found.difference is not None:
+        assert -1 <= found.interval.low <= found.difference <= found.interval.high <= 1
+        assert found.p is not None
+        assert 0 <= found.p <= 1
+
+
+# By simulation: how often a difference is found where there is none, and how often the interval holds the true one
+
+RUNS = 4000
+
+
+def near(centre: float, spread: float, chance: random.Random) -> float:
+    return min(1.0, max(0.0, chance.gauss(centre, spread)))
+
+
+def continuous(chance: random.Random) -> Iterator[Pair]:
+    for _ in range(30):
+        hard = chance.random()
+        yield near(hard, 0.2, chance), near(hard, 0.2, chance), None
+
+
+def skewed(chance: random.Random) -> Iterator[Pair]:
+    """Scores as judges give them: mostly high, now and then 0."""
+    for _ in range(30):
+        usual = chance.betavariate(5, 1)
+        a, b = (0.0 if chance.random() < 0.1 else usual for _ in "ab")
+        yield a, b, None
+
+
+def passing(chance: random.Random) -> Iterator[Pair]:
+    for _ in range(30):
+        ease = chance.random()
+        yield float(chance.random() < ease), float(chance.random() < ease), None
+
+
+def clustered(chance: random.Random) -> Iterator[Pair]:
+    for cluster in range(15):
+        shared = chance.gauss(0, 0.1)
+        for _ in range(5):
+            yield near(0.5, 0.1, chance), near(0.5 + shared, 0.1, chance), str(cluster)
+
+
+def unequal(chance: random.Random) -> Iterator[Pair]:
+    for cluster in range(15):
+        shared = chance.gauss(0, 0.1)
+        for _ in range(chance.choice((1, 2, 5, 12))):
+            yield near(0.5, 0.1, chance), near(0.5 + shared, 0.1, chance), str(cluster)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("draw", "least"), [(continuous, 0.035), (skewed, 0.035), (passing, 0.0), (clustered, 0.035), (unequal, 0.035)]
+)
+def test_where_there_is_no_difference_one_is_found_as_rarely_as_promised(draw: object, least: float) -> None:
+    chance = random.Random(20261115)
+
+    found = [compared(draw(chance)) for _ in range(RUNS)]  # type: ignore[operator]  # one of the above
+    wrong = sum(one.p is not None and one.p < 0.05 for one in found) / RUNS
+    covered = sum(one.interval is not None and one.interval.low <= 0 <= one.interval.high for one in found) / RUNS
+
+    assert least <= wrong <= 0.065
+    assert 0.93 <= covered <= 0.97
+
+
+TRUE = 0.1
+
+
+def shifted(chance: random.Random) -> Iterator[Pair]:
+    for _ in range(30):
+        score = chance.uniform(0.2, 0.6)
+        yield score, score + chance.uniform(TRUE - 0.3, TRUE + 0.3), None
+
+
+def shifted_in_clusters(chance: random.Random) -> Iterator[Pair]:
+    for cluster in range(15):
+        shift = chance.uniform(TRUE - 0.2, TRUE + 0.2)
+        for _ in range(chance.choice((2, 4, 6))):
+            score = chance.uniform(0.2, 0.6)
+            yield score, score + shift + chance.uniform(-0.1, 0.1), str(cluster)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("draw", [shifted, shifted_in_clusters])
+def test_the_interval_holds_a_true_difference_as_often_as_promised(draw: object) -> None:
+    chance = random.Random(20261115)
+
+    found = [compared(draw(chance)).interval for _ in range(RUNS)]  # type: ignore[operator]  # one of the above
+    covered = sum(one is not None and one.low <= TRUE <= one.high for one in found) / RUNS
+
+    assert 0.93 <= covered <= 0.97
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_detectable_difference_is_found_four_times_in_five() -> None:
+    chance = random.Random(20261115)
+    spread, n = 0.1, 30
+    true = minimum_detectable(spread / math.sqrt(n), n)
+
+    found = [compared((0.4, 0.4 + chance.gauss(true, spread)) for _ in range(n)).p for _ in range(RUNS)]
+
+    assert sum(p is not None and p < 0.05 for p in found) / RUNS == pytest.approx(0.8, abs=0.025)
