@@ -24,6 +24,7 @@ from evenhand import Case, PairwiseEvaluator, PromptEvaluator, Run, evaluate, re
 
 LABELLED = Path(__file__).with_name("labelled.jsonl")
 RESAMPLES = 2000
+WRONG = 0.1
 
 
 class Item(NamedTuple):
@@ -33,7 +34,12 @@ class Item(NamedTuple):
     kind: str
     met: float
     unmet: float
-    outcome: str
+    odds: tuple[float, float]
+
+    @property
+    def mean_odds(self) -> float:
+        """The log-odds of the better answer, without what the place adds."""
+        return statistics.fmean(self.odds)
 
 
 def main() -> None:
@@ -78,14 +84,14 @@ def judged(model: str, labelled: Sequence[dict[str, str]]) -> tuple[list[Item], 
     run = evaluate(single, PromptEvaluator(judge=judge, score_from="logprobs"), store=None)
     seconds = (time.perf_counter() - began) / len(single)
     chances = {result.id: _probability(result) for result in run}
-    outcomes = _outcomes(evaluate(pairs, PairwiseEvaluator(judge=judge, score_from="logprobs"), store=None))
+    odds = _odds(evaluate(pairs, PairwiseEvaluator(judge=judge, score_from="logprobs"), store=None))
     return [
         Item(
             id=item["id"],
             kind=item["kind"],
             met=chances[f"{item['id']} met"],
             unmet=chances[f"{item['id']} unmet"],
-            outcome=outcomes[item["id"]],
+            odds=odds[item["id"]],
         )
         for item in labelled
     ], seconds
@@ -97,14 +103,25 @@ def _probability(result: Any) -> float:
     return float(check.probability)
 
 
-def _outcomes(run: Run) -> dict[str, str]:
-    return {result.id: str(result.judgments[0].evaluation.details["outcome"]) for result in run}
+def _odds(run: Run) -> dict[str, tuple[float, float]]:
+    """Give, for each pair, the log-odds of the better answer in each order."""
+    found: dict[str, tuple[float, float]] = {}
+    for result in run:
+        first, second = (order["probability"] for order in result.judgments[0].evaluation.details["orders"])
+        found[result.id] = (_log_odds(first), _log_odds(second))
+    return found
+
+
+def _log_odds(chance: float) -> float:
+    chance = min(max(chance, 1e-6), 1 - 1e-6)
+    return math.log(chance / (1 - chance))
 
 
 def figures(items: Sequence[Item]) -> dict[str, Any]:
     """Give the numbers, each with a 95 % interval over resampled items."""
     cut, _ = best_cut(items)
     right = [right_without(items, number) for number in range(len(items))]
+    margin = pair_margin(items)
     return {
         "pairs": len(items),
         "auc": with_interval(items, auc),
@@ -114,15 +131,18 @@ def figures(items: Sequence[Item]) -> dict[str, Any]:
         "failed_good": share([not met for met, _ in right]),
         "passed_bad": share([not unmet for _, unmet in right]),
         "accuracy_at_half": share([side for one in items for side in (one.met >= 0.5, one.unmet < 0.5)]),
-        "pairwise_right": share([one.outcome == "win" for one in items]),
-        "pairwise_tied": share([one.outcome == "tie" for one in items]),
+        "pair_margin": round(margin, 3),
+        "pair_right": share([one.mean_odds >= margin for one in items]),
+        "pair_wrong": share([one.mean_odds <= -margin for one in items]),
+        "pair_sign_right": share([one.mean_odds > 0 for one in items]),
+        "pair_flipped": share([min(one.odds) < 0 < max(one.odds) for one in items]),
         "by_kind": {
             kind: {
                 "auc": round(auc(of_kind), 3),
                 "own_pair": f"{sum(one.met > one.unmet for one in of_kind)}/{len(of_kind)}",
                 "right": f"{sum(sum(pair) for one, pair in zip(items, right, strict=True) if one.kind == kind)}"
                 f"/{2 * len(of_kind)}",
-                "pairwise": f"{sum(one.outcome == 'win' for one in of_kind)}/{len(of_kind)}",
+                "pairwise": f"{sum(one.mean_odds >= margin for one in of_kind)}/{len(of_kind)}",
             }
             for kind in dict.fromkeys(one.kind for one in items)
             for of_kind in [[one for one in items if one.kind == kind]]
@@ -144,6 +164,15 @@ def best_cut(items: Sequence[Item]) -> tuple[float, int]:
     most = max(score for score, _ in scored)
     best = [cut for score, cut in scored if score == most]
     return best[len(best) // 2], most
+
+
+def pair_margin(items: Sequence[Item]) -> float:
+    """Find the smallest margin beyond which at most one decided pair in ten is wrong."""
+    for margin in sorted(abs(one.mean_odds) for one in items):
+        decided = [one.mean_odds > 0 for one in items if abs(one.mean_odds) >= margin]
+        if decided.count(False) <= WRONG * len(decided):
+            return margin
+    return math.inf
 
 
 def right_without(items: Sequence[Item], number: int) -> tuple[bool, bool]:
@@ -177,8 +206,10 @@ def told(found: dict[str, Any]) -> list[str]:
         ("failed_good", "of the met, failed"),
         ("passed_bad", "of the unmet, passed"),
         ("accuracy_at_half", "right at 0.5"),
-        ("pairwise_right", "pairwise: the better one won in both orders"),
-        ("pairwise_tied", "pairwise: changed its mind with the order"),
+        ("pair_right", f"pairs: right beyond the margin ({found['pair_margin']})"),
+        ("pair_wrong", "pairs: wrong beyond the margin"),
+        ("pair_sign_right", "pairs: right without a margin"),
+        ("pair_flipped", "pairs: the order alone decided each verdict"),
     ):
         value, low, high = found[key]
         lines.append(f"  {words:45} {value:.3f} [{low:.3f}, {high:.3f}]")

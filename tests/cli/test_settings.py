@@ -22,6 +22,14 @@ TYPED_ONLY = {
     "demo --recorded", "models pull --from", "models remove --yes",
     "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
     "export --output", "report --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
+    "prompts show --version", "prompts new --content", "prompts new --mode", "prompts new --criteria", "prompts new --expected-schema",
+    "prompts edit --name", "prompts edit --content", "prompts edit --mode", "prompts edit --criteria", "prompts edit --expected-schema",
+    "prompts edit --seen", "prompts delete --yes", "prompts add-case --input", "prompts add-case --schema", "prompts add-case --reference",
+    "prompts edit-case --input", "prompts edit-case --schema", "prompts edit-case --reference", "prompts edit-case --seen",
+    "prompts export --suite", "prompts export --model", "prompts export --output",
+    "prompts run --model", "prompts run --version", "prompts run --only",
+    "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --fail-if-worse",
+    "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",
 }  # fmt: skip
 
 

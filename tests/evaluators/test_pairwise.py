@@ -195,7 +195,7 @@ def test_the_places_are_changed_in_the_short_form_too() -> None:
 
     assert first.index("Answer A: It is Paris.") < first.index("Answer B: Paris, I think.")
     assert second.index("Answer A: Paris, I think.") < second.index("Answer B: It is Paris.")
-    assert all(prompt.endswith("\nWhich answer is better? Reply A or B.") for prompt in (first, second))
+    assert all(prompt.endswith("\nWhich answer is better, A or B?") for prompt in (first, second))
 
 
 @pytest.mark.parametrize("score_from", ["text", "logprobs"])
@@ -205,12 +205,42 @@ def test_the_judge_is_not_told_which_one_is_judged(score_from: str) -> None:
     )
 
 
-@pytest.mark.parametrize("score_from", ["text", "logprobs"])
-def test_criteria_come_first_and_in_both_orders(score_from: str) -> None:
-    both = prompts(score_from=score_from, criteria="The shorter one is better.")
+def test_criteria_come_first_and_in_both_orders() -> None:
+    both = prompts(criteria="The shorter one is better.")
 
     for prompt in both:
         assert prompt.index("The shorter one is better.") < prompt.index("Names Paris") < prompt.index("Capital of")
+
+
+def test_in_the_short_form_criteria_come_last_where_a_small_model_minds_them() -> None:
+    both = prompts(score_from="logprobs", criteria="The shorter one is better.")
+
+    for prompt in both:
+        assert prompt.index("Answer B: ") < prompt.index("Names Paris") < prompt.index("The shorter one is better.")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome", "odds", "flags"),
+    [
+        (0.9, 0.7, "win", 0.674963, ("logprobs", "flipped")),  # it likes what comes first, and this one more
+        (0.6, 0.9, "loss", -0.89588, ("logprobs", "flipped")),
+        (0.7, 0.65, "tie", 0.114129, ("logprobs", "flipped")),
+        (0.8, 0.3, "win", 1.116796, ("logprobs",)),
+        (1.0, 0.0, "win", 13.81551, ("logprobs",)),
+    ],
+)
+def test_a_judge_whose_margin_was_measured_decides_by_both_orders_together(
+    first: float, second: float, outcome: str, odds: float, flags: tuple[str, ...]
+) -> None:
+    class Measured(Scripted):
+        pair_margin = 0.2
+
+    judge = Measured([token(first), token(second)])
+
+    evaluation = PairwiseEvaluator(judge=judge, score_from="logprobs").evaluate(CASE)
+
+    assert (evaluation.details["outcome"], evaluation.flags) == (outcome, flags)
+    assert evaluation.details["log_odds"] == pytest.approx(odds, abs=1e-4)
 
 
 @pytest.mark.parametrize("score_from", ["text", "logprobs"])

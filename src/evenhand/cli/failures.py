@@ -10,7 +10,7 @@ import typer
 
 from evenhand.cli.console import Console
 from evenhand.cli.options import called
-from evenhand.domain.errors import ConfigError, EvenhandError, RunNotFoundError
+from evenhand.domain.errors import ConfigError, ConflictError, EvenhandError, NotFoundError, RunNotFoundError
 from evenhand.domain.gates import ExitCode
 
 _MOST_SHOWN = 1000
@@ -41,7 +41,7 @@ def tell(error: BaseException, *, verbose: bool) -> ExitCode:
         case KeyboardInterrupt():
             console.error("interrupted")
             return ExitCode.INTERRUPTED
-        case ConfigError() | RunNotFoundError():
+        case ConfigError() | RunNotFoundError() | NotFoundError() | ConflictError():
             console.error(str(error))
             return ExitCode.USAGE
         case EvenhandError():

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from evenhand.cli import (
     cache,
+    compare,
     config,
     demo,
     export,
@@ -19,10 +20,12 @@ from evenhand.cli import (
     init,
     judge,
     models,
+    prompts,
     report,
     resume,
     run,
     runs,
+    serve,
     validate,
 )
 from evenhand.cli.console import Console
@@ -95,10 +98,13 @@ _add("validate", validate.validate, "evenhand validate suite.yaml")
 _add("run", run.run, "evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html")
 _add("resume", resume.resume, "evenhand resume 20261115-093000-k7mq --retry-errors")
 _add("report", report.report, "evenhand report last -o report.html -o junit.xml")
+_add("compare", compare.compare, "evenhand compare 20261115-093000-k7mq last --fail-if-worse")
 app.add_typer(runs.app, name="runs")
 _add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
 _add("export", export.export, "evenhand export last -o run.jsonl")
 _add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
+app.add_typer(prompts.app, name="prompts")
+_add("serve", serve.serve, "evenhand serve", "evenhand serve --port 9000 --judge openai/gpt-5-mini")
 app.add_typer(models.app, name="models")
 app.add_typer(cache.app, name="cache")
 _add("config", config.config, "evenhand config")

@@ -23,6 +23,7 @@ from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
 from evenhand.suites.differences import definition_differences
 from evenhand.suites.job import job_of, job_of_run
+from evenhand.workspace.trial import is_trial
 
 _MOST_TOLD = 10
 
@@ -81,7 +82,9 @@ def _taken_up(store: Store, run: RunRecord, job: Job, at_work: Session) -> RunRe
 
 def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> Job:
     """Make the job from the suite's file, or from what the run stored where the file is gone."""
-    if run.source is not None and Path(run.source).is_file():
+    if is_trial(run.definition):
+        job = _trial_job(store, run, replaced)
+    elif run.source is not None and Path(run.source).is_file():
         job = job_of(replaced.read(run.source))
     elif run.source is None and not is_imported(run):
         raise ConfigError(f"run {run.id} was started by a program, and only that can go on with it; run it again")
@@ -99,6 +102,21 @@ def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> 
         placed = replace(run, source=run.source or str(Path.cwd() / run.name))
         job = replace(job_of_run(store, placed), source=run.source)
     return job if scope_of(run).answers_from is None else replace(job, target=None)
+
+
+def _trial_job(store: Store, run: RunRecord, replaced: Replaced) -> Job:
+    """Make the job of trying a prompt from what the run kept; prompt and test cases may have changed since."""
+    if run.status is RunStatus.PLANNING:
+        raise ConfigError(
+            f"the test cases of run {run.id} were never all read; run the prompt again, and remove this run with: "
+            f"evenhand runs delete {run.id}"
+        )
+    if replaced != Replaced():
+        raise ConfigError(
+            f"run {run.id} tries a prompt on its models and with its judge; for others start a new one with: "
+            "evenhand prompts run"
+        )
+    return job_of_run(store, run)
 
 
 def _require_same(store: Store, run: RunRecord, job: Job) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -10,6 +11,9 @@ from evenhand.domain.case import is_blank
 from evenhand.domain.errors import ConfigError, did_you_mean
 
 LONGEST_NAME: Final = 200
+# What no database keeps as it is: PostgreSQL takes no NUL, and half a character is none.
+_UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class EvaluationMode(StrEnum):
@@ -39,8 +43,9 @@ class PromptText:
         if len(self.name) > LONGEST_NAME:
             raise FieldError("name", f"it has {len(self.name)} characters; {LONGEST_NAME} are allowed")
         object.__setattr__(self, "name", self.name.strip())
-        if not isinstance(self.content, str):
-            raise FieldError("content", f"it must be text, not {type(self.content).__name__}")
+        _refuse("name", self.name, _CONTROL, "which a name cannot have")
+        for field in ("name", "content"):
+            _require_text(self, field)
         if not isinstance(self.evaluation_mode, EvaluationMode):
             modes = [mode.value for mode in EvaluationMode]
             if self.evaluation_mode not in modes:
@@ -48,7 +53,7 @@ class PromptText:
                 raise FieldError("evaluation_mode", f"no mode {given!r:.80}{did_you_mean(given, modes)}")
             object.__setattr__(self, "evaluation_mode", EvaluationMode(self.evaluation_mode))
         for field in ("expected_schema", "evaluation_criteria"):
-            _settle_optional(self, field)
+            _require_text(self, field, or_none=True)
 
     @property
     def criteria(self) -> str | None:
@@ -92,8 +97,9 @@ class TestCaseText:
     def __post_init__(self) -> None:
         if not isinstance(self.input, str) or not self.input.strip():
             raise FieldError("input", "it is empty; write what the model is asked")
+        _require_text(self, "input")
         for field in ("evaluation_schema", "reference"):
-            _settle_optional(self, field)
+            _require_text(self, field, or_none=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +125,16 @@ class FieldError(ConfigError):
         self.told = message
 
 
-def _settle_optional(owner: Any, field: str) -> None:
-    """Take an optional text as it is; None stands for absent."""
+def _require_text(owner: Any, field: str, *, or_none: bool = False) -> None:
+    """Refuse what is no text, and text that would come back as another one."""
     value = getattr(owner, field)
-    if value is not None and not isinstance(value, str):
+    if value is None and or_none:
+        return
+    if not isinstance(value, str):
         raise FieldError(field, f"it must be text, not {type(value).__name__}")
+    _refuse(field, value, _UNKEEPABLE, "which no database can keep")
+
+
+def _refuse(field: str, text: str, wrong: re.Pattern[str], why: str) -> None:
+    if found := wrong.search(text):
+        raise FieldError(field, f"its character {found.start() + 1} is U+{ord(found[0]):04X}, {why}; take it out")

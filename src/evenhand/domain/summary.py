@@ -48,7 +48,8 @@ class Summary:
     ``cost`` is in dollars, None where a price is unknown. ``calls`` counts requests, ``cached`` replies that came from
     the cache, ``retries`` replies that were asked for again. Of the calls, ``programs`` were programs that judged, and
     ``target_calls`` went to the target, whatever that is; ``functions`` that judged were called beside them.
-    ``reasons`` says why evaluations did not happen, and how many, the most frequent first.
+    ``reasons`` says why evaluations did not happen, and how many, the most frequent first. ``models`` has the numbers
+    by the model that the cases' metadata names, where they name several.
     """
 
     cases: Tally
@@ -68,3 +69,4 @@ class Summary:
     errors_by_class: dict[str, int] = field(default_factory=dict)
     flags: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
+    models: dict[str, Tally] = field(default_factory=dict)

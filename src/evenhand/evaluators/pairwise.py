@@ -6,6 +6,9 @@ answer wins only if it wins in both places; a judge that changes its mind with t
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
@@ -40,6 +43,8 @@ FLIPPED: Final = "flipped"
 Place: TypeAlias = Literal["A", "B"]
 PLACES: Final[tuple[Place, Place]] = ("A", "B")
 # In the short form a part without a text is left out, and what is left would be the only answer.
+# A chance of exactly 0 or 1 is a rounded one.
+_LEAST_CHANCE: Final = 1e-6
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
@@ -108,7 +113,9 @@ class PairwiseEvaluator(BaseEvaluator):
     >>> evaluation.score, evaluation.flags  # it likes whatever comes first
     (0.5, ('flipped',))
 
-    The score is 1 for a win in both orders, 0 for a loss in both, and one half otherwise. ``criteria`` says what makes
+    The score is 1 for a win in both orders, 0 for a loss in both, and one half otherwise. Of a judge whose margin was
+    measured, the probabilities of both orders decide together, so that what it adds for a place cancels out: beyond
+    the margin one of them wins, within it there is a tie. ``criteria`` says what makes
     an answer better, beside the case's expected outcome. ``score_from`` is ``text`` (the judge reasons and names the
     better one), ``logprobs`` (the probabilities of its first token), or ``auto``: logprobs for embedded judges.
     """
@@ -165,7 +172,13 @@ class PairwiseEvaluator(BaseEvaluator):
         self, orders: list[Order], details: dict[str, Any], found: tuple[str, ...], record: Record
     ) -> Evaluation:
         wins = [order.wins for order in orders]
-        outcome = "win" if min(wins) == 1 else "loss" if max(wins) == 0 else "tie"
+        margin = getattr(self.client, "pair_margin", None) if self.by_probability else None
+        if margin is None:
+            outcome = "win" if min(wins) == 1 else "loss" if max(wins) == 0 else "tie"
+        else:
+            odds = _mean_log_odds(orders)
+            outcome = "tie" if abs(odds) < margin else "win" if odds > 0 else "loss"
+            details |= {"log_odds": round(odds, 6), "pair_margin": margin}
         details |= {"outcome": outcome, "orders": [order.as_dict() for order in orders]}
         flags = ["logprobs"] if self.by_probability else list(found)
         if max(wins) - min(wins) == 1:
@@ -193,7 +206,8 @@ class PairwiseEvaluator(BaseEvaluator):
         if self.by_probability:
             material |= {"answer_a": first or texts.EMPTY, "answer_b": second or texts.EMPTY}
             system = texts.A_OR_B
-            user = f"{short_sections({texts.PAIR_NAMES[name]: text for name, text in material.items()})}\n{texts.WHICH}"
+            told = short_sections({words: material[name] for name, words in texts.PAIR_NAMES.items()})
+            user = f"{told}\n{texts.WHICH}"
             return (yield from ask_first_token((Message("system", system), Message("user", user)), judge=self.client))
         system = f"{texts.COMPARE}\n\n{texts.PAIR_MATERIAL}\n\n{CONTRACT.instructions()}"
         return (
@@ -204,6 +218,12 @@ class PairwiseEvaluator(BaseEvaluator):
                 max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
             )
         )
+
+
+def _mean_log_odds(orders: Sequence[Order]) -> float:
+    """Give the mean, over both orders, of the log-odds that the candidate is the better one."""
+    chances = [min(max(order.probability or 0.0, _LEAST_CHANCE), 1 - _LEAST_CHANCE) for order in orders]
+    return statistics.fmean(math.log(chance / (1 - chance)) for chance in chances)
 
 
 def _order(place: Place, asked: Answered | FirstToken | GaveUp) -> Order | str:

@@ -88,8 +88,11 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
 
 
 def means_plot(summary: Summary) -> Html:
-    """Show the means of the cases and of each evaluator, with their intervals: a table whose last column is drawn."""
-    rows = [("cases", summary.cases), *summary.evaluators.items()]
+    """Show the means of all cases, of each evaluator and of each model, with their intervals.
+
+    It is a table whose last column is drawn.
+    """
+    rows = [("cases", summary.cases), *summary.evaluators.items(), *summary.models.items()]
     axis = _svg(
         "Scale",
         "From 0 to 1.",

@@ -127,7 +127,7 @@ def _figure(title: str, said: str, chart: Html) -> Html:
 
 def _methods(summary: Summary) -> str:
     """Say how the intervals were found."""
-    tallies = (summary.cases, *summary.evaluators.values())
+    tallies = (summary.cases, *summary.evaluators.values(), *summary.models.values())
     intervals = [one.interval for one in tallies if one.interval is not None]
     methods = ", ".join(sorted({one.method for one in intervals}))
     return f"With {intervals[0].level:.0%} intervals ({methods})." if intervals else "Too few scores for intervals."
@@ -139,6 +139,8 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def _named(defined: object) -> str | None:
     """Name a judge or a target as a suite defines it: a name, or a mapping that says what it is."""
+    if isinstance(defined, Mapping) and isinstance(several := defined.get("models"), list):
+        return ", ".join(filter(None, map(_named, several)))
     if isinstance(defined, Mapping):
         defined = next((defined[key] for key in ("model", "command", "python") if defined.get(key)), defined)
     if isinstance(defined, list | tuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
+from evenhand.domain.summary import Tally
 from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
@@ -59,22 +60,9 @@ def _lines(report: Report) -> Iterator[str]:
             "Gates", ("verdict", "gate"), ((_mark(gate.ok), escaped(gate.words)) for gate in report.gates)
         )
     if summary.evaluators:
-        kinds = list(Standing)[:5]
-        headings = ("evaluator", "mean", "95 %", "scored", *(f"{one.glyph} {one.word}" for one in kinds))
-        yield from _table(
-            "Evaluators",
-            headings,
-            (
-                (
-                    escaped(name, 60),
-                    score_text(tally.mean),
-                    interval_text(tally.interval),
-                    f"{tally.scored:,}",
-                    *(f"{standings(tally)[kind]:,}" for kind in kinds),
-                )
-                for name, tally in summary.evaluators.items()
-            ),
-        )
+        yield from _tallies("Evaluators", "evaluator", summary.evaluators)
+    if summary.models:
+        yield from _tallies("Models", "model", summary.models)
     shown = Highlights.of(report.results())
     if shown.worst:
         yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
@@ -83,6 +71,22 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table("Errors by class", ("class", "how many"), counts)
     if shown.broken:
         yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(shown.broken))
+
+
+def _tallies(title: str, whose: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
+    kinds = list(Standing)[:5]
+    headings = (whose, "mean", "95 %", "scored", *(f"{one.glyph} {one.word}" for one in kinds))
+    rows = (
+        (
+            escaped(name, 60),
+            score_text(tally.mean),
+            interval_text(tally.interval),
+            f"{tally.scored:,}",
+            *(f"{standings(tally)[kind]:,}" for kind in kinds),
+        )
+        for name, tally in tallies.items()
+    )
+    yield from _table(title, headings, rows)
 
 
 def _rows(highlights: Sequence[Highlight]) -> Iterator[tuple[str, ...]]:

@@ -74,6 +74,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
 
 def summary_row(summary: Summary) -> dict[str, Any]:
     """Give the numbers of a run: those of its cases, what it took, and those of each evaluator."""
+    by_model = {name: tally_row(tally) for name, tally in summary.models.items()}
     return tally_row(summary.cases) | {
         "repeat": summary.repeat,
         "retries": summary.retries,
@@ -91,6 +92,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "flags": dict(summary.flags),
         "reasons": dict(summary.reasons),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
+        **({"models": by_model} if by_model else {}),
     }
 
 

@@ -21,6 +21,9 @@ _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 NO_ANSWER: Final = "no_answer"
 _MOST_REASONS: Final = 10
 _OTHER_REASONS: Final = "other reasons"
+# The key of a case's metadata that names the model which answers it; where it has more values, it means something else.
+_MODEL: Final = "model"
+_MOST_MODELS: Final = 50
 
 
 class Summarizer:
@@ -33,6 +36,7 @@ class Summarizer:
     def __init__(self) -> None:
         self._cases = _Counting()
         self._evaluators: defaultdict[str, _Counting] = defaultdict(_Counting)
+        self._models: defaultdict[str, _Counting] = defaultdict(_Counting)
         self._repeat = 1
         self._retries = 0
         self._calls = 0
@@ -54,11 +58,12 @@ class Summarizer:
     def add(self, result: CaseResult) -> None:
         """Take in the result of a case."""
         cluster = result.case.cluster
-        if result.pending:
-            self._cases.pending += 1
-        else:
-            outcome = result.outcome
-            self._cases.add(outcome.status, outcome.score, outcome.verdict, cluster, no_answer(outcome.evaluations))
+        for counting in self._counted_by(result):
+            if result.pending:
+                counting.pending += 1
+            else:
+                outcome = result.outcome
+                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, no_answer(outcome.evaluations))
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
@@ -72,6 +77,12 @@ class Summarizer:
         for answer in result.answers:
             self._add_effort(answer)
         self._errors.update(_errors(result))
+
+    def _counted_by(self, result: CaseResult) -> Iterator[_Counting]:
+        yield self._cases
+        model = result.case.metadata.get(_MODEL)
+        if isinstance(model, str) and (model in self._models or len(self._models) <= _MOST_MODELS):
+            yield self._models[model]
 
     def _add_effort(self, done: Judgment | MadeAnswer) -> None:
         """Count what a judgment or an answer took; replies from the cache took nothing."""
@@ -122,11 +133,17 @@ class Summarizer:
             else:
                 self._other_reasons += 1
 
+    @property
+    def _compares(self) -> bool:
+        """Whether there are several models, and so few that they are models."""
+        return 1 < len(self._models) <= _MOST_MODELS
+
     def summary(self) -> Summary:
         """Give the numbers of what was taken in so far."""
         return Summary(
             cases=self._cases.tally(),
             evaluators={name: counting.tally() for name, counting in self._evaluators.items()},
+            models={name: counting.tally() for name, counting in self._models.items()} if self._compares else {},
             repeat=self._repeat,
             calls=self._calls,
             programs=self._programs,

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.domain.run import RunStatus
-from evenhand.domain.summary import Tally
+from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.highlights import Highlight, Highlights
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
@@ -80,9 +80,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _table_of(
             zip(itertools.chain([Text("Not evaluated:")], itertools.repeat(Text(""))), reasons, strict=False)
         )
-    if summary.evaluators:
-        yield Text("")
-        yield _evaluators(summary.evaluators, wide=width >= _WIDE)
+    yield from _tables(summary, wide=width >= _WIDE)
     shown = Highlights.of(report.results())
     if shown.worst:
         yield from _listed("Worst cases", shown.worst)
@@ -115,13 +113,20 @@ def _counts(tally: Tally) -> Text:
     return Text("   ").join(seen) if seen else Text("no cases")
 
 
-def _evaluators(evaluators: dict[str, Tally], *, wide: bool) -> Table:
+def _tables(summary: Summary, *, wide: bool) -> Iterator[RenderableType]:
+    for whose, tallies in (("evaluator", summary.evaluators), ("model", summary.models)):
+        if tallies:
+            yield Text("")
+            yield _tallies(whose, tallies, wide=wide)
+
+
+def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool) -> Table:
     table = _table()
-    table.add_column("evaluator", overflow="fold")
+    table.add_column(whose, overflow="fold")
     verdicts = (f"{one.glyph} {one.word}" if wide else one.glyph for one in _COUNTED)
     for heading in ("mean", "95 %", "scored", *verdicts):
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, tally in evaluators.items():
+    for name, tally in tallies.items():
         counts = standings(tally)
         table.add_row(
             Text(plain(name, 60)),

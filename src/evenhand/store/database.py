@@ -28,21 +28,32 @@ class Database(ABC):
         self.trouble = trouble
         self._mine = threading.RLock()
         self._within = False
+        self._broken = False
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Do everything inside, or nothing of it; one within another is part of that."""
+        """Do everything inside, or nothing of it; one within another is part of that.
+
+        Once something in it went wrong, nothing of it is done, even if whoever began it would go on: PostgreSQL would
+        take the commit and keep nothing.
+        """
         with self._mine:
             if self._within:
-                yield
+                try:
+                    yield
+                except BaseException:
+                    self._broken = True
+                    raise
                 return
             try:
                 self._begin()
             except self.trouble as error:
                 raise self._told("write to", error) from error
-            self._within = True
+            self._within, self._broken = True, False
             try:
                 yield
+                if self._broken:
+                    raise StoreError(f"cannot write to {self.where}: a part of it went wrong, so all of it was undone")
                 self.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
@@ -53,31 +64,34 @@ class Database(ABC):
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Ask for rows."""
-        try:
-            with self._mine:
+        with self._mine:
+            try:
                 found: list[tuple[Any, ...]] = self._run(sql, values).fetchall()
-        except self.trouble as error:
-            raise self._told("read", error) from error
+            except self.trouble as error:
+                self._broken = True
+                raise self._told("read", error) from error
         return found
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Change something, and tell how many rows changed."""
-        try:
-            with self._mine:
+        with self._mine:
+            try:
                 count: int = self._run(sql, values).rowcount
-        except self.trouble as error:
-            raise self._told("write to", error) from error
+            except self.trouble as error:
+                self._broken = True
+                raise self._told("write to", error) from error
         return count
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Do the same change with many rows of values."""
         if not rows:
             return
-        try:
-            with self._mine:
+        with self._mine:
+            try:
                 self._run_many(sql, rows)
-        except self.trouble as error:
-            raise self._told("write to", error) from error
+            except self.trouble as error:
+                self._broken = True
+                raise self._told("write to", error) from error
 
     def _told(self, what: str, error: Exception) -> StoreError:
         """Put trouble into words: what could not be done, where, why, and what would help."""

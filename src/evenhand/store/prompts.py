@@ -22,6 +22,7 @@ _CASE: Final = (
     "FROM test_cases t JOIN prompts p ON p.number = t.prompt"
 )
 PAGE: Final = 256
+_LARGEST: Final = 2**63 - 1
 
 
 class Prompts:
@@ -40,7 +41,7 @@ class Prompts:
                 "INSERT INTO prompts (id, name, latest, created) VALUES (?, ?, 1, ?)", [key, column(text.name), now]
             )
             self._add_version(key, 1, text, now)
-        return self.find(key)
+            return self.find(key)
 
     def edit(self, prompt_id: str, text: PromptText, *, seen: int) -> Prompt:
         """Add a version to a prompt, unless somebody else did so since version ``seen``; no change adds none."""
@@ -59,15 +60,16 @@ class Prompts:
             self._db.execute(
                 "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, known.number]
             )
-            self._add_version(prompt_id, seen + 1, text, time.time())
-        return self.find(prompt_id)
+            self._add_version(known.id, seen + 1, text, time.time())
+            return self.find(known.id)
 
     def find(self, wanted: str, version: int | None = None) -> Prompt:
         """Find a prompt by its id or its name, as it is now or as it was in some version."""
         which = "p.latest" if version is None else "?"
+        asked = [] if version is None else [max(0, min(version, _LARGEST))]
         rows = self._db.rows(
             f"{_PROMPT} WHERE v.version = {which} AND (p.id = ? OR p.name = ?) ORDER BY p.id = ? DESC LIMIT 1",
-            [*([] if version is None else [version]), column(wanted), column(wanted), column(wanted)],
+            [*asked, column(wanted), column(wanted), column(wanted)],
         )
         if not rows:
             what = (
@@ -78,7 +80,8 @@ class Prompts:
 
     def all(self) -> list[Prompt]:
         """Give all prompts as they are now, by their names."""
-        return [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest ORDER BY p.name")]
+        found = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
+        return sorted(found, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
     def versions(self, prompt_id: str) -> list[Prompt]:
         """Give the versions of a prompt, the newest first."""
@@ -87,37 +90,42 @@ class Prompts:
 
     def delete(self, prompt_id: str) -> None:
         """Delete a prompt with its versions and test cases; its runs stay, and keep what they need."""
-        known = self.find(prompt_id)
         with self._db.transaction():
+            self._db.lock()
+            known = self.find(prompt_id)
             self._db.execute("DELETE FROM prompts WHERE number = ?", [known.number])
 
     def add_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[TestCase]:
         """Keep new test cases of a prompt."""
         now, keys = time.time(), [_new_id("t") for _ in texts]
         with self._db.transaction():
+            self._db.lock()
             known = self.find(prompt_id)
             self._db.execute_many(
                 "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited) "
                 "VALUES (?, ?, 1, ?, ?, ?, ?, ?)",
                 [(key, known.number, *_written(text), now, now) for key, text in zip(keys, texts, strict=True)],
             )
-        return [self.find_case(key) for key in keys]
+            return [self.find_case(key) for key in keys]
 
     def edit_case(self, case_id: str, text: TestCaseText, *, seen: int) -> TestCase:
-        """Write a test case anew, unless somebody else did so since version ``seen``."""
+        """Write a test case anew, unless somebody else did so since version ``seen``; no change is none."""
         with self._db.transaction():
-            changed = self._db.execute(
-                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = version + 1, "
-                "edited = ? WHERE id = ? AND version = ?",
-                [*_written(text), time.time(), column(case_id), seen],
-            )
+            self._db.lock()
             known = self.find_case(case_id)
-            if not changed:
+            if known.version != seen:
                 raise ConflictError(
-                    f"the test case is at version {known.version}, and version {seen} was edited; look at what "
+                    f"test case {case_id} is at version {known.version}, and version {seen} was edited; look at what "
                     "changed, and save again"
                 )
-        return known
+            if known.text == text:
+                return known
+            self._db.execute(
+                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ? "
+                "WHERE id = ?",
+                [*_written(text), seen + 1, time.time(), known.id],
+            )
+            return self.find_case(known.id)
 
     def find_case(self, case_id: str) -> TestCase:
         """Find a test case by its id."""

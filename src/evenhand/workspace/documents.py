@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.domain.prompt import Prompt, PromptText, TestCase, TestCaseText
+from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCase, TestCaseText
 from evenhand.store.store import Store
 from evenhand.workspace.texts import PROMPT_FIELDS, prompt_text, snake, test_case_text
 
 FORMAT: Final = "evenhand-prompts"
 FORMAT_VERSION: Final = 1
 _KEYS: Final = ("format", "format_version", "prompts")
+_CASES: Final = "test_cases"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class _Record:
 
 def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
     """Give prompts with their test cases as one document: all of them, or those that are named."""
-    prompts = store.prompts.all() if wanted is None else [store.prompts.find(one) for one in wanted]
+    prompts = store.prompts.all() if wanted is None else _named(store, wanted)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -52,6 +53,12 @@ def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[s
             for prompt in prompts
         ],
     }
+
+
+def _named(store: Store, wanted: Iterable[str]) -> list[Prompt]:
+    """Find prompts by their ids or names; one that is named twice is one."""
+    found = [store.prompts.find(one) for one in wanted]
+    return list({prompt.id: prompt for prompt in found}.values())
 
 
 def import_document(store: Store, given: object, *, dry_run: bool = False) -> Imported:
@@ -117,15 +124,7 @@ def case_summary(case: TestCase) -> dict[str, Any]:
 def _records(given: object) -> list[_Record]:
     if not isinstance(given, Mapping) or not isinstance(given.get("prompts"), list):
         raise ConfigError('an import is an object with "prompts", a list; evenhand prompts export writes one')
-    for key in given:
-        if key not in _KEYS:
-            raise ConfigError(f"the import has no key {key!r:.80}{did_you_mean(str(key), _KEYS)}")
-    version = given.get("format_version", FORMAT_VERSION)
-    if given.get("format", FORMAT) != FORMAT or version != FORMAT_VERSION:
-        raise ConfigError(
-            f"the import is {given.get('format')!r:.80}, version {version!r:.20}; this program reads {FORMAT}, version "
-            f"{FORMAT_VERSION}"
-        )
+    _require_format(given)
     records: list[_Record] = []
     seen: dict[str, int] = {}
     for number, one in enumerate(given["prompts"], start=1):
@@ -138,23 +137,45 @@ def _records(given: object) -> list[_Record]:
     return records
 
 
+def _require_format(given: Mapping[Any, Any]) -> None:
+    told: dict[str, Any] = {}
+    for key, value in given.items():
+        name = snake(str(key))
+        if name not in _KEYS:
+            raise ConfigError(f"the import has no key {key!r:.80}{did_you_mean(name[:80], _KEYS)}")
+        if name in told:
+            raise ConfigError(f"the import has {name} twice, in both spellings")
+        told[name] = value
+    kind, version = told.get("format", FORMAT), told.get("format_version", FORMAT_VERSION)
+    if kind != FORMAT or version != FORMAT_VERSION:
+        raise ConfigError(
+            f"the import is {kind!r:.80}, version {version!r:.20}; this program reads {FORMAT}, version "
+            f"{FORMAT_VERSION}"
+        )
+
+
 def _record(given: object, number: int) -> _Record:
     where = f"prompt {number}"
     try:
         if not isinstance(given, Mapping):
             raise ConfigError(f"it must be an object, not {type(given).__name__}")
-        own = {key: value for key, value in given.items() if snake(str(key)) != "test_cases"}
+        own = {key: value for key, value in given.items() if snake(str(key)) != _CASES}
         text = prompt_text(own)
         where = f"prompt {number} ({text.name!r:.80})"
-        (cases,) = [value for key, value in given.items() if snake(str(key)) == "test_cases"] or [[]]
-        if not isinstance(cases, list):
-            raise ConfigError(f"test_cases must be a list, not {type(cases).__name__}")
         texts = []
-        for place, case in enumerate(cases, start=1):
+        for place, case in enumerate(_cases(given), start=1):
             where = f"prompt {number} ({text.name!r:.80}), test case {place}"
             texts.append(test_case_text(case))
         return _Record(text=text, cases=tuple(texts))
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
-    except ValueError:
-        raise ConfigError(f"{where}: test_cases is there twice, in both spellings") from None
+
+
+def _cases(given: Mapping[Any, Any]) -> list[Any]:
+    found = [value for key, value in given.items() if snake(str(key)) == _CASES]
+    if len(found) > 1:
+        raise FieldError(_CASES, "it is there twice, in both spellings")
+    cases = found[0] if found else []
+    if not isinstance(cases, list):
+        raise FieldError(_CASES, f"it must be a list, not {type(cases).__name__}")
+    return cases

@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
+from evenhand.evaluators.output_schema import output_contract
+from evenhand.evaluators.reading import parse_strict
 from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 
 PROMPT_FIELDS: Final = ("name", "content", "expected_schema", "evaluation_mode", "evaluation_criteria")
 CASE_FIELDS: Final = ("input", "evaluation_schema", "reference")
+_LONGEST_SHOWN: Final = 80
 _CAPITAL: Final = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -23,6 +26,7 @@ def prompt_text(given: Mapping[str, Any]) -> PromptText:
     if "name" not in fields:
         raise FieldError("name", "it is missing; a prompt needs one")
     fields["expected_schema"] = schema_text(fields.get("expected_schema"), "expected_schema")
+    _require_shape(fields["expected_schema"])
     return PromptText(**{name: value for name, value in fields.items() if value is not None or name == "name"})
 
 
@@ -41,12 +45,11 @@ def schema_text(given: object, field: str) -> str | None:
         return given if isinstance(given, str) else None
     if not isinstance(given, (str, Mapping, bool)):
         raise FieldError(field, f"it must be a JSON Schema, as text or as an object, not {type(given).__name__}")
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
     try:
-        compile_schema(text)
+        compile_schema(given)
     except ConfigError as error:
-        raise FieldError(field, str(error)) from None
-    return text
+        raise FieldError(field, str(error).removeprefix("schema: ")) from None
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
 
 
 def snake(name: str) -> str:
@@ -58,6 +61,19 @@ def snake(name: str) -> str:
     return _CAPITAL.sub(r"_\1", name).lower()
 
 
+def _require_shape(expected: str | None) -> None:
+    """Refuse a schema that no model could be told to keep to, before somebody runs the prompt."""
+    if expected is None or is_empty(expected):
+        return
+    schema = parse_strict(expected)
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise FieldError("expected_schema", "models generate objects by a schema, so it must be one of an object")
+    try:
+        output_contract(schema)
+    except ConfigError as error:
+        raise FieldError("expected_schema", str(error).removeprefix("output_schema: ")) from None
+
+
 def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ConfigError(f"{what} is an object with {', '.join(known)}, not {type(given).__name__}")
@@ -65,7 +81,8 @@ def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict
     for written, value in given.items():
         name = snake(str(written))
         if name not in known:
-            raise FieldError(str(written), f"{what} has no such field{did_you_mean(name, known)}")
+            near = did_you_mean(name[:_LONGEST_SHOWN], known)
+            raise FieldError(str(written)[:_LONGEST_SHOWN], f"{what} has no such field{near}")
         if name in fields:
             raise FieldError(name, "it is there twice, in both spellings")
         fields[name] = value

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.ask import Message
-from evenhand.domain.case import Case
+from evenhand.domain.case import Case, is_blank
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase
+from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.target import target_of
-from evenhand.engine.targets.models import MODEL
+from evenhand.engine.targets.models import MODEL, SeveralModels
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.store.store import Store
 
@@ -42,6 +41,11 @@ class Trial:
             raise FieldError("models", "there is none; name at least one, such as openai/gpt-5-mini")
 
     @property
+    def asks_judge(self) -> bool:
+        """Whether a model judges the answers."""
+        return asks_judge(self.prompt.text)
+
+    @property
     def definition(self) -> dict[str, Any]:
         """What decides on the run, in plain JSON values: enough to go on with it later."""
         text = self.prompt.text
@@ -54,30 +58,21 @@ class Trial:
                 "evaluation_mode": text.evaluation_mode.value,
             },
             "target": {"models": list(self.models)},
-            "evaluators": [self._evaluator()],
+            "evaluators": [evaluator_of(text)],
         }
         if not is_empty(text.expected_schema):
             told["target"]["response_schema"] = text.expected_schema
-        if self.judge is not None and text.evaluation_mode is EvaluationMode.LLM:
+        if self.judge is not None and self.asks_judge:
             told["judge"] = self.judge
         return told
-
-    def _evaluator(self) -> dict[str, Any]:
-        text = self.prompt.text
-        if text.evaluation_mode is EvaluationMode.SCHEMA:
-            return {"name": "schema", "type": "schema"}
-        if text.criteria is None:
-            return {"name": "criteria", "type": "unjudged", "why": "The prompt has no evaluation criteria."}
-        return {"name": "criteria", "type": "llm_judge"}
 
     def job(self, store: Store) -> Job:
         """Make the job that the engine does; what cannot be right is refused here."""
         definition = self.definition
-        target = target_of(definition["target"])
-        assert target is not None  # noqa: S101 - it was given
-        names = target.name.split(", ")
+        target = SeveralModels.of(definition["target"])
+        names = list(target.by_name)
         own = definition["evaluators"][0]
-        if own["type"] == "llm_judge":
+        if self.asks_judge:
             own = {**own, "judge": registry.judge(self.judge)}
         evaluators = (registry.evaluator(own),)
         chosen = self._chosen(store)
@@ -98,6 +93,8 @@ class Trial:
         cases = list(store.prompts.cases(self.prompt.id))
         if self.test_cases is not None:
             wanted = set(self.test_cases)
+            if not wanted:
+                raise FieldError("test_cases", "the list is empty; leave it out to take all of them")
             if missing := wanted - {case.id for case in cases}:
                 raise FieldError("test_cases", f"prompt {self.prompt.name!r} has no test case {min(missing)!r:.80}")
             cases = [case for case in cases if case.id in wanted]
@@ -107,22 +104,45 @@ class Trial:
 
     def _cases(self, chosen: Sequence[TestCase], models: Sequence[str]) -> Iterator[PlannedCase]:
         """Give each test case for each model; the same test case for several models is no independent evidence."""
-        text = self.prompt.text
-        by_judge = text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None
+        several = len(models) > 1
         position = 0
         for one in chosen:
             for model in models:
-                case = Case(
-                    id=one.id if len(models) == 1 else f"{one.id} {model}",
-                    input_messages=(Message("system", text.content), Message("user", one.text.input)),
-                    expected_outcome=text.criteria if by_judge else None,
-                    reference_answer=one.text.reference if by_judge else None,
-                    evaluation_schema=one.text.evaluation_schema,
+                case = replace(
+                    case_of(self.prompt.text, one),
+                    id=f"{one.id} {model}" if several else one.id,
                     metadata={MODEL: model, TEST_CASE: one.id},
-                    cluster=one.id if len(models) > 1 else None,
+                    cluster=one.id if several else None,
                 )
                 yield PlannedCase(position=position, case=case)
                 position += 1
+
+
+def asks_judge(text: PromptText) -> bool:
+    """Tell whether a model judges the answers to a prompt: that takes the mode, and criteria to judge by."""
+    return text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None
+
+
+def evaluator_of(text: PromptText) -> dict[str, Any]:
+    """Define who judges the answers to a prompt: its mode says so."""
+    if text.evaluation_mode is EvaluationMode.SCHEMA:
+        return {"name": "schema", "type": "schema"}
+    if asks_judge(text):
+        return {"name": "criteria", "type": "llm_judge"}
+    return {"name": "criteria", "type": "unjudged", "why": "The prompt has no evaluation criteria."}
+
+
+def case_of(text: PromptText, one: TestCase) -> Case:
+    """Make the case to judge: the content as the system message, where there is any, and the input as the user's."""
+    by_judge = asks_judge(text)
+    system = () if is_blank(text.content) else (Message("system", text.content),)
+    return Case(
+        id=one.id,
+        input_messages=(*system, Message("user", one.text.input)),
+        expected_outcome=text.criteria if by_judge else None,
+        reference_answer=one.text.reference if by_judge else None,
+        evaluation_schema=one.text.evaluation_schema,
+    )
 
 
 def is_trial(definition: Any) -> bool:

@@ -27,8 +27,8 @@ class Quality:
 
     ``auc`` is the chance that P(yes) is higher for an answer that meets its check than for one that does not.
     ``accuracy`` is the share on the right side of the cut, set without the item in question; ``failed_good`` and
-    ``passed_bad`` are the two ways to be wrong. ``pairwise`` is the share of pairs of which the better answer won in
-    both orders, ``flipped`` of those in which the order decided.
+    ``passed_bad`` are the two ways to be wrong. ``pair_right`` and ``pair_wrong`` are the shares of pairs that were
+    decided rightly and wrongly; the rest were ties.
     """
 
     pairs: int
@@ -36,21 +36,25 @@ class Quality:
     accuracy: float
     failed_good: float
     passed_bad: float
-    pairwise: float
-    flipped: float
+    pair_right: float
+    pair_wrong: float
 
     @property
     def summary(self) -> str:
         """Say it in a line."""
-        return (
-            f"of {2 * self.pairs} answers {self.accuracy:.0%} right (passes {self.passed_bad:.0%} of the bad ones, "
-            f"AUC {self.auc:.2f}); of {self.pairs} pairs {self.pairwise:.0%} right, {self.flipped:.0%} by order alone"
+        answers = (
+            f"of {2 * self.pairs} answers {self.accuracy:.0%} right (passes {self.passed_bad:.0%} of the bad ones)"
         )
+        pairs = f"of {self.pairs} pairs {self.pair_right:.0%} right, {self.pair_wrong:.0%} wrong, the rest ties"
+        return f"{answers}; {pairs}; AUC {self.auc:.2f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModel:
     """A model file: what it is, where it comes from, and the P(yes) from which its yes counts.
+
+    ``pair_margin`` is the mean of the log-odds in both orders from which one of two answers counts as the better one;
+    None where that was not measured.
 
     A file is trusted for its ``sha256`` alone, whoever served it. ``repository`` and ``file`` are its place on the
     Hugging Face hub.
@@ -65,6 +69,7 @@ class KnownModel:
     repository: str
     file: str
     yes_from: float = 0.5
+    pair_margin: float | None = None
     quality: Quality | None = None
     about: str = ""
 

@@ -104,6 +104,11 @@ class EmbeddedModel:
         return 0.5 if self.known is None else self.known.yes_from
 
     @property
+    def pair_margin(self) -> float | None:
+        """The mean log-odds from which one of two answers is the better one, where that was measured."""
+        return None if self.known is None else self.known.pair_margin
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What decides on the replies: the file and how it is asked."""
         if self.known is not None:
