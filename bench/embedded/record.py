@@ -43,8 +43,9 @@ class Recorder:
 def main() -> None:
     client: Any = resolve("embedded/qwen2.5-coder-1.5b")
     recorder = Recorder(client)
-    cases = [planned.case for planned in read_suite(DEMONSTRATION / "suite.yaml").cases()]
-    asyncio.run(judge_all(recorder, [case for case in cases if case.items]))
+    suite = read_suite(DEMONSTRATION / "suite.yaml")
+    template = suite.definition["evaluators"][0]["template"]
+    asyncio.run(judge_all(recorder, template, [planned.case for planned in suite.cases() if planned.case.items]))
     about = {
         "model": client.name,
         "sha256": client.known.sha256,
@@ -57,9 +58,9 @@ def main() -> None:
     print(f"recorded {len(recorder.lines)} replies; new tokens: {[line['new_tokens'] for line in recorder.lines]}")
 
 
-async def judge_all(recorder: Recorder, cases: list[Case]) -> None:
+async def judge_all(recorder: Recorder, template: str, cases: list[Case]) -> None:
     for case in cases:
-        evaluation = await PromptEvaluator(judge=recorder).aevaluate(case)
+        evaluation = await PromptEvaluator(judge=recorder, template=template).aevaluate(case)
         print(case.id, evaluation.verdict, [check.probability for check in evaluation.checks])
 
 

@@ -45,7 +45,7 @@ def test_the_good_answers_pass_and_the_bad_ones_fail(command: Command, folder: P
     told = command("report", "last", "--db", "evenhand-demo/demo.db", "--output", "out.csv")
 
     assert told.code == 0, told.err
-    rows = list(csv.DictReader((folder / "out.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((folder / "out.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["case_id"]: row["case_verdict"] for row in rows} == {
         "returns-right": "pass",
         "returns-wrong": "fail",

@@ -14,7 +14,7 @@ from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.reports.standing import Standing
-from evenhand.reports.summary import _over_samples as over_samples
+from evenhand.reports.summary import over_samples
 from evenhand.stats.paired import PairedScores, holm
 
 # The score of the whole case, among those of the evaluators, which have names.

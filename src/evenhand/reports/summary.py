@@ -71,7 +71,7 @@ class Summarizer:
             self._note(judgment.evaluation)
             self._add_effort(judgment)
         for name, evaluations in by_evaluator.items():
-            self._evaluators[name].add(*_over_samples(evaluations), cluster, no_answer(evaluations))
+            self._evaluators[name].add(*over_samples(evaluations), cluster, no_answer(evaluations))
         for replaced in result.replaced:
             self._add_effort(replaced)
         for answer in result.answers:
@@ -234,7 +234,7 @@ class _Counting:
         )
 
 
-def _over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
+def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
     """Give what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
     if len(evaluations) == 1:
         return evaluations[0].status, evaluations[0].score, evaluations[0].verdict

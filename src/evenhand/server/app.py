@@ -14,7 +14,10 @@ from starlette.staticfiles import StaticFiles
 from evenhand.domain.errors import EvenhandError
 from evenhand.engine.place import Place
 from evenhand.server import api, pages
+from evenhand.server.desk import RunDesk
+from evenhand.server.pages.results_numbers import Counted
 from evenhand.server.problems import Problem
+from evenhand.server.results import Results
 from evenhand.server.security import Gate, guard
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
@@ -25,9 +28,16 @@ def make_app(settings: ServerSettings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with Place(settings.db).opened() as store:
+        place = Place(settings.db)
+        with place.opened() as store, place.opened() as reading, contextlib.closing(Results(store, reading)) as results:
             app.state.store = store
-            yield
+            app.state.desk = RunDesk(store, settings)
+            app.state.results = results
+            app.state.counted = Counted()
+            try:
+                yield
+            finally:
+                await app.state.desk.close()
 
     app = FastAPI(
         title="Evenhand",
@@ -37,7 +47,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         # Their pages load scripts from elsewhere; ours is at /api/docs.
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,  # ours stands behind the guard
     )
     app.state.settings = settings
     app.add_middleware(Gate, settings=settings)
@@ -59,7 +69,7 @@ def _tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        return Problem(error.status_code, str(error.detail)).response(request.scope)
+        return Problem(error.status_code, str(error.detail), headers=error.headers).response(request.scope)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

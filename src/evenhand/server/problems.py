@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
 
 from evenhand.domain.errors import (
     ConfigError,
@@ -22,14 +24,26 @@ if TYPE_CHECKING:
 API: str = "/api"
 
 
-class Problem(Exception):  # noqa: N818 - it is an answer, not a crash
+def is_api(path: str) -> bool:
+    """Tell whether a path is of the API, which programs use, or of the pages, which people look at."""
+    return path == API or path.startswith(f"{API}/")
+
+
+class Problem(HTTPException):
     """A request that cannot be met: the status, a title, and what would be right. ``field`` names what is wrong."""
 
-    def __init__(self, status: int, title: str, detail: str = "", *, field: str | None = None) -> None:
-        super().__init__(f"{title}: {detail}")
+    def __init__(
+        self,
+        status: int,
+        title: str,
+        detail: str = "",
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, headers)
         self.status = status
         self.title = title
-        self.detail = detail
         self.field = field
 
     @classmethod
@@ -58,8 +72,12 @@ class Problem(Exception):  # noqa: N818 - it is an answer, not a crash
 
     def response(self, scope: Scope) -> Response:
         """Answer with it: JSON under /api, a page elsewhere."""
-        if scope["path"].startswith(API):
-            return JSONResponse(self.as_dict(), status_code=self.status, media_type="application/problem+json")
+        if is_api(scope["path"]):
+            return JSONResponse(
+                self.as_dict(), status_code=self.status, media_type="application/problem+json", headers=self.headers
+            )
         from evenhand.server.rendering import problem_page  # noqa: PLC0415 - templates are loaded when one is shown
 
-        return problem_page(self)
+        answer = problem_page(self)
+        answer.headers.update(self.headers or {})
+        return answer

@@ -6,6 +6,7 @@ It is applied at the root. A route that may be used without a token beyond this 
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -13,14 +14,18 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenhand.server.problems import Problem
+from evenhand.server.client_pace import ClientPace
+from evenhand.server.problems import Problem, is_api
 from evenhand.server.settings import ServerSettings
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 KNOWN_METHODS: Final = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 # Names of routes that need no token, also beyond this machine.
 OPEN: Final = frozenset({"login", "static", "health"})
-MOST_BODY_BYTES: Final = 20 * 1024 * 1024
+MOST_BODY_BYTES: Final = 2 * 1024 * 1024
+# Imports bring whole collections of prompts.
+MOST_IMPORT_BYTES: Final = 20 * 1024 * 1024
+IMPORTS: Final = frozenset({"/api/import", "/io"})
 SESSION_COOKIE: Final = "evenhand_session"
 FORM_FIELD: Final = "token"
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -38,6 +43,8 @@ HEADERS: Final = {
     "cache-control": "no-store",
 }
 
+_log = logging.getLogger("evenhand.server")
+
 
 class Gate:
     """The first thing that a request meets: it looks at name, origin, method and size, and adds the headers."""
@@ -45,6 +52,7 @@ class Gate:
     def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
         self._app = app
         self._settings = settings
+        self._pace = ClientPace(settings.changes_a_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it here."""
@@ -52,33 +60,43 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return  # nothing here speaks WebSocket
-        with_headers = _adding_headers(send)
+        answer = _Answer(send)
         refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal.response(scope)(scope, receive, with_headers)
-            return
-        await self._app(scope, _limited(receive), with_headers)
+        if refusal is None:
+            try:
+                await self._app(scope, _limited(receive, scope), answer.send)
+            except Exception:
+                _log.exception("%s %s broke off", scope["method"], scope["path"])
+                refusal = Problem(500, "It did not work", "the server's log says why")
+        if refusal is not None and not answer.began:
+            await refusal.response(scope)(scope, receive, answer.send)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
-        if headers.get("host", "").lower() not in self._settings.hosts:
+        host = headers.get("host", "").lower()
+        if host not in self._settings.hosts:
             return Problem(421, "This server goes by another name", "the Host header is not one of its names")
         if scope["method"] not in KNOWN_METHODS:
             return Problem(405, "Method not allowed", f"{scope['method']:.20} is not used here")
-        if scope["method"] not in SAFE_METHODS and not self._same_origin(headers):
-            return Problem(403, "From another site", "changes are taken from this server's own pages only")
+        changes = scope["method"] not in SAFE_METHODS
+        if (changes or is_api(scope["path"])) and _is_foreign(headers, host, changes=changes):
+            return Problem(403, "From another site", "this is for the server's own pages, and for programs")
+        client = scope["client"][0] if scope.get("client") else ""
+        if changes and (seconds := self._pace.seconds_to_wait(client)):
+            wait = {"retry-after": str(seconds)}
+            return Problem(429, "Too often", f"wait {seconds} seconds before the next change", headers=wait)
         length = headers.get("content-length", "")
-        if length.isdecimal() and int(length) > MOST_BODY_BYTES:
-            return Problem(413, "Too large", f"a body may have {MOST_BODY_BYTES:,} bytes")
+        if length.isdecimal() and (len(length) > 15 or int(length) > _most_bytes(scope)):
+            return _too_large(scope)
         return None
 
-    def _same_origin(self, headers: Headers) -> bool:
-        """Tell whether a change comes from our own pages, or from a program, which sends no origin."""
-        site = headers.get("sec-fetch-site")
-        if site is not None and site not in ("same-origin", "none"):
-            return False
-        origin = headers.get("origin")
-        return origin is None or origin.lower() in {f"http://{host}" for host in self._settings.hosts}
+
+def _is_foreign(headers: Headers, host: str, *, changes: bool) -> bool:
+    """Tell whether a request comes from another site's page; a program sends no origin, and our pages send ours."""
+    if changes and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        return True
+    origin = headers.get("origin")
+    return origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
 
 
 async def guard(request: Request) -> None:
@@ -90,6 +108,8 @@ async def guard(request: Request) -> None:
     if request.method in SAFE_METHODS and not settings.is_public:
         return
     if not await _shows_token(request, settings):
+        if request.method in SAFE_METHODS and not is_api(request.url.path):
+            raise Problem(303, "Log in first", headers={"location": "/login"})
         raise Problem(401, "No token", "send it as Authorization: Bearer …; see .evenhand/token or EVENHAND_TOKEN")
 
 
@@ -97,31 +117,45 @@ async def _shows_token(request: Request, settings: ServerSettings) -> bool:
     token = settings.token.reveal()
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if given:
-        return scheme.lower() == "bearer" and _equal(given.strip(), token)
+        return scheme.lower() == "bearer" and equal(given.strip(), token)
     if settings.is_public and request.method in SAFE_METHODS:
-        return _equal(request.cookies.get(SESSION_COOKIE, ""), token)
+        return equal(request.cookies.get(SESSION_COOKIE, ""), settings.session)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS:
         field = (await request.form()).get(FORM_FIELD)
-        return isinstance(field, str) and _equal(field, token)
+        return isinstance(field, str) and equal(field, token)
     return False
 
 
-def _equal(given: str, token: str) -> bool:
+def equal(given: str, token: str) -> bool:
+    """Compare a secret in a time that does not tell how much of it is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
-def _adding_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+class _Answer:
+    """Sends an answer on, with the headers that every answer has."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.began = False
+
+    async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.began = True
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-        await send(message)
-
-    return sending
+        await self._send(message)
 
 
-def _limited(receive: Receive) -> Callable[[], Awaitable[Any]]:
+def _most_bytes(scope: Scope) -> int:
+    return MOST_IMPORT_BYTES if scope["path"] in IMPORTS else MOST_BODY_BYTES
+
+
+def _too_large(scope: Scope) -> Problem:
+    return Problem(413, "Too large", f"a body may have {_most_bytes(scope):,} bytes")
+
+
+def _limited(receive: Receive, scope: Scope) -> Callable[[], Awaitable[Any]]:
     """Refuse a body that grows beyond the limit, whatever it said of its length."""
     seen = 0
 
@@ -129,8 +163,8 @@ def _limited(receive: Receive) -> Callable[[], Awaitable[Any]]:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BODY_BYTES:
-            raise Problem(413, "Too large", f"a body may have {MOST_BODY_BYTES:,} bytes")
+        if seen > _most_bytes(scope):
+            raise _too_large(scope)
         return message
 
     return receiving

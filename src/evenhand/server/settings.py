@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hmac
 import ipaddress
 from dataclasses import dataclass, field
 
@@ -12,11 +14,13 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what it works out once is kept
 class ServerSettings:
     """Settings of a server. ``token`` opens it: whoever changes something shows it, and beyond this machine everybody.
 
     ``names`` are further names under which the server may be asked for, where it listens beyond this machine.
+    ``judge`` and ``models`` are what the server offers; only here may a model be a file. ``changes_a_minute`` is how
+    often one client may change something.
     """
 
     db: str
@@ -26,6 +30,7 @@ class ServerSettings:
     names: tuple[str, ...] = ()
     judge: str | None = None
     models: tuple[str, ...] = field(default=())
+    changes_a_minute: int = 600
 
     def __post_init__(self) -> None:
         if len(self.token.reveal()) < 16:
@@ -37,10 +42,23 @@ class ServerSettings:
         return not is_loopback(self.host)
 
     @property
+    def address(self) -> str:
+        """Where a browser finds the server."""
+        name = "localhost" if self.host in ("0.0.0.0", "::") else _written(self.host)  # noqa: S104 - only compared
+        return f"http://{name}:{self.port}"
+
+    @functools.cached_property
     def hosts(self) -> frozenset[str]:
-        """What the ``Host`` header may say: a name and the port."""
-        own = {"localhost", "127.0.0.1", "[::1]"} if not self.is_public else {_written(self.host), *self.names}
-        return frozenset(f"{name}:{self.port}" for name in own) | (frozenset(own) if self.port == 80 else frozenset())
+        """What the ``Host`` header may say: a name and the port; of ``names`` also without, as behind a proxy."""
+        own = {"localhost", "127.0.0.1", "[::1]", _written(self.host)}
+        names = {name.lower() for name in self.names}
+        bare = names | (own if self.port == 80 else set())
+        return frozenset(f"{name}:{self.port}" for name in own | names) | bare
+
+    @functools.cached_property
+    def session(self) -> str:
+        """What the cookie of somebody who logged in says: it opens the pages, and does not tell the token."""
+        return hmac.new(self.token.reveal().encode(), b"evenhand session", "sha256").hexdigest()
 
 
 def is_loopback(host: str) -> bool:

@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from evenhand.server.pages import cases, compare, home, judges, login, prompts, results, runs, settings, transfer
+
 router = APIRouter(include_in_schema=False)
+for _part in (home, prompts, cases, judges, transfer, settings, runs, results, compare, login):
+    router.include_router(_part.router)

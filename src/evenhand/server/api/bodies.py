@@ -1,0 +1,167 @@
+"""What the API takes: JSON in either spelling, not too deep, and only what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+import orjson
+from fastapi import Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+
+from evenhand.server.problems import Problem
+from evenhand.server.security import guard
+from evenhand.server.starting import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, RunWanted
+from evenhand.workspace.texts import snake
+
+# A schema inside a schema inside a prompt needs a few dozen.
+MOST_DEPTH: Final = 150
+MOST_CASES_AT_ONCE: Final = 10_000
+MOST_PROMPTS_AT_ONCE: Final = 10_000
+_LARGEST: Final = 2**53 - 1
+
+Schema: TypeAlias = str | dict[str, Any] | bool | None
+Version = Annotated[int, Field(ge=1, le=_LARGEST, description="The version that was seen; if there is a later, 409.")]
+
+
+class JsonRequest(Request):
+    """A request whose JSON is read strictly; names at its top may be written as ``evaluationMode`` too."""
+
+    async def json(self) -> Any:
+        """Read the body."""
+        try:
+            found = orjson.loads(await self.body())
+        except orjson.JSONDecodeError as error:
+            raise Problem(422, "Not JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+        _require_shallow(found)
+        if not isinstance(found, dict):
+            raise Problem(422, "Not valid", "the body must be a JSON object")
+        named: dict[str, Any] = {}
+        for written, value in found.items():
+            if (name := snake(written)) in named:
+                raise Problem(422, "Not valid", "it is there twice, in both spellings", field=name)
+            named[name] = value
+        return named
+
+
+class JsonRoute(APIRoute):
+    """A route that asks for the token before it reads a body, and reads that strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Give the handler."""
+        usual = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            await guard(request)
+            return await usual(JsonRequest(request.scope, request.receive))
+
+        return handler
+
+
+def _require_shallow(value: Any) -> None:
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [part for one in level for part in _parts(one) if isinstance(part, (dict, list))]
+        if not level:
+            return
+    raise Problem(422, "Too deep", f"JSON may be nested {MOST_DEPTH} deep")
+
+
+def _parts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+class Body(BaseModel):
+    """A body; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def given(self) -> dict[str, Any]:
+        """Give what was sent, and nothing else."""
+        return self.model_dump(exclude_unset=True)
+
+
+class PromptBody(Body):
+    """A prompt. ``content`` is the system message; ``expected_schema`` shapes what models generate."""
+
+    name: str
+    content: str = ""
+    expected_schema: Schema = None
+    evaluation_mode: Literal["llm", "schema"] = "llm"
+    evaluation_criteria: str | None = None
+
+
+class PromptEdit(PromptBody):
+    """A prompt as it shall be from now on; fields that are left out become empty."""
+
+    version: Version
+
+
+class TestCaseBody(Body):
+    """A test case. ``evaluation_schema`` is for prompts in mode ``schema``, ``reference`` for those in ``llm``."""
+
+    __test__ = False
+
+    input: str
+    evaluation_schema: Schema = None
+    reference: str | None = None
+
+
+class TestCaseEdit(TestCaseBody):
+    """A test case as it shall be from now on."""
+
+    version: Version
+
+
+class SchemaCheck(Body):
+    """A schema, and an output that may satisfy it."""
+
+    schema_: Annotated[Schema, Field(alias="schema")] = None
+    output: Annotated[str | None, Field(description="What a model wrote; it must be JSON as a whole.")] = None
+
+
+class RunBody(Body):
+    """A run of a prompt: every test case on every model, as often as ``repeat`` says."""
+
+    prompt: Annotated[str, Field(description="Its id or its name.")]
+    version: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None
+    models: Annotated[list[str], Field(max_length=MOST_MODELS, description="Names, such as openai/gpt-5-mini.")] = []
+    judge: Annotated[str | None, Field(description="A name; the server's own judge if left out.")] = None
+    test_cases: Annotated[list[str] | None, Field(max_length=MOST_CASES_AT_ONCE, description="Ids; all if null.")] = (
+        None
+    )
+    repeat: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
+    concurrency: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE)] = None
+    max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False, description="Dollars.")] = None
+    max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
+    use_cache: bool = True
+
+    @property
+    def wanted(self) -> RunWanted:
+        """Give the run that is wanted."""
+        several = {
+            "models": tuple(self.models),
+            "test_cases": None if self.test_cases is None else tuple(self.test_cases),
+        }
+        return RunWanted(**(self.model_dump(exclude=set(several)) | several))
+
+
+class ResumeBody(Body):
+    """How a run goes on; what is left out is as usual."""
+
+    concurrency: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE)] = None
+    max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
+    retry_errors: bool = False
+
+
+class ImportBody(Body):
+    """Prompts with their test cases, as an export has them."""
+
+    format: str = "evenhand-prompts"
+    format_version: int = 1
+    prompts: Annotated[list[dict[str, Any]], Field(max_length=MOST_PROMPTS_AT_ONCE)]

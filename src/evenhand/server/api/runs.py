@@ -1,0 +1,181 @@
+"""Runs over HTTP: start, watch, cancel, resume, look at, delete (SPEC-M4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import orjson
+from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
+
+from evenhand.domain.run import RunRecord
+from evenhand.engine.budget import Limits
+from evenhand.engine.job import Job, Pace
+from evenhand.engine.plan import plan
+from evenhand.server.api.bodies import ResumeBody, RunBody
+from evenhand.server.api.shapes import EstimateShape, Page, ProgressShape, RunDetail, RunShape
+from evenhand.server.api.shared import Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
+from evenhand.server.cursors import offset_in, offset_written
+from evenhand.server.desk import RunDesk
+from evenhand.server.once import once
+from evenhand.server.progress import as_it_is
+from evenhand.server.run_rows import run_detail, run_listed
+from evenhand.store.transfer import export_lines
+from evenhand.workspace.trial import PROMPT
+
+router = routes("runs")
+
+EVENTS: Final = "text/event-stream"
+LINES: Final = "application/jsonl"
+
+
+def _stream(media: str, about: str, **item: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {media: {"schema": {"type": "object", **item}}}, "description": about}}
+
+
+_EVENT: Final = {"event": {"enum": ["progress", "end"]}, "data": {"type": "string", "description": "Progress as JSON."}}
+
+
+@router.get("/runs", response_model=Page[RunShape])
+def list_runs(
+    store: Opened,
+    counts: Counts,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    prompt: Annotated[
+        str | None, Query(max_length=300, description="Only those of this prompt, by id or name.")
+    ] = None,
+) -> Any:
+    """List the runs, the newest first. ``summary`` is null for a large run that nobody has looked at yet."""
+    found = store.runs.newest()
+    if prompt is not None:
+        wanted = store.prompts.find(prompt).id
+        found = [run for run in found if (run.definition.get(PROMPT) or {}).get("id") == wanted]
+    first = offset_in(cursor)
+    here = found[first : first + limit]
+    return {
+        "items": [run_listed(store, run, counts) for run in here],
+        "total": len(found),
+        "next": offset_written(first + limit) if first + limit < len(found) else None,
+    }
+
+
+@router.post("/runs", response_model=RunDetail, status_code=201)
+async def create_run(
+    body: RunBody, *, store: Opened, settings: Settings, desk: Desk, response: Response, key: Key = None
+) -> Any:
+    """Start a run. With an ``Idempotency-Key``, the same body gives the same run, however often it is sent."""
+    desk.require_room()
+    wanted = body.wanted
+    made: list[Job] = []
+
+    def planned() -> str:
+        made.append(wanted.job(store, settings))
+        return plan(store, made[0], wanted.scope).id
+
+    def found() -> tuple[RunRecord, bool]:
+        run_id, is_new = once(store, key, ["run", body.model_dump()], planned)
+        return store.runs.find(run_id), is_new
+
+    run, is_new = await asyncio.to_thread(found)
+    if is_new:
+        desk.drive(run, made[0], wanted.pace)
+    response.headers["location"] = f"/api/runs/{run.id}"
+    response.headers["idempotency-replayed"] = "false" if is_new else "true"
+    return await asyncio.to_thread(run_detail, store, run, None)
+
+
+@router.post("/runs/estimate", response_model=EstimateShape)
+def estimate_run(body: RunBody, store: Opened, settings: Settings) -> Any:
+    """Tell what a run would take in calls, tokens and dollars; nobody is asked, and nothing is kept."""
+    wanted = body.wanted
+    return wanted.estimate(store, wanted.job(store, settings)).as_dict()
+
+
+@router.get("/runs/{run}", response_model=RunDetail)
+def get_run(run: RunId, store: Opened, counts: Counts) -> Any:
+    """Give a run with its numbers, also while it goes on."""
+    return run_detail(store, store.runs.find(run), counts)
+
+
+@router.delete("/runs/{run}", status_code=204)
+def delete_run(run: RunId, store: Opened) -> None:
+    """Delete a run with everything in it; 409 while a process works on it."""
+    store.runs.delete(store.runs.find(run))
+
+
+@router.get("/runs/{run}/progress", response_model=ProgressShape)
+def get_progress(run: RunId, store: Opened, desk: Desk) -> Any:
+    """Tell how a run gets on."""
+    return _progress(desk, store.runs.find(run))
+
+
+@router.get(
+    "/runs/{run}/events",
+    response_class=StreamingResponse,
+    responses=_stream(EVENTS, "Progress, live.", properties=_EVENT),
+)
+async def watch_run(run: RunId, store: Opened, desk: Desk) -> StreamingResponse:
+    """Watch a run: server-sent events named ``progress``, at most two a second, and ``end`` when the run has ended."""
+    found = await asyncio.to_thread(store.runs.find, run)
+    return StreamingResponse(_events(desk, found), media_type=EVENTS)
+
+
+@router.post("/runs/{run}/cancel", response_model=ProgressShape, status_code=202)
+async def cancel_run(run: RunId, desk: Desk) -> Any:
+    """Take no more work for a run: what is under way may end, and the run can be resumed."""
+    found = await desk.cancel(run)
+    return await asyncio.to_thread(_progress, desk, found)
+
+
+@router.post("/runs/{run}/resume", response_model=RunDetail, status_code=202)
+async def resume_run(run: RunId, store: Opened, desk: Desk, body: ResumeBody | None = None) -> Any:
+    """Go on with a run: only what is missing is done."""
+    found = await desk.resume(run, _changed(body))
+    return await asyncio.to_thread(run_detail, store, found, None)
+
+
+@router.get("/runs/{run}/export", response_class=StreamingResponse, responses=_stream(LINES, "The run, line by line."))
+def export_run(run: RunId, store: Opened) -> StreamingResponse:
+    """Give a run as JSON lines, which ``evenhand import`` reads."""
+    found = as_it_is(store, store.runs.find(run))
+    lines = export_lines(store, found)
+    first = next(lines)  # what cannot be exported is refused before anything is sent
+    name = {"content-disposition": f'attachment; filename="{found.id}.jsonl"'}
+    return StreamingResponse(_all(first, lines), media_type=LINES, headers=name)
+
+
+def _all(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _progress(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
+    told = desk.progress(run.id)
+    assert told is not None  # noqa: S101 - it was found just now
+    return told
+
+
+async def _events(desk: RunDesk, run: RunRecord) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    last: dict[str, Any] | None = None
+    async for told in desk.watch(run.id):
+        last = told
+        yield b"event: progress\ndata: " + orjson.dumps(told) + b"\n\n"
+    if last is not None and last["status"] not in ("running", "planning"):
+        yield b"event: end\ndata: " + orjson.dumps(last) + b"\n\n"
+
+
+def _changed(body: ResumeBody | None) -> Callable[[Pace], Pace]:
+    """Change the pace at which a run would go on, by what was asked for."""
+    given = ResumeBody() if body is None else body
+    limits = Limits(max_calls=given.max_calls, max_cost=given.max_cost)
+
+    def change(usual: Pace) -> Pace:
+        concurrency = given.concurrency or usual.concurrency
+        return replace(usual, concurrency=concurrency, limits=limits, retry_errors=given.retry_errors)
+
+    return change

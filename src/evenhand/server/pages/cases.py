@@ -1,0 +1,190 @@
+"""The pages of test cases: those of a prompt, and the editor of one with the check of its schema."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from evenhand.domain.errors import ConflictError, NotFoundError
+from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
+from evenhand.evaluators.schema.evaluator import is_empty
+from evenhand.reports.numbers import moment_text
+from evenhand.server.api.checking import schema_verdict
+from evenhand.server.api.shared import Opened
+from evenhand.server.pages.differences import Line, changes
+from evenhand.server.pages.forms import Form, Sent, as_typed, see_other
+from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
+from evenhand.store.store import Store
+from evenhand.workspace.documents import case_dict
+from evenhand.workspace.texts import CASE_FIELDS, test_case_text
+
+router = APIRouter()
+
+PAGE: Final = 100
+LABELS: Final = {"input": "Input", "reference": "Reference", "evaluation_schema": "Evaluation Schema"}
+_SAID: Final = {
+    "created": "The test case is saved.",
+    "another": "The test case is saved; here is room for the next one.",
+    "saved": "Saved.",
+    "deleted": "The test case is deleted; runs keep what they judged of it.",
+}
+# What a button other than the one that saves is called.
+_CHECK: Final = "check"
+_ANOTHER: Final = "another"
+
+
+@router.get("/prompts/{prompt_id}/cases")
+def list_cases(request: Request, store: Opened, prompt_id: str, start: int = 0, said: str = "") -> Response:
+    """Show the test cases of a prompt, a hundred at a time."""
+    prompt = store.prompts.find(prompt_id)
+    start = min(max(start, 0), max(prompt.test_cases - 1, 0)) // PAGE * PAGE
+    found = list(itertools.islice(store.prompts.cases(prompt.id), start, start + PAGE))
+    own = f"/prompts/{prompt.id}/cases"
+    return page(
+        request,
+        "tests.html",
+        prompt=prompt,
+        in_schema_mode=_in_schema_mode(prompt),
+        cases=list(enumerate(found, start=start + 1)),
+        is_empty=is_empty,
+        shown=f"{start + 1:,} to {start + len(found):,} of {prompt.test_cases:,}",
+        before=f"{own}?start={start - PAGE}" if start else None,
+        after=f"{own}?start={start + PAGE}" if start + PAGE < prompt.test_cases else None,
+        said=_SAID.get(said),
+    )
+
+
+@router.get("/prompts/{prompt_id}/cases/new")
+def new_case(request: Request, store: Opened, prompt_id: str, said: str = "") -> Response:
+    """Show an empty editor."""
+    return _editor(request, store.prompts.find(prompt_id), None, dict.fromkeys(CASE_FIELDS), said=_SAID.get(said))
+
+
+@router.post("/prompts/{prompt_id}/cases/new")
+def create_case(request: Request, store: Opened, prompt_id: str, sent: Sent) -> Response:
+    """Keep a new test case, or show what is wrong with it, or only what its schema is worth."""
+    draft = _draft(sent, None)
+    try:
+        prompt = store.prompts.find(prompt_id)
+    except NotFoundError:
+        return _orphan(request, draft)
+    if sent.text("action") == _CHECK:
+        return _editor(request, prompt, None, draft, tried=sent.text("output"), checked=True)
+    try:
+        (made,) = store.prompts.add_cases(prompt.id, [test_case_text(draft)])
+    except FieldError as error:
+        return _editor(request, prompt, None, draft, errors={error.field: error.told}, status=422)
+    if sent.text("action") == _ANOTHER:
+        return see_other(f"/prompts/{prompt.id}/cases/new?said=another")
+    return see_other(f"/cases/{made.id}?said=created")
+
+
+@router.get("/cases/{case_id}")
+def show_case(request: Request, store: Opened, case_id: str, said: str = "") -> Response:
+    """Show the editor of a test case."""
+    case = store.prompts.find_case(case_id)
+    return _editor(request, store.prompts.find(case.prompt_id), case, case_dict(case), said=_SAID.get(said))
+
+
+@router.post("/cases/{case_id}")
+def save_case(request: Request, store: Opened, case_id: str, sent: Sent) -> Response:
+    """Write a test case anew, or show what is wrong, or what somebody else wrote meanwhile."""
+    seen = sent.number("seen")
+    try:
+        known = store.prompts.find_case(case_id)
+    except NotFoundError:
+        return _gone(request, store, sent)
+    prompt = store.prompts.find(known.prompt_id)
+    draft = _draft(sent, known.text)
+    if sent.text("action") == _CHECK:
+        return _editor(request, prompt, known, draft, seen=seen, tried=sent.text("output"), checked=True)
+    try:
+        made = store.prompts.edit_case(known.id, test_case_text(draft), seen=seen)
+    except FieldError as error:
+        return _editor(request, prompt, known, draft, seen=seen, errors={error.field: error.told}, status=422)
+    except ConflictError:
+        known = store.prompts.find_case(known.id)
+        return _editor(request, prompt, known, draft, theirs=changes(case_dict(known), draft, LABELS), status=409)
+    return see_other(f"/cases/{made.id}?said=saved")
+
+
+@router.get("/cases/{case_id}/delete")
+def ask_to_delete(request: Request, store: Opened, case_id: str) -> Response:
+    """Ask before a test case is deleted."""
+    case = store.prompts.find_case(case_id)
+    return page(request, "test_delete.html", case=case, prompt=store.prompts.find(case.prompt_id))
+
+
+@router.post("/cases/{case_id}/delete")
+def delete_case(store: Opened, case_id: str, sent: Sent) -> Response:
+    """Delete a test case, unless it was changed since the question was read."""
+    known = store.prompts.find_case(case_id)
+    if known.version != sent.number("seen"):
+        raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")
+    store.prompts.delete_case(known.id)
+    return see_other(f"/prompts/{known.prompt_id}/cases?said=deleted")
+
+
+def _editor(
+    request: Request,
+    prompt: Prompt,
+    case: TestCase | None,
+    draft: dict[str, Any],
+    *,
+    status: int = 200,
+    seen: int | None = None,
+    errors: dict[str, str] | None = None,
+    theirs: list[tuple[str, list[Line]]] | None = None,
+    tried: str = "",
+    checked: bool = False,
+    said: str | None = None,
+) -> Response:
+    return page(
+        request,
+        "test.html",
+        status=status,
+        prompt=prompt,
+        case=case,
+        in_schema_mode=_in_schema_mode(prompt),
+        draft=draft,
+        seen=seen or (case.version if case else 0),
+        errors=errors or {},
+        theirs=theirs,
+        current=None if case is None else case_dict(case),
+        labels=LABELS,
+        tried=tried,
+        check=schema_verdict(draft["evaluation_schema"], tried or None) if checked else None,
+        said=said,
+        moment=moment_text,
+    )
+
+
+def _gone(request: Request, store: Store, sent: Form) -> Response:
+    """Give what was typed of a test case that was deleted meanwhile a place: as a new one, if its prompt is there."""
+    draft = _draft(sent, None)
+    try:
+        prompt = store.prompts.find(sent.text("prompt"))
+    except NotFoundError:
+        return _orphan(request, draft)
+    told = "The test case was deleted meanwhile. What you wrote is here still; saving makes a new one of it."
+    return _editor(request, prompt, None, draft, said=told, status=404)
+
+
+def _orphan(request: Request, draft: dict[str, Any]) -> Response:
+    texts = [(label, draft[name]) for name, label in LABELS.items() if draft[name]]
+    return page(request, "test_orphan.html", status=404, texts=texts)
+
+
+def _draft(sent: Form, kept: TestCaseText | None) -> dict[str, Any]:
+    """Take what was typed. A field that the form does not have, as the schema in llm mode, stays as it is."""
+    known = {name: getattr(kept, name) if kept else None for name in CASE_FIELDS}
+    draft = {name: as_typed(sent.text(name), known[name]) if sent.has(name) else known[name] for name in CASE_FIELDS}
+    return draft | {"input": draft["input"] or ""}
+
+
+def _in_schema_mode(prompt: Prompt) -> bool:
+    return prompt.text.evaluation_mode is EvaluationMode.SCHEMA

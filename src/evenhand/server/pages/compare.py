@@ -1,0 +1,226 @@
+"""The page that compares two runs, case by case: is B better than A, by how much, and how sure is that (SPEC-T1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import RunRecord
+from evenhand.engine.comparing import ANYWAY, Side, compare_runs
+from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
+from evenhand.reports.numbers import NONE, counted, score_text
+from evenhand.reports.standing import Standing
+from evenhand.server.api.shared import Opened
+from evenhand.server.pages.results_difference import interval_mark, outcome_bar, reach
+from evenhand.server.pages.results_run import own
+from evenhand.server.pages.runs import found_run
+from evenhand.server.rendering import page
+from evenhand.store.store import Store
+from evenhand.suites.judging import judging_differences
+
+router = APIRouter()
+
+MOST_CHANGES: Final = 100
+MOST_RUNS: Final = 100
+_SCORED: Final = ("pass", "borderline", "fail")
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    store: Opened,
+    *,
+    a: str = "",
+    b: str = "",
+    evaluator: str = "",
+    before: str = "",
+    after: str = "",
+    anyway: str = "",
+) -> Response:
+    """Compare two runs; ``before`` and ``after`` leave only changes from one verdict to another."""
+    chosen: dict[str, Any] = {"a": a, "b": b, "runs": store.runs.newest(MOST_RUNS)}
+    if not a or not b:
+        return page(request, "compare.html", found=None, refused=None, **chosen)
+    ours, theirs = found_run(request, a), found_run(request, b)
+    try:
+        found = compare_runs(
+            Side(store=store, run=ours),
+            Side(store=store, run=theirs),
+            differing=judging_differences(ours.definition, theirs.definition),
+            evaluator=evaluator or None,
+            limit=None if before or after else MOST_CHANGES,
+            anyway=bool(anyway),
+        )
+    except ConfigError as error:
+        return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), **chosen)
+    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
+    return page(request, "compare.html", refused=None, **chosen, **_shown(store, found, address, (before, after)))
+
+
+class _Address:
+    """The address of a comparison, with what else is wanted."""
+
+    def __init__(self, **said: str) -> None:
+        self._said = {name: value for name, value in said.items() if value}
+
+    def __call__(self, **more: str) -> str:
+        return f"/compare?{urlencode(self._said | more)}"
+
+
+def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
+    """Say why the runs are not compared, and whether they could be anyway."""
+    first, *rest = told.replace(f"; or {ANYWAY}", "").splitlines()
+    return {
+        "why": first.rstrip(":"),
+        "differing": [line.removeprefix("- ") for line in rest if line.startswith("- ")],
+        "anyway": _Address(a=a, b=b, anyway="yes")() if ANYWAY in told else None,
+    }
+
+
+def _shown(store: Store, found: Comparison, address: _Address, turn: tuple[str, str]) -> dict[str, Any]:
+    subject = found.subject
+    changes = [one for one in found.changes if _is_turn(one, turn)][:MOST_CHANGES]
+    several = {"cases": found.cases, **found.evaluators}
+    most = reach(one.scores for one in several.values())
+    return {
+        "found": found,
+        "sentence": verdict_sentence(subject.scores),
+        "facts": list(_facts(subject)),
+        "bar": outcome_bar(subject.scores) if subject.scores.n else None,
+        "rows": [_row(name, one, found, most, address) for name, one in several.items()],
+        "most": most,
+        "standings": [Standing(name) for name in STANDINGS],
+        "transitions": _transitions(found, address),
+        "changes": [
+            _change(one, found, positions) for positions in [_positions(store, found, changes)] for one in changes
+        ],
+        "changed": _how_many(found, changes, turn),
+        "all_changes": address() if any(turn) else None,
+        "reaching": counted(subject.in_common, "case"),
+        "left_out": list(_left_out(subject)),
+    }
+
+
+def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
+    """Give the numbers, each by its name."""
+    found = subject.scores
+    if not found.n:
+        return
+    yield "Mean of A", score_text(found.mean_a, 3)
+    yield "Mean of B", score_text(found.mean_b, 3)
+    yield (
+        "B − A",
+        f"{difference_text(found.difference)} {'' if found.interval is None else around_text(found.interval)}",
+    )
+    if found.test is not None:
+        yield "Test", found.test
+        yield (
+            "p",
+            p_text(found.p)
+            if subject.p_holm in (None, found.p)
+            else f"{p_text(found.p)}, {p_text(subject.p_holm)} after Holm",
+        )
+    if found.effect is not None:
+        yield found.effect.name.capitalize(), NONE if found.effect.value is None else f"{found.effect.value:.2f}"
+    yield "Scored in both", f"{found.n:,}" + (f" in {counted(found.clusters, 'cluster')}" if found.clusters else "")
+    if found.minimum_detectable is not None:
+        yield "Would show, 4 times in 5", f"a difference of {found.minimum_detectable:.3f}"
+    if found.needed is not None and found.needed > found.n:
+        yield "For one of 0.05", f"about {found.needed:,} cases"
+
+
+def _row(name: str, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
+    is_whole = one is found.cases
+    return {
+        "name": "whole cases" if is_whole else name,
+        "href": address(evaluator="" if is_whole else name),
+        "here": (found.evaluator is None) if is_whole else found.evaluator == name,
+        "a": score_text(one.scores.mean_a, 3),
+        "b": score_text(one.scores.mean_b, 3),
+        "difference": difference_text(one.scores.difference),
+        "interval": NONE if one.scores.interval is None else around_text(one.scores.interval),
+        "p": p_text(one.scores.p if one.p_holm is None else one.p_holm),
+        "n": f"{one.scores.n:,}",
+        "lacking": one.scores.lacking,
+        "mark": interval_mark(name, one.scores, most),
+    }
+
+
+def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
+    """Give the matrix: how many went from where to where, each with the address that shows them."""
+    return [
+        (Standing(before), [(count, _look_at(before, after, found, address) if count else None)
+                            for after, count in zip(STANDINGS, row, strict=True)])
+        for before, row in zip(STANDINGS, found.subject.transitions, strict=True)
+    ]  # fmt: skip
+
+
+def _look_at(before: str, after: str, found: Comparison, address: _Address) -> str:
+    """Find where the cases of a cell are shown: here where they changed between scores, else in one of the runs."""
+    if before in _SCORED and after in _SCORED and before != after:
+        return address(before=before, after=after) + "#changes"
+    run, standing = (found.b, after) if before in _SCORED or after not in _SCORED else (found.a, before)
+    said = {"verdict" if standing in _SCORED else "status": standing}
+    return f"{own(run)}/results?{urlencode(said | ({'evaluator': found.evaluator} if found.evaluator else {}))}"
+
+
+def _is_turn(change: Change, turn: tuple[str, str]) -> bool:
+    before, after = turn
+    return (not before or change.standing_a == before) and (not after or change.standing_b == after)
+
+
+def _how_many(found: Comparison, changes: Sequence[Change], turn: tuple[str, str]) -> str:
+    if any(turn):
+        before, after = (Standing(one).word if one in STANDINGS else "anything" for one in turn)
+        return f"From {before} to {after}: {counted(len(changes), 'case')}."
+    if len(changes) == found.changed:
+        return f"{counted(found.changed, 'case')}, the largest difference first."
+    return f"The {len(changes):,} largest of {found.changed:,}."
+
+
+def _positions(store: Store, found: Comparison, changes: Sequence[Change]) -> Mapping[tuple[int, str], int]:
+    """Find where the changed cases stand in each run, for the links to them."""
+    if not changes:
+        return {}
+    marks = ", ".join("?" * len(changes))
+    rows = store.database.rows(
+        f"SELECT run, id, position FROM cases WHERE run IN (?, ?) AND id IN ({marks})",  # noqa: S608 - question marks
+        [found.a.number, found.b.number, *(one.case_id for one in changes)],
+    )
+    return {(run, identity): position for run, identity, position in rows}
+
+
+def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:
+    def address(run: RunRecord) -> str | None:
+        position = positions.get((run.number, change.case_id))
+        return None if position is None else f"{own(run)}/results/{position}"
+
+    return {
+        "id": change.case_id,
+        "a": score_text(change.score_a, 3),
+        "b": score_text(change.score_b, 3),
+        "difference": difference_text(change.difference),
+        "before": change.standing_a,
+        "after": change.standing_b,
+        "in_a": address(found.a),
+        "in_b": address(found.b),
+    }
+
+
+def _left_out(subject: Compared) -> Iterator[str]:
+    """Count what is in no number, and say why."""
+    ways = (
+        (subject.only_a, "only in A"),
+        (subject.only_b, "only in B"),
+        (subject.unscored_a, "without a score in A"),
+        (subject.unscored_b, "without a score in B"),
+        (subject.unscored_both, "without a score in both"),
+        (subject.pending, "not judged to the end"),
+    )
+    yield from (f"{count:,} {why}" for count, why in ways if count)

@@ -1,0 +1,196 @@
+"""The pages of prompts: the list, the editor, their versions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from evenhand.domain.errors import ConflictError, NotFoundError
+from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
+from evenhand.reports.numbers import moment_text
+from evenhand.server.api.shared import Opened
+from evenhand.server.pages.differences import Line, changes
+from evenhand.server.pages.forms import Form, Sent, as_typed, see_other
+from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
+from evenhand.workspace.documents import prompt_dict
+from evenhand.workspace.texts import PROMPT_FIELDS, prompt_text
+
+router = APIRouter()
+
+PAGE: Final = 100
+LABELS: Final = {
+    "name": "Name",
+    "content": "System prompt",
+    "evaluation_mode": "Evaluation mode",
+    "evaluation_criteria": "Evaluation criteria",
+    "expected_schema": "Expected schema",
+}
+_SAID: Final = {
+    "created": "The prompt is saved. Now add test cases, and run it.",
+    "saved": "Saved as a new version.",
+    "same": "Nothing was changed, so there is no new version.",
+    "deleted": "The prompt is deleted; its runs are kept.",
+}
+
+
+@router.get("/prompts")
+def list_prompts(request: Request, store: Opened, q: str = "", start: int = 0, said: str = "") -> Response:
+    """Show the prompts, or those with a word in their names."""
+    everything = store.prompts.all()
+    found = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
+    start = min(max(start, 0), max(len(found) - 1, 0)) // PAGE * PAGE
+    return page(
+        request,
+        "prompts.html",
+        prompts=found[start : start + PAGE],
+        there=len(everything),
+        found=len(found),
+        q=q,
+        shown=f"{start + 1:,} to {min(start + PAGE, len(found)):,} of {len(found):,}",
+        before=_at(q, start - PAGE) if start else None,
+        after=_at(q, start + PAGE) if start + PAGE < len(found) else None,
+        said=_SAID.get(said),
+        moment=moment_text,
+    )
+
+
+@router.get("/prompts/new")
+def new_prompt(request: Request) -> Response:
+    """Show an empty editor."""
+    return _editor(request, None, _blank())
+
+
+@router.post("/prompts/new")
+def create_prompt(request: Request, store: Opened, sent: Sent) -> Response:
+    """Keep a new prompt, or show what is wrong with it."""
+    draft = _draft(sent, None)
+    try:
+        made = store.prompts.create(prompt_text(draft))
+    except FieldError as error:
+        return _editor(request, None, draft, errors={error.field: error.told}, status=422)
+    except ConflictError as error:
+        return _editor(request, None, draft, errors={"name": str(error)}, status=409)
+    return see_other(f"/prompts/{made.id}?said=created")
+
+
+@router.get("/prompts/{prompt_id}")
+def show_prompt(
+    request: Request, store: Opened, prompt_id: str, version: int | None = None, said: str = ""
+) -> Response:
+    """Show the editor of a prompt, filled with its newest text or with that of an older version."""
+    prompt = store.prompts.find(prompt_id)
+    text = prompt.text if version is None else store.prompts.find(prompt_id, version).text
+    older = version if version is not None and version != prompt.latest else None
+    return _editor(request, prompt, prompt_dict(text), older=older, said=_SAID.get(said))
+
+
+@router.post("/prompts/{prompt_id}")
+def save_prompt(request: Request, store: Opened, prompt_id: str, sent: Sent) -> Response:
+    """Add a version, or show what is wrong, or what somebody else wrote meanwhile; what was typed is never lost."""
+    seen = sent.number("seen")
+    try:
+        known = store.prompts.find(prompt_id)
+    except NotFoundError:
+        told = "The prompt was deleted meanwhile. What you wrote is here still; saving makes a new prompt of it."
+        return _editor(request, None, _draft(sent, None), said=told, status=404)
+    # Only what stands in the version that was edited can have come back unchanged.
+    draft = _draft(sent, known.text if known.latest == seen else None)
+    try:
+        made = store.prompts.edit(known.id, prompt_text(draft), seen=seen)
+    except FieldError as error:
+        return _editor(request, known, draft, seen=seen, errors={error.field: error.told}, status=422)
+    except ConflictError as error:
+        known = store.prompts.find(known.id)
+        if known.latest == seen:
+            return _editor(request, known, draft, errors={"name": str(error)}, status=409)
+        return _editor(request, known, draft, theirs=changes(prompt_dict(known.text), draft, LABELS), status=409)
+    return see_other(f"/prompts/{made.id}?said={'same' if made.latest == seen else 'saved'}")
+
+
+@router.get("/prompts/{prompt_id}/delete")
+def ask_to_delete(request: Request, store: Opened, prompt_id: str) -> Response:
+    """Ask before a prompt is deleted."""
+    return page(request, "prompt_delete.html", prompt=store.prompts.find(prompt_id))
+
+
+@router.post("/prompts/{prompt_id}/delete")
+def delete_prompt(store: Opened, prompt_id: str, sent: Sent) -> Response:
+    """Delete a prompt, unless it was changed since the question was read."""
+    known = store.prompts.find(prompt_id)
+    if known.latest != sent.number("seen"):
+        raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")
+    store.prompts.delete(known.id)
+    return see_other("/prompts?said=deleted")
+
+
+@router.get("/prompts/{prompt_id}/versions")
+def show_versions(
+    request: Request, store: Opened, prompt_id: str, a: int | None = None, b: int | None = None
+) -> Response:
+    """Show the versions of a prompt, and what differs between two of them."""
+    prompt = store.prompts.find(prompt_id)
+    versions = store.prompts.versions(prompt.id)
+    newer = store.prompts.find(prompt.id, prompt.latest if b is None else b)
+    older = store.prompts.find(prompt.id, max(newer.version - 1, 1) if a is None else a)
+    return page(
+        request,
+        "prompt_versions.html",
+        prompt=prompt,
+        versions=versions,
+        moment=moment_text,
+        a=older.version,
+        b=newer.version,
+        differing=changes(prompt_dict(older.text), prompt_dict(newer.text), LABELS),
+    )
+
+
+def _editor(
+    request: Request,
+    prompt: Prompt | None,
+    draft: dict[str, Any],
+    *,
+    status: int = 200,
+    seen: int | None = None,
+    errors: dict[str, str] | None = None,
+    theirs: list[tuple[str, list[Line]]] | None = None,
+    older: int | None = None,
+    said: str | None = None,
+) -> Response:
+    return page(
+        request,
+        "prompt.html",
+        status=status,
+        prompt=prompt,
+        draft=draft,
+        seen=seen or (prompt.latest if prompt else 0),
+        errors=errors or {},
+        theirs=theirs,
+        current=None if prompt is None else prompt_dict(prompt.text),
+        labels=LABELS,
+        older=older,
+        said=said,
+        moment=moment_text,
+    )
+
+
+def _blank() -> dict[str, Any]:
+    return prompt_dict(PromptText(name="?")) | {"name": ""}
+
+
+def _draft(sent: Form, kept: PromptText | None) -> dict[str, Any]:
+    """Take what was typed; the fields of both modes are kept, whichever one is on."""
+    known = prompt_dict(kept) if kept is not None else dict.fromkeys(PROMPT_FIELDS)
+    draft = {name: as_typed(sent.text(name), known[name]) for name in PROMPT_FIELDS}
+    return draft | {
+        "name": sent.text("name"),
+        "content": draft["content"] or "",
+        "evaluation_mode": sent.text("evaluation_mode") or EvaluationMode.LLM.value,
+    }
+
+
+def _at(q: str, start: int) -> str:
+    return f"/prompts?{urlencode({'q': q, 'start': max(start, 0)})}"

@@ -1,0 +1,214 @@
+"""The pages of results: the table of a run's evaluations, and all about one case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from evenhand.domain.run import RunRecord
+from evenhand.domain.stored import case_to
+from evenhand.reports.numbers import NONE, cost_text, duration_text
+from evenhand.reports.plain import plain
+from evenhand.reports.rows import case_row
+from evenhand.reports.strict import strict_json
+from evenhand.server.api.shared import Opened
+from evenhand.server.narrow import Filter, Order
+from evenhand.server.one_case import case_at
+from evenhand.server.pages.results_case import ShownCase
+from evenhand.server.pages.results_markup import as_json, verbatim
+from evenhand.server.pages.results_run import models_of, own
+from evenhand.server.pages.runs import found_run
+from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
+from evenhand.server.results import Results
+from evenhand.store.store import Store
+
+router = APIRouter()
+
+ON_A_PAGE: Final = 100
+LONGEST_TEXT: Final = 200
+_GIST: Final = 36
+_MOST_NAMES: Final = 50
+_ALLOWED: Final = {
+    "verdict": ("pass", "borderline", "fail"),
+    "status": ("scored", "not_evaluated", "error"),
+    "sort": ("position", "verdict", "score", "case_id", "evaluator", "model", "status", "cost", "seconds"),
+}
+_FLAGS: Final = ("has_error", "retried", "descending")
+_YES: Final = ("1", "true", "yes", "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address of the table asks for; the form writes it, and so does results.js. Empty fields ask nothing."""
+
+    path: str
+    said: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: Request) -> Wanted:
+        """Read the address."""
+        names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "cursor")
+        asked = request.query_params
+        said = {name: asked[name] for name in names if asked.get(name, "").strip()}
+        for name, known in _ALLOWED.items():
+            if name in said and said[name] not in known:
+                raise Problem(422, "Not valid", f"{said[name]!r:.60}; known are {', '.join(known)}", field=name)
+        if len(said.get("text", "")) > LONGEST_TEXT:
+            raise Problem(422, "Not valid", f"a text to look for has at most {LONGEST_TEXT} characters", field="text")
+        return cls(request.url.path, said)
+
+    @property
+    def filter(self) -> Filter:
+        """Give which evaluations are wanted."""
+        verdict, status = self._names("verdict"), self._names("status")
+        return Filter(
+            verdict=verdict,
+            # An error is recorded as a fail, and is no verdict of anybody's.
+            status=("scored",) if verdict and not status else status,
+            evaluator=self._names("evaluator"),
+            model=self._names("model"),
+            min_score=self._score("min_score"),
+            max_score=self._score("max_score"),
+            has_error=True if self.has("has_error") else None,
+            retried=True if self.has("retried") else None,
+            text=self.said.get("text"),
+        )
+
+    @property
+    def order(self) -> Order:
+        """Give how they are sorted."""
+        return Order(by=self.said.get("sort", "position"), descending=self.has("descending"))
+
+    def has(self, name: str) -> bool:
+        """Tell whether a box is ticked."""
+        return self.said.get(name, "").lower() in _YES
+
+    def address(self, **more: str) -> str:
+        """Give the address of the same table with something changed; what is empty is left out."""
+        changed = {name: value for name, value in (dict(self.said) | more).items() if value}
+        return f"{self.path}?{urlencode(changed)}" if changed else self.path
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        return (self.said[name],) if name in self.said else ()
+
+    def _score(self, name: str) -> float | None:
+        if name not in self.said:
+            return None
+        try:
+            score = float(self.said[name])
+        except ValueError:
+            score = math.nan
+        if not 0 <= score <= 1:
+            raise Problem(422, "Not valid", f"{self.said[name]!r:.40} is no score from 0 to 1", field=name)
+        return score
+
+
+@router.get("/runs/{run_id}/results")
+def results(request: Request, run_id: str, store: Opened) -> Response:
+    """Show the evaluations of a run: a hundred of them, filtered and sorted as the address says."""
+    run, wanted = found_run(request, run_id), Wanted.of(request)
+    found = cast("Results", request.app.state.results).page(
+        run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor")
+    )
+    evaluators, models = _evaluators(store, run), models_of(run)
+    return page(
+        request,
+        "results.html",
+        run=run,
+        own=own(run),
+        rows=[_row(one) for one in found["items"]],
+        total=found["total"],
+        next=found["next"],
+        wanted=wanted,
+        evaluators=evaluators,
+        models=models,
+        columns=_columns(run, evaluators, models),
+        allowed=_ALLOWED,
+        is_filtered=not wanted.filter.is_empty,
+    )
+
+
+def _row(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a row; texts are short here, so that the page is, and the table asks for longer ones as it is scrolled."""
+    standing = item["verdict"] if item["status"] == "scored" else item["status"]
+    why = item["error"] if item["status"] == "error" else item["reasoning"]
+    return {
+        "standing": standing,
+        "score": f"{item['score']:.2f}" if item["status"] == "scored" else NONE,
+        "case": item["case_id"],
+        "position": item["position"],
+        "evaluator": item["evaluator"],
+        "model": item["model"] or "",
+        "sample": item["sample"] + 1,
+        "asked": item["retry_count"] + 1,
+        "question": plain(item["question"], _GIST),
+        "answer": plain(item["answer"] or "", _GIST),
+        "why": plain(why or "", _GIST),
+    }
+
+
+def _columns(run: RunRecord, evaluators: list[str], models: list[str]) -> list[tuple[str, str, bool]]:
+    """Name the columns beside verdict, score and case: the key, the heading, and whether one can sort by it."""
+    known = [
+        ("asked", "Asked", False, True),
+        ("sample", "Sample", False, run.repeat > 1),
+        ("evaluator", "Evaluator", True, len(evaluators) > 1),
+        ("model", "Model", True, len(models) > 1),
+        ("question", "Input", False, True),
+        ("answer", "Output", False, True),
+        ("why", "Why", False, True),
+    ]
+    return [(key, heading, sorts) for key, heading, sorts, shown in known if shown]
+
+
+def _evaluators(store: Store, run: RunRecord) -> list[str]:
+    rows = store.database.rows(
+        "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? ORDER BY evaluator LIMIT ?", [run.number, _MOST_NAMES]
+    )
+    return [row[0] for row in rows]
+
+
+@router.get("/runs/{run_id}/results/{position}")
+def one_case(request: Request, run_id: str, position: int, store: Opened) -> Response:
+    """Show all about a case; the drawer takes what it shows from here."""
+    run = found_run(request, run_id)
+    address = f"{own(run)}/results"
+    shown = ShownCase(
+        result=_case(store, run, position),
+        json=f"{address}/{position}/json",
+        before=f"{address}/{position - 1}" if position > 0 else None,
+        after=f"{address}/{position + 1}" if position + 1 < run.cases else None,
+    )
+    return page(
+        request,
+        "case.html",
+        run=run,
+        shown=shown,
+        back=address,
+        verbatim=verbatim,
+        as_json=as_json,
+        duration=duration_text,
+        cost=cost_text,
+    )
+
+
+@router.get("/runs/{run_id}/results/{position}/json")
+def case_json(request: Request, run_id: str, position: int, store: Opened) -> Response:
+    """Give all about a case to programs, and to those who copy it."""
+    result = _case(store, found_run(request, run_id), position)
+    told = {"position": position, "case": case_to(result.case), **case_row(result)}
+    return Response(strict_json(told), media_type="application/json")
+
+
+def _case(store: Store, run: RunRecord, position: int) -> Any:
+    result = case_at(store, run, position) if 0 <= position < 2**53 else None
+    if result is None:
+        raise Problem(404, "Not found", f"run {run.id} has {run.cases:,} cases; they are counted from 0")
+    return result

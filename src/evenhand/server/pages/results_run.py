@@ -1,0 +1,166 @@
+"""One run as its page shows it: what it was, how it gets on, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from evenhand.domain.run import RunRecord
+from evenhand.domain.summary import Summary, Tally
+from evenhand.reports.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.numbers import NONE, cost_text, counted, duration_text, moment_text
+from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, pass_rate_sentence
+from evenhand.reports.standing import Standing, standings
+from evenhand.server.pages.results_markup import as_json, drawn
+from evenhand.server.pages.results_numbers import Numbers
+from evenhand.workspace.trial import PROMPT
+
+FORMATS: Final = (
+    ("html", "A report that stands alone"),
+    ("json", "The run with its numbers and cases"),
+    ("jsonl", "A line for each case"),
+    ("csv", "A row for each evaluation, for spreadsheets"),
+    ("md", "A summary to paste"),
+    ("xml", "JUnit, for CI"),
+)
+Fact = tuple[str, str, str | None]
+
+
+def own(run: RunRecord) -> str:
+    """Give the address of a run's page."""
+    return f"/runs/{quote(run.id, safe='')}"
+
+
+def facts(run: RunRecord, numbers: Numbers | None) -> list[Fact]:
+    """Say what was judged, when, and by whom, each with where that leads."""
+    return list(_facts(run, numbers))
+
+
+def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
+    prompt = run.definition.get(PROMPT)
+    if isinstance(prompt, Mapping):
+        named = f"{prompt.get('name')}, version {prompt.get('version')}"
+        yield "Prompt", named, f"/prompts/{quote(str(prompt.get('id')), safe='')}"
+    yield "Started", moment_text(run.created), None
+    if run.finished is not None:
+        yield "Took", duration_text(max(run.finished - run.created, 0)), None
+    if run.source is not None:
+        yield "Suite", run.source, None
+    judges = () if numbers is None else numbers.summary.judges
+    if said := ", ".join(judges) or _named(run.definition.get("judge")):
+        yield "Judges" if judges[1:] else "Judge", said, None
+    yield "Answers", _named(run.definition.get("target")) or "given with the cases", None
+    yield "Cases", f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""), None
+    if run.forked_from is not None:
+        yield "Forked from", run.forked_from, f"/runs/{quote(run.forked_from, safe='')}"
+
+
+def _named(defined: object) -> str | None:
+    """Name a judge or a target as it was defined: a name, a mapping that says what it is, or a list of these."""
+    match defined:
+        case None:
+            return None
+        case Mapping():
+            found = next((defined[key] for key in ("models", "model", "command", "python") if defined.get(key)), None)
+            return _named(found) or str(dict(defined))
+        case list() | tuple():
+            return ", ".join(_named(one) or NONE for one in defined)
+        case _:
+            return str(defined)
+
+
+def models_of(run: RunRecord) -> list[str]:
+    """Name the models that answered, where a run says so."""
+    target = run.definition.get("target")
+    models = target.get("models") if isinstance(target, Mapping) else None
+    names = [one.get("model") if isinstance(one, Mapping) else one for one in models or ()]
+    return [name for name in names if isinstance(name, str)]
+
+
+def live(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Say how a run gets on; run.js writes the same words while it goes on."""
+    done, total = progress["done"], progress["total"]
+    left, rate = progress["eta"], progress["rate"]
+    return {
+        "done": done,
+        "total": total,
+        "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
+        "facts": (
+            ("rate", "Rate", NONE if not rate else f"{rate:.1f} a second"),
+            ("eta", "Left", NONE if left is None else duration_text(left)),
+            ("errors", "Errors", _count(progress["errors"])),
+            ("retries", "Retries", _count(progress["retries"])),
+            ("calls", "Calls", _count(progress["calls"])),
+            ("cached", "From the cache", _count(progress["cached"])),
+            ("cost", "Cost", NONE if progress["calls"] is None else cost_text(progress["cost"])),
+        ),
+    }  # fmt: skip
+
+
+def _more(progress: Mapping[str, Any]) -> str:
+    if progress["waiting"]:
+        return ", waiting for its turn"
+    return ", stopping" if progress["stopping"] else ""
+
+
+def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
+    """Show the numbers, each mean with how many it is over and an interval."""
+    summary = numbers.summary
+    cases = summary.cases
+    address = f"{own(run)}/results"
+    return {
+        "headline": _headline(cases),
+        "pass_rate": pass_rate_sentence(cases),
+        "bar": drawn(verdict_bar(standings(cases))),
+        "legend": [
+            (standing, count, _look_at(address, standing))
+            for standing, count in standings(cases).items()
+            if count or standing.scored
+        ],
+        "spread": f"Case scores, {cases.scored:,} of {counted(cases.n, 'case')}, by verdict.",
+        "histogram": drawn(score_histogram(numbers.bins, run.thresholds)),
+        "methods": _methods(summary),
+        "means": drawn(means_plot(replace(summary, models={}))),
+        "models": drawn(means_plot(replace(summary, evaluators={}))) if summary.models else None,
+        "effort": effort_sentence(summary, run),
+        "errors": list(summary.errors_by_class.items()),
+        "flags": list(flag_phrases(summary)),
+        "reasons": list(summary.reasons.items()),
+    }
+
+
+def _headline(cases: Tally) -> tuple[str, str, str, str]:
+    """Say the mean the way it must be said: with n, an interval, and what the errors would do to it (SPEC-E2)."""
+    found, over, rest = mean_sentence(cases).partition(" over ")
+    if not over:
+        return found, "", "", ""
+    word, mean, around = found.split(" ", 2)
+    return f"{word} ", mean, f" {around}", over + rest
+
+
+def _look_at(address: str, standing: Standing) -> str | None:
+    """Give the address of the evaluations that stand so."""
+    match standing:
+        case Standing.PENDING:
+            return None
+        case Standing.ERROR | Standing.NOT_EVALUATED:
+            return f"{address}?status={standing.value}"
+        case _:
+            return f"{address}?verdict={standing.value}&status=scored"
+
+
+def _methods(summary: Summary) -> str:
+    intervals = [one.interval for one in (summary.cases, *summary.evaluators.values()) if one.interval is not None]
+    methods = ", ".join(sorted({one.method for one in intervals}))
+    return f"With {intervals[0].level:.0%} intervals ({methods})." if intervals else "Too few scores for intervals."
+
+
+def _count(number: int | None) -> str:
+    return NONE if number is None else f"{number:,}"
+
+
+def defined(run: RunRecord) -> Any:
+    """Show how a run was defined; the stored definition holds no secrets."""
+    return as_json({"definition": dict(run.definition), "options": dict(run.options)})

@@ -1,0 +1,238 @@
+"""The pages of runs: their list, and one by itself, live while it goes on and with its numbers when it has ended."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, cast
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response, StreamingResponse
+
+from evenhand.domain.errors import NotFoundError
+from evenhand.domain.prompt import Prompt
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.summary import Tally
+from evenhand.reports.effort import Effort
+from evenhand.reports.formats import writer_of
+from evenhand.reports.numbers import NONE, moment_text
+from evenhand.reports.rows import moment
+from evenhand.server import run_rows
+from evenhand.server.desk import RunDesk
+from evenhand.server.pages import results_run, results_start
+from evenhand.server.pages.results_numbers import Counted, Numbers
+from evenhand.server.problems import Problem
+from evenhand.server.progress import AT_WORK, as_it_is
+from evenhand.server.rendering import page
+from evenhand.store.store import Store
+from evenhand.workspace.trial import PROMPT
+
+router = APIRouter()
+router.include_router(results_start.router)
+
+ON_A_PAGE: Final = 25
+MOST_CASES_IN_LIST: Final = run_rows.MOST_CASES_IN_LIST
+# How long a page waits for the numbers of a run; a very large one is shown without them, until they are counted.
+PATIENCE_SECONDS: Final = 1.5
+_NEAR: Final = 200
+_KINDS: Final = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "csv": "text/csv; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+    "xml": "application/xml",
+}
+_TOLD: Final = {"deleted": "The run is deleted."}
+_CHUNK: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A run in the list; ``numbers`` is None where ``why`` says that nobody counted them."""
+
+    run: RunRecord
+    numbers: Numbers | None
+    why: str = ""
+
+    @property
+    def cases(self) -> Tally | None:
+        """The numbers of its cases."""
+        return None if self.numbers is None else self.numbers.summary.cases
+
+    @property
+    def cost(self) -> str:
+        """What it cost."""
+        return NONE if self.numbers is None else Effort.of(self.numbers.summary, self.run).cost or NONE
+
+    @property
+    def when(self) -> str:
+        """When it began."""
+        return moment_text(self.run.created).removesuffix(" UTC")
+
+    @property
+    def moment(self) -> str:
+        """When it began, for programs."""
+        return moment(self.run.created)
+
+
+def counted_in(request: Request) -> Counted:
+    """Give the numbers that this server has counted so far."""
+    return cast("Counted", request.app.state.counted)
+
+
+@router.get("/runs")
+def list_of_runs(request: Request, prompt: str = "", after: int = 0, done: str = "") -> Response:
+    """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
+    store: Store = request.app.state.store
+    prompts = store.prompts.all()
+    wanted = _prompt(store, prompt) if prompt else None
+    found = [run for run in store.runs.newest() if wanted is None or _is_of(run, wanted.id)]
+    first = min(max(after, 0), max(len(found) - 1, 0))
+    here = found[first : first + ON_A_PAGE]
+    rows = [_row(request, as_it_is(store, run)) for run in here]
+    return page(
+        request,
+        "runs.html",
+        rows=rows,
+        prompts=prompts,
+        prompt=wanted,
+        told=_TOLD.get(done),
+        shown=f"{first + 1:,} to {first + len(here):,} of {len(found):,}" if here else "",
+        before=_address(prompt, max(first - ON_A_PAGE, 0)) if first else None,
+        after=_address(prompt, first + ON_A_PAGE) if first + ON_A_PAGE < len(found) else None,
+    )
+
+
+def _prompt(store: Store, wanted: str) -> Prompt | None:
+    try:
+        return store.prompts.find(wanted)
+    except NotFoundError:
+        raise Problem(404, "Not found", f"no prompt {wanted!r:.80}; its runs are in the list of all") from None
+
+
+def _is_of(run: RunRecord, prompt_id: str) -> bool:
+    known = run.definition.get(PROMPT)
+    return isinstance(known, dict) and known.get("id") == prompt_id
+
+
+def _address(prompt: str, after: int) -> str:
+    said = {"prompt": prompt} if prompt else {}
+    return f"/runs?{urlencode({**said, 'after': after})}"
+
+
+def _row(request: Request, run: RunRecord) -> Row:
+    if run.status in AT_WORK:
+        told = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
+        return Row(run=run, numbers=None, why=f"{told.get('done', 0):,} of {told.get('total', 0):,} evaluations")
+    counted = counted_in(request)
+    if run.cases > MOST_CASES_IN_LIST and not counted.has(request.app.state.store, run):
+        return Row(run=run, numbers=None, why="large: open it to count")
+    return Row(run=run, numbers=counted.of(request.app.state.store, run))
+
+
+@router.get("/runs/{run_id}")
+def one_run(request: Request, run_id: str) -> Response:
+    """Show a run: live while it goes on, then with its numbers."""
+    store: Store = request.app.state.store
+    run = as_it_is(store, _found(store, run_id))
+    progress = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
+    at_work = run.status in AT_WORK
+    numbers = None if at_work or not run.cases else counted_in(request).soon(store, run, PATIENCE_SECONDS)
+    more = {} if numbers is None else results_run.outcome(run, numbers)
+    return page(
+        request,
+        "runs_show.html",
+        run=run,
+        at_work=at_work,
+        is_counting=numbers is None and not at_work and run.cases > 0,
+        progress=progress,
+        live=results_run.live(progress) if at_work else None,
+        can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED),
+        previous=None if at_work else _before(store, run),
+        facts=results_run.facts(run, numbers),
+        numbers=numbers,
+        formats=results_run.FORMATS,
+        definition=results_run.defined(run),
+        **more,
+    )
+
+
+def _found(store: Store, run_id: str) -> RunRecord:
+    """Find a run by its whole id: addresses of pages are not to change their meaning when runs are added."""
+    run = store.runs.find(run_id)
+    if run.id != run_id:
+        raise Problem(404, "Not found", f"no run {run_id!r:.80}; see the list of runs")
+    return run
+
+
+def _before(store: Store, run: RunRecord) -> RunRecord | None:
+    """Find the last finished run of the same suite or prompt before this one."""
+    prompt = run.definition.get(PROMPT)
+    for one in store.runs.newest(_NEAR):
+        if one.number < run.number and one.status is RunStatus.FINISHED:
+            if isinstance(prompt, dict) and _is_of(one, str(prompt.get("id"))):
+                return one
+            if run.source is not None and one.source == run.source:
+                return one
+    return None
+
+
+@router.post("/runs/{run_id}/cancel")
+async def cancel(request: Request, run_id: str) -> Response:
+    """Take no more work for a run."""
+    run = await cast("RunDesk", request.app.state.desk).cancel(run_id)
+    return RedirectResponse(results_run.own(run), status_code=303)
+
+
+@router.post("/runs/{run_id}/resume")
+async def resume(request: Request, run_id: str) -> Response:
+    """Go on with a run."""
+    run = await cast("RunDesk", request.app.state.desk).resume(run_id)
+    return RedirectResponse(results_run.own(run), status_code=303)
+
+
+@router.get("/runs/{run_id}/delete")
+def ask_to_delete(request: Request, run_id: str) -> Response:
+    """Ask whether a run is to be deleted."""
+    return page(request, "runs_delete.html", run=_found(request.app.state.store, run_id))
+
+
+@router.post("/runs/{run_id}/delete")
+def delete(request: Request, run_id: str) -> Response:
+    """Delete a run with everything in it."""
+    store: Store = request.app.state.store
+    store.runs.delete(_found(store, run_id))
+    return RedirectResponse("/runs?done=deleted", status_code=303)
+
+
+@router.get("/runs/{run_id}/download.{ending}")
+def download(request: Request, run_id: str, ending: str) -> Response:
+    """Give the report of a run as a file."""
+    store: Store = request.app.state.store
+    run = _found(store, run_id)
+    if ending not in _KINDS:
+        known = ", ".join(f".{one}" for one in _KINDS)
+        raise Problem(404, "Not found", f"no report is written to .{ending:.20}; known: {known}")
+    # Written down before it is sent: what goes wrong on the way is told, and is no half of a file.
+    file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=1024 * 1024))  # noqa: SIM115 - closed when sent
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer_of(ending)(counted_in(request).of(store, run).report(store, run), text)
+    text.detach().seek(0)
+    named = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
+    return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=named)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_CHUNK):
+            yield piece
+
+
+def found_run(request: Request, run_id: str) -> RunRecord:
+    """Find the run that an address names, as it is now."""
+    store: Store = request.app.state.store
+    return as_it_is(store, _found(store, run_id))

@@ -1,0 +1,107 @@
+"""Import and export: prompts with their test cases as one document, looked at before it is taken in."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.evaluators.reading import parse_strict
+from evenhand.server.api.shared import Opened
+from evenhand.server.api.transfers import export_prompts
+from evenhand.server.pages.forms import Form, Sent, see_other
+from evenhand.server.rendering import page
+from evenhand.store.store import Store
+from evenhand.workspace.documents import Imported, import_document
+
+router = APIRouter()
+
+# A longer document is not put back into the page; its file is chosen again.
+MOST_ECHOED: Final = 200_000
+_MOST_REMEMBERED: Final = 32
+
+
+@router.get("/io")
+def show_transfer(request: Request, store: Opened, done: str = "") -> Response:
+    """Show what can be exported, the way to import, and what the last import did."""
+    return _page(request, store, done=_reports(request).get(done))
+
+
+@router.get("/io/export")
+def export(store: Opened, prompt: Annotated[list[str] | None, Query()] = None) -> Response:
+    """Give prompts as the API does; here, one that was deleted meanwhile is told by a page."""
+    return export_prompts(store, prompt)
+
+
+@router.post("/io")
+def import_prompts(request: Request, store: Opened, sent: Sent) -> Response:
+    """Take prompts in, all or none, or only say what that would do."""
+    written = ""
+    try:
+        written = _document(sent)
+        found = import_document(store, _parsed(written), dry_run=sent.text("action") != "import")
+    except ConfigError as error:
+        return _page(request, store, written=written, error=str(error), status=422)
+    if found.dry_run:
+        return _page(request, store, written=written, planned=found)
+    key = secrets.token_urlsafe(6)
+    reports = _reports(request)
+    reports[key] = found
+    while len(reports) > _MOST_REMEMBERED:
+        reports.popitem(last=False)
+    return see_other(f"/io?done={key}")
+
+
+def _page(
+    request: Request,
+    store: Store,
+    *,
+    status: int = 200,
+    written: str = "",
+    error: str | None = None,
+    planned: Imported | None = None,
+    done: Imported | None = None,
+) -> Response:
+    return page(
+        request,
+        "transfer.html",
+        status=status,
+        prompts=store.prompts.all(),
+        written=written if len(written) <= MOST_ECHOED else "",
+        too_long=len(written) > MOST_ECHOED,
+        error=error,
+        planned=planned,
+        done=done,
+    )
+
+
+def _document(sent: Form) -> str:
+    file = sent.file("file")
+    if not file:
+        return sent.text("document")
+    try:
+        return file.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the file is not UTF-8 text: byte {error.start + 1:,} cannot be read") from None
+
+
+def _parsed(written: str) -> object:
+    if not written.strip():
+        raise ConfigError("there is nothing to import; choose a file, or paste a document")
+    try:
+        return parse_strict(written)
+    except ContractError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _reports(request: Request) -> OrderedDict[str, Imported]:
+    """Give what the last imports did, for the pages that they lead to."""
+    state = request.app.state
+    if not hasattr(state, "imports"):
+        state.imports = OrderedDict()
+    found: OrderedDict[str, Imported] = state.imports
+    return found

@@ -1,0 +1,66 @@
+"""Runs in plain JSON values, with their numbers where these are counted or soon are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from evenhand.domain.run import RunRecord
+from evenhand.reports.rows import run_row, summary_row
+from evenhand.server.progress import AT_WORK, as_it_is
+from evenhand.store.store import Store
+from evenhand.workspace.trial import PROMPT
+
+if TYPE_CHECKING:
+    from evenhand.server.pages.results_numbers import Counted
+
+# A larger run that nobody has looked at yet is not counted while somebody waits for a list.
+MOST_CASES_IN_LIST: Final = 5_000
+_OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
+
+
+def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+    """Give a run for a list, without what only a few ask for."""
+    run = as_it_is(store, run)
+    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or counts.has(store, run))
+    row = _row(run)
+    return {name: row[name] for name in row if name not in _OF_DETAIL} | {
+        "summary": summary_row(counts.of(store, run).summary) if quick else None
+    }
+
+
+def run_detail(store: Store, run: RunRecord, counts: Counted | None) -> dict[str, Any]:
+    """Give a run with what defines it; its numbers too, unless ``counts`` is None."""
+    run = as_it_is(store, run)
+    row = _row(run)
+    # Where the suite lies is the server's business.
+    del row["source"]
+    if counts is None:
+        return row | {"summary": None, "gates": None}
+    numbers = counts.of(store, run)
+    return row | {"summary": summary_row(numbers.summary), "gates": [gate.as_dict() for gate in numbers.gates]}
+
+
+def _row(run: RunRecord) -> dict[str, Any]:
+    definition = run.definition
+    return run_row(run) | {
+        "prompt": definition.get(PROMPT),
+        "models": _names(definition.get("target")),
+        "judge": next(iter(_names(definition.get("judge"))), None),
+    }
+
+
+def _names(given: Any) -> list[str]:
+    """Give the names of the models that a part of a definition names."""
+    match given:
+        case str():
+            return [given]
+        case list():
+            return [name for one in given for name in _names(one)]
+        case {"models": several}:
+            return _names(several)
+        case {"model": one}:
+            return _names(one)
+        case Mapping():
+            return []
+    return []

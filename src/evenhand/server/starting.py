@@ -1,0 +1,82 @@
+"""What a user of the server wants to be run, and the job, scope and pace that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenhand.domain.prompt import FieldError
+from evenhand.engine.budget import Limits
+from evenhand.engine.forecast import Estimate
+from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace, Scope
+from evenhand.server.choosing import require_offered
+from evenhand.server.forecasting import forecast
+from evenhand.server.resuming import NO_CACHE
+from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store
+from evenhand.workspace.trial import Trial
+
+MOST_MODELS: Final = 20
+MOST_REPEATS: Final = 100
+MOST_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedScope(Scope):
+    """A scope that knows whether the run asks anew: when it is resumed, it does so again."""
+
+    no_cache: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the scope as plain JSON values."""
+        return Scope.as_dict(self) | ({NO_CACHE: True} if self.no_cache else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWanted:
+    """A run that somebody wants: a prompt by id or name, models and a judge by their names."""
+
+    prompt: str
+    models: tuple[str, ...]
+    version: int | None = None
+    judge: str | None = None
+    test_cases: tuple[str, ...] | None = None
+    repeat: int = 1
+    concurrency: int | None = None
+    max_cost: float | None = None
+    max_calls: int | None = None
+    use_cache: bool = True
+
+    @property
+    def scope(self) -> Scope:
+        """How often each case is judged, and whether replies from before will do."""
+        return AskedScope(repeat=self.repeat, no_cache=not self.use_cache)
+
+    @property
+    def pace(self) -> Pace:
+        """How much at once, and what it may spend."""
+        return Pace(
+            concurrency=self.concurrency or DEFAULT_CONCURRENCY,
+            limits=Limits(max_calls=self.max_calls, max_cost=self.max_cost),
+            use_cache=self.use_cache,
+        )
+
+    def job(self, store: Store, settings: ServerSettings) -> Job:
+        """Make the job; what cannot be right is refused here, by field, and nobody is asked."""
+        prompt = store.prompts.find(self.prompt, self.version)
+        models = [require_offered(name, settings, "models") for name in self.models or settings.models]
+        judge = settings.judge if self.judge is None else require_offered(self.judge, settings, "judge")
+        trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
+        job = trial.job(store)
+        if self.max_cost is not None:
+            self._require_prices(self.estimate(store, job))
+        return job
+
+    def estimate(self, store: Store, job: Job) -> Estimate:
+        """Tell what the run would take; nobody is asked."""
+        return forecast(store, job, self.scope, use_cache=self.use_cache)
+
+    def _require_prices(self, expected: Estimate) -> None:
+        unknown = [one.model for one in expected.models if one.low is None]
+        if unknown:
+            raise FieldError("max_cost", f"nobody knows what {' and '.join(unknown)} costs; set max_calls instead")

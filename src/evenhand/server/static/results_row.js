@@ -1,0 +1,36 @@
+// A row of the table of results, made from what the API tells: as text, whatever it says.
+
+const WORDS = {
+  pass: ["✓", "pass"], borderline: ["≈", "borderline"], fail: ["✗", "fail"], error: ["!", "error"],
+  not_evaluated: ["–", "not evaluated"],
+};
+
+/** @param {string} name @param {string} text @param {string} [className] */
+function element(name, text, className = "") {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+/** @param {Record<string, any>} item an evaluation @param {string[]} columns @returns {HTMLTableRowElement} */
+export function rowOf(item, columns) {
+  const isScored = item.status === "scored";
+  const standing = isScored ? item.verdict : item.status;
+  const badge = element("span", ` ${WORDS[standing][1]}`, `badge ${standing}`);
+  const sign = element("span", WORDS[standing][0]);
+  sign.ariaHidden = "true";
+  badge.prepend(sign);
+  const link = element("a", item.case_id);
+  link.href = `${location.pathname}/${item.position}`;
+  const [row, verdict, head] = [element("tr", ""), element("td", ""), element("th", "")];
+  verdict.append(badge);
+  head.scope = "row";
+  head.append(link);
+  const texts = {
+    ...item, sample: item.sample + 1, asked: item.retry_count + 1, why: isScored ? item.reasoning : item.error ?? item.reasoning,
+  };
+  const rest = columns.map((name) => element("td", String(texts[name] ?? "")));
+  row.append(verdict, element("td", isScored ? item.score.toFixed(2) : "–"), head, ...rest);
+  return row;
+}

@@ -1,0 +1,191 @@
+"""A server as its users have it, and a model on the loopback interface for it to ask.
+
+    def test_…(client, prompt):
+        made = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"]})
+
+``client`` shows the token and asks the application in this process; ``strangers`` shows none. ``models`` is the server
+that stands for every provider. ``served`` starts a server as a program of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from evenhand.domain.secret import Secret
+from evenhand.server.app import make_app
+from evenhand.server.settings import ServerSettings
+
+TOKEN = "a-token-that-nobody-guesses"
+AUTH = {"authorization": f"Bearer {TOKEN}"}
+BASE = "http://localhost:8642"
+GOOD = {"score": 0.9, "hits": ["names the city"], "misses": [], "reasoning": "Right."}
+
+
+class Models:
+    """Speaks OpenAI's chat completions: the model ``judge`` says 0.9 of everything, any other one says Paris.
+
+    ``wait`` is how long each answer takes; ``asked`` has the questions; ``says`` what a model says instead, by its name
+    and the question.
+    """
+
+    def __init__(self) -> None:
+        self.wait = 0.0
+        self.says: Callable[[str, str], str] = lambda _model, _text: ""
+        self.asked: list[str] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                text = body["messages"][-1]["content"]
+                outer.asked.append(text)
+                time.sleep(outer.wait)
+                said = outer.says(body["model"], text) or (json.dumps(GOOD) if body["model"] == "judge" else "Paris")
+                choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+                answer = json.dumps(
+                    {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}
+                ).encode()
+                with contextlib.suppress(OSError):  # a run that is given up does not wait
+                    self.send_response(200)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(answer)))
+                    self.end_headers()
+                    self.wfile.write(answer)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                """Say nothing of clients that went away."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+    """Start a server that stands for the provider ``vllm``."""
+    found = Models()
+    monkeypatch.setenv("VLLM_BASE_URL", found.url)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ServerSettings:
+    return ServerSettings(
+        db=str(tmp_path / "evenhand.db"), token=Secret(TOKEN), judge="vllm/judge", changes_a_minute=1_000_000
+    )
+
+
+@pytest.fixture
+def app(settings: ServerSettings) -> FastAPI:
+    return make_app(settings)
+
+
+@pytest.fixture
+def client(app: FastAPI, models: Models) -> Iterator[TestClient]:
+    """Ask the application with the token."""
+    with TestClient(app, base_url=BASE, headers=AUTH, follow_redirects=False) as found:
+        yield found
+
+
+@pytest.fixture
+def strangers(app: FastAPI, client: TestClient) -> TestClient:
+    """Ask the application without a token, on the same loop: runs live on it."""
+    found = TestClient(app, base_url=BASE, follow_redirects=False)
+    found.portal = client.portal
+    return found
+
+
+@pytest.fixture
+def prompt(client: TestClient) -> str:
+    """Make a prompt with three test cases, and give its id."""
+    made = client.post("/api/prompts", json={"name": "capitals", "evaluation_criteria": "Names the city"}).json()["id"]
+    for country in ("France", "Spain", "Italy"):
+        client.post(f"/api/prompts/{made}/test-cases", json={"input": f"Capital of {country}?"})
+    return str(made)
+
+
+@pytest.fixture
+def ended(client: TestClient) -> Callable[[str], dict[str, Any]]:
+    """Wait until a run has ended, and give it."""
+
+    def wait(run: str) -> dict[str, Any]:
+        for _ in range(400):
+            if client.get(f"/api/runs/{run}/progress").json()["status"] not in ("running", "planning"):
+                return dict(client.get(f"/api/runs/{run}").json())
+            time.sleep(0.05)
+        raise TimeoutError(run)
+
+    return wait
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str], *options: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "evenhand", "serve", "--port", "0", *options],
+            cwd=folder,
+            env={**os.environ, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("Evenhand is at http"), line + (self.process.communicate()[1])
+        self.url = line.split()[-1]
+        self.client = httpx.Client(base_url=self.url, headers=AUTH, timeout=30)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal, and give the exit code."""
+        self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@pytest.fixture
+def served(tmp_path: Path, models: Models) -> Iterator[Callable[..., Served]]:
+    """Start servers, which share a folder."""
+    started: list[Served] = []
+
+    def start(*options: str) -> Served:
+        env = {"VLLM_BASE_URL": models.url, "EVENHAND_TOKEN": TOKEN, "EVENHAND_JUDGE": "vllm/judge"}
+        started.append(Served(tmp_path, env, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.client.close()
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()

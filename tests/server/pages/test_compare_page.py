@@ -1,0 +1,211 @@
+"""The page that compares two runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from evenhand import Case, Scripted, evaluate
+from evenhand.domain.run import RunRecord
+
+Parsed = Callable[[Any], Any]
+Judge = Callable[..., RunRecord]
+
+JUDGE = {"type": "llm_judge", "name": "quality"}
+
+
+@pytest.fixture
+def judged(client: TestClient, tmp_path: Path) -> Judge:
+    def made(*scores: float | None, said: str = "q", evaluators: Any = JUDGE, **options: Any) -> RunRecord:
+        cases = [
+            Case(id=f"case-{number}", question=said, candidate_answer="a", expected_outcome="x")
+            for number in range(options.pop("count", len(scores)))
+        ]
+        replies = [text for score in scores for text in ([reply(score)] if score is not None else ["no"] * 3)]
+        judge, store = Scripted(replies), str(tmp_path / "evenhand.db")
+        return evaluate(cases, evaluators, judge=judge, store=store, concurrency=1, **options).record
+
+    return made
+
+
+def reply(score: float) -> str:
+    return json.dumps({"score": score, "hits": [], "misses": [], "reasoning": "Because."})
+
+
+def told(page: Any) -> str:
+    return " ".join(page.one("main").text.split())
+
+
+def test_without_two_runs_it_says_what_is_needed(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    empty = told(parsed(client.get("/compare")))
+    judged(0.9)
+    judged(0.9)
+    chosen = parsed(client.get("/compare"))
+
+    assert "Two runs are needed" in empty
+    assert len(chosen.all("option", selected="")) == 2
+    assert "Choose two runs" in told(chosen)
+
+
+def test_a_difference_comes_with_interval_test_p_effect_and_counts(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    a = judged(0.2, 0.3, 0.1, 0.5, 0.4, 0.3, 0.6, None)
+    b = judged(0.9, 0.8, 0.9, 0.9, 0.9, 0.9, 0.6, 0.5)
+
+    page = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+
+    assert "B is better than A: +0.500 [" in told(page)
+    assert "over 7 cases" in told(page)
+    assert "Test paired t" in told(page).replace("Testpaired", "Test paired")
+    assert "6 wins for B" in told(page)
+    assert "1 tie" in told(page)
+    assert "0 losses" in told(page)
+    assert "8 cases in both runs. In no number: 1 without a score in A." in told(page)
+    assert page.one("svg", class_="chart verdict-bar")
+
+
+def test_the_cells_of_the_matrix_lead_to_the_cases(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    a = judged(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, None)
+    b = judged(0.9, 0.9, 0.9, 0.9, 0.1, 0.2, 0.9)
+    address = f"/compare?a={a.id}&b={b.id}"
+
+    page = parsed(client.get(address))
+    turned = parsed(client.get(f"{address}&before=pass&after=fail"))
+    none = parsed(client.get(f"{address}&before=fail&after=pass"))
+
+    cells = {one.attributes["href"]: one.text for one in page.all("a") if one.text.isdecimal()}
+    assert cells == {
+        f"/runs/{b.id}/results?verdict=pass": "4",
+        f"{address}&before=pass&after=fail#changes": "2",
+        f"/runs/{a.id}/results?status=error": "1",
+    }
+    assert "From pass to fail: 2 cases." in told(turned)
+    assert page.one("a", href=f"/runs/{b.id}/results/4").text == "case-4"
+    assert page.one("a", href=f"/runs/{a.id}/results/4").text == "0.900"
+    assert "From fail to pass: 0 cases." in told(none)
+    assert all(client.get(one.partition("#")[0]).status_code == 200 for one in cells)
+
+
+def test_too_little_data_is_said_plainly(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    a, b = judged(0.2, 0.3), judged(0.9, 0.8)
+
+    page = told(parsed(client.get(f"/compare?a={a.id}&b={b.id}")))
+
+    assert "Not enough data: " in page
+    assert "not enough data" in page
+
+
+def test_runs_that_were_judged_differently_are_refused_unless_told(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    a = judged(*[0.2] * 6)
+    b = judged(*[0.9] * 6, thresholds={"pass": 0.5})
+
+    refused = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+    anyway = parsed(client.get(refused.one("a", class_="button").attributes["href"]))
+
+    assert "These are not compared" in told(refused)
+    assert "thresholds.pass: 0.8 in A, 0.5 in B" in told(refused)
+    assert "--anyway" not in told(refused)
+    assert "Judged differently." in told(anyway)
+    assert "B is better than A" in told(anyway)
+
+
+def test_a_run_is_not_compared_with_itself_or_with_other_cases(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    a = judged(0.2)
+
+    itself = parsed(client.get(f"/compare?a={a.id}&b={a.id}"))
+
+    assert "cannot be compared with itself" in told(itself)
+    assert not itself.all("a", class_="button")
+    assert client.get(f"/compare?a={a.id}&b=none").status_code == 404
+
+
+def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    two = [JUDGE, {**JUDGE, "name": "brief"}]
+    a = judged(*[0.2, 0.9] * 6, count=6, evaluators=two)
+    b = judged(*[0.9, 0.9] * 6, count=6, evaluators=two)
+
+    whole = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+    one = parsed(client.get(whole.one("a", href=f"/compare?a={a.id}&b={b.id}&evaluator=brief").attributes["href"]))
+
+    assert "p, Holm" in told(whole)
+    assert "By evaluator brief." in told(one)
+    assert "No difference shown: +0.000" in told(one)
+    assert "no evaluator of these runs has the name 'none'" in told(
+        parsed(client.get(f"/compare?a={a.id}&b={b.id}&evaluator=none"))
+    )
+
+
+def test_hostile_texts_are_shown_as_text(client: TestClient, judged: Judge, parsed: Parsed, hostile: list[str]) -> None:
+    said = "\n".join(one for one in hostile if "\ud800" not in one and "\0" not in one)
+    evaluators = {**JUDGE, "name": said}
+    a = judged(*[0.2] * 6, evaluators=evaluators, name=said)
+    b = judged(*[0.9] * 6, evaluators=evaluators, name=said)
+    other = judged(*[0.9] * 6, evaluators={**JUDGE, "name": said[:20]}, name=said)
+
+    pages = [
+        parsed(client.get(f"/compare?a={one}&b={two}&before={mark}"))
+        for one, two, mark in ((a.id, b.id, ""), (a.id, other.id, ""), (a.id, b.id, "%3Cscript%3E"))
+    ]
+
+    for page in pages:
+        assert {one.name for one in page.elements} <= {
+            *[
+                "html",
+                "head",
+                "meta",
+                "title",
+                "script",
+                "link",
+                "body",
+                "a",
+                "header",
+                "nav",
+                "ul",
+                "ol",
+                "li",
+                "svg",
+                "path",
+                "span",
+                "div",
+                "button",
+                "p",
+                "main",
+                "dialog",
+                "h1",
+                "h2",
+            ],
+            *[
+                "dl",
+                "dt",
+                "dd",
+                "kbd",
+                "form",
+                "label",
+                "select",
+                "option",
+                "input",
+                "table",
+                "thead",
+                "tbody",
+                "tr",
+                "th",
+                "td",
+                "section",
+                "strong",
+                "desc",
+                "line",
+                "circle",
+                "rect",
+                "abbr",
+            ],
+        }

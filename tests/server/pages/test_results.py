@@ -1,0 +1,228 @@
+"""The table of results: filtered and sorted by its address, and small however many there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from evenhand import Case, Scripted, evaluate
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store.store import Store
+
+Parsed = Callable[[Any], Any]
+
+JUDGE = {"type": "llm_judge", "name": "quality"}
+LONG = "a text without an end " * 200
+
+
+def reply(score: float, said: str = "Because.") -> str:
+    return json.dumps({"score": score, "hits": [], "misses": [], "reasoning": said})
+
+
+@pytest.fixture
+def address(client: TestClient, tmp_path: Path) -> str:
+    """Judge a case of every standing, and give the address of the results."""
+    cases = [
+        Case(id="passes", question="Capital of France?", candidate_answer="Paris", expected_outcome="x"),
+        Case(id="fails", question="Capital of Peru?", candidate_answer="Oslo", expected_outcome="x"),
+        Case(id="between", question="Capital of Chad?", candidate_answer="N'Djamena", expected_outcome="x"),
+        Case(id="zero", question="Capital of Mali?", candidate_answer="", expected_outcome="x"),
+        Case(id="breaks", question="Capital of Laos?", candidate_answer="Vientiane", expected_outcome="x"),
+        Case(id="nothing", question="Capital of Togo?", candidate_answer="Lomé"),
+    ]
+    replies = [reply(0.95), reply(0.2), "again", reply(0.7), reply(0.0), *["no verdict"] * 3]
+    run = judged(client, tmp_path, cases, replies)
+    return f"/runs/{run.id}/results"
+
+
+def judged(client: TestClient, tmp_path: Path, cases: list[Case], replies: list[str], **options: Any) -> RunRecord:
+    usual: dict[str, Any] = {"evaluators": JUDGE, "name": "capitals", "concurrency": 1}
+    judge, store = Scripted(replies), str(tmp_path / "evenhand.db")
+    return evaluate(cases, judge=judge, store=store, **(usual | options)).record
+
+
+def ids(page: Any) -> list[str]:
+    return [one.text for one in page.all("a") if "/results/" in one.attributes["href"]]
+
+
+def test_every_standing_is_told_by_sign_and_word_and_only_a_score_is_a_number(
+    client: TestClient, address: str, parsed: Parsed
+) -> None:
+    page = parsed(client.get(address))
+
+    lines = page.one("tbody").text.splitlines()
+    starts = {line.split("Capital")[0].strip() for line in lines if line.strip()}
+    assert starts == {
+        "✓ pass0.95passes1",
+        "✗ fail0.20fails1",
+        "≈ borderline0.70between2",
+        "✗ fail0.00zero1",
+        "! error–breaks3",
+        "– not evaluated–nothing1",
+    }
+    assert page.one("span", id="shown").text == "6 evaluations"
+
+
+ALL = ["passes", "fails", "between", "zero", "breaks", "nothing"]
+FOUND: dict[str, list[str]] = {
+    "verdict=pass": ["passes"],
+    "verdict=fail": ["fails", "zero"],
+    "verdict=fail&status=error": ["breaks"],
+    "status=error": ["breaks"],
+    "status=not_evaluated": ["nothing"],
+    "has_error=true": ["breaks"],
+    "retried=1": ["between", "breaks"],
+    "min_score=0.2&max_score=0.7": ["fails", "between"],
+    "min_score=0&status=scored": ["passes", "fails", "between", "zero"],
+    "text=PERU": ["fails"],
+    "text=oslo": ["fails"],
+    "evaluator=quality&text=capital": ALL,
+    "evaluator=none": [],
+    "verdict=&status=&min_score=&max_score=&text=": ALL,
+    "status=scored&sort=score": ["zero", "fails", "between", "passes"],
+    "status=scored&sort=score&descending=1": ["passes", "between", "fails", "zero"],
+    "sort=case_id": ["between", "breaks", "fails", "nothing", "passes", "zero"],
+}
+
+
+def test_the_address_says_which_and_in_which_order(client: TestClient, address: str, parsed: Parsed) -> None:
+    pages = {query: parsed(client.get(f"{address}?{query}")) for query in FOUND}
+
+    assert {query: ids(page) for query, page in pages.items()} == FOUND
+    assert "Nothing matches" in pages["evaluator=none"].one("main").text
+
+
+def test_the_form_holds_what_the_address_says(client: TestClient, address: str, parsed: Parsed) -> None:
+    page = parsed(client.get(f"{address}?verdict=fail&text=capital&min_score=0.1&retried=1&sort=score&descending=1"))
+
+    assert [one.text for one in page.all("option", selected="")] == ["fail"]
+    assert page.value("text") == "capital"
+    assert page.value("min_score") == "0.1"
+    assert page.one("input", name="retried", checked="")
+    assert page.one("th", aria_sort="descending").text == "Score"
+    assert page.value("sort") == "score"
+    assert page.one("a", id="clear").attributes["href"] == address
+
+
+def test_an_address_that_makes_no_sense_is_told_so(client: TestClient, address: str) -> None:
+    wrong = [
+        "verdict=good", "status=none", "sort=colour", "min_score=2", "max_score=x", "min_score=nan", f"text={'x' * 201}",
+        "cursor=x",
+    ]  # fmt: skip
+
+    answers = [client.get(f"{address}?{query}") for query in wrong]
+
+    assert [one.status_code for one in answers] == [422] * len(wrong)
+
+
+def test_a_hundred_rows_of_long_texts_are_a_small_page_and_the_next_is_a_link_away(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    cases = [
+        Case(id=f"case-{number:03}", question=LONG, candidate_answer=LONG, expected_outcome=LONG)
+        for number in range(130)
+    ]
+    run = judged(client, tmp_path, cases, [reply(0.5, LONG)] * 260, repeat=2)
+
+    answer = client.get(f"/runs/{run.id}/results?verdict=fail")
+    first = parsed(answer)
+    second = parsed(client.get(first.one("a", rel="next").attributes["href"]))
+
+    assert len(answer.content) < 40_000
+    assert len(ids(first)) == 100
+    assert first.one("span", id="shown").text == "260 evaluations"
+    assert ids(second)[0] == "case-050"
+    assert second.one("a", class_="button", href=f"/runs/{run.id}/results?verdict=fail").text == "First page"
+    assert not set(ids(first)) & set(ids(second))
+
+
+def test_evaluators_and_models_can_be_chosen_where_there_are_several(
+    client: TestClient, store: Store, tmp_path: Path, parsed: Parsed
+) -> None:
+    case = Case(id="one", question="q", candidate_answer="a", expected_outcome="x")
+    run = judged(client, tmp_path, [case], [reply(0.9), reply(0.1)], evaluators=[JUDGE, {**JUDGE, "name": "brief"}])
+
+    page = parsed(client.get(f"/runs/{run.id}/results?evaluator=brief"))
+
+    assert [one.text for one in page.all("option") if one.text in ("quality", "brief")] == ["brief", "quality"]
+    assert "0.10" in page.one("tbody").text
+    assert "0.90" not in page.one("tbody").text
+
+
+def test_a_run_that_is_being_planned_says_so(client: TestClient, store: Store, parsed: Parsed) -> None:
+    run = store.runs.create(name="soon", source=None, definition={}, options={})
+
+    page = parsed(client.get(f"/runs/{run.id}/results"))
+    store.runs.mark(run, RunStatus.RUNNING, cases=1)
+    started = parsed(client.get(f"/runs/{run.id}/results"))
+
+    assert "No cases yet" in page.one("main").text
+    assert "Nothing judged yet" in started.one("main").text
+
+
+def test_hostile_texts_are_shown_as_text(
+    client: TestClient, tmp_path: Path, parsed: Parsed, hostile: list[str]
+) -> None:
+    usable = [said for said in hostile if "\ud800" not in said]
+    cases = [
+        Case(id=f"{n} {said}".replace("\0", ""), question=said, candidate_answer=said, expected_outcome=said)
+        for n, said in enumerate(usable)
+    ]
+    evaluators = [{**JUDGE, "name": usable[0]}, {**JUDGE, "name": usable[15]}]
+    replies = [reply(0.5, said) for said in usable for _ in evaluators]
+    run = judged(client, tmp_path, cases, replies, evaluators=evaluators, name=usable[0])
+
+    page = parsed(client.get(f"/runs/{run.id}/results?text=%3Cscript"))
+
+    assert {one.name for one in page.elements} <= {
+        *[
+            "html",
+            "head",
+            "meta",
+            "title",
+            "script",
+            "link",
+            "body",
+            "a",
+            "header",
+            "nav",
+            "ul",
+            "ol",
+            "li",
+            "svg",
+            "path",
+            "span",
+            "div",
+            "button",
+            "p",
+            "main",
+            "dialog",
+            "h1",
+            "h2",
+            "dl",
+            "dt",
+        ],
+        *[
+            "dd",
+            "kbd",
+            "form",
+            "label",
+            "select",
+            "option",
+            "input",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "aside",
+        ],
+    }
+    assert len(ids(page)) > 20
+    assert usable[0] in [one.text for one in page.all("option")]

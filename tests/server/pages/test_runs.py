@@ -1,0 +1,482 @@
+"""The pages of runs: their list, one by itself, and the form that starts one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from evenhand import Case, Scripted, evaluate
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.prompt import PromptText, TestCaseText
+from evenhand.domain.run import Judgment, RunRecord, RunStatus
+from evenhand.domain.secret import Secret
+from evenhand.domain.verdict import Verdict
+from evenhand.server.app import make_app
+from evenhand.server.pages import runs
+from evenhand.server.settings import ServerSettings
+from evenhand.store.rows import Batch, evaluation_row
+from evenhand.store.store import Store
+
+Post = Callable[..., Any]
+Parsed = Callable[[Any], Any]
+Judge = Callable[..., RunRecord]
+
+JUDGE = {"type": "llm_judge", "name": "quality"}
+
+
+def reply(score: float, said: str = "Because.") -> str:
+    return json.dumps({"score": score, "hits": [said], "misses": [said], "reasoning": said})
+
+
+def case(name: str, said: str = "q", **more: Any) -> Case:
+    return Case(id=name, question=said, candidate_answer=said, expected_outcome=said, **more)
+
+
+@pytest.fixture
+def judged(client: TestClient, tmp_path: Path) -> Judge:
+    """Judge cases into the server's store, as the library does."""
+
+    def made(*replies: str | Exception, name: str = "refunds", **options: Any) -> RunRecord:
+        count = options.pop("count", len(replies))
+        cases = options.pop("cases", None) or [case(f"case-{number}") for number in range(count)]
+        evaluators = options.pop("evaluators", JUDGE)
+        store, judge = str(tmp_path / "evenhand.db"), Scripted(replies)
+        return evaluate(cases, evaluators, judge=judge, store=store, name=name, concurrency=1, **options).record
+
+    return made
+
+
+# The list
+
+
+def test_there_is_a_page_for_having_no_runs(client: TestClient, parsed: Parsed) -> None:
+    page = parsed(client.get("/runs"))
+
+    assert "No runs yet" in page.one("main").text
+    assert page.all("a", class_="button primary", href="/runs/new")
+
+
+def test_the_list_has_each_mean_with_its_interval_and_what_it_is_over(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    run = judged(reply(0.9), reply(0.7), reply(0.2), *["no verdict"] * 3, count=4)
+
+    row = parsed(client.get("/runs")).one("tbody")
+
+    assert "refunds" in row.text
+    assert "3 of 4" in row.text
+    assert "0.60" in row.text
+    assert "[0.00, 1.00]" in row.text
+    assert f"/runs/{run.id}/results?status=error" in client.get("/runs").text
+
+
+def test_the_list_can_be_narrowed_to_a_prompt(client: TestClient, store: Store, judged: Judge, parsed: Parsed) -> None:
+    prompt = store.prompts.create(PromptText(name="Haiku"))
+    of_prompt = store.runs.create(
+        name="Haiku v1",
+        source=None,
+        definition={"prompt": {"id": prompt.id, "name": "Haiku", "version": 1}},
+        options={},
+    )
+    judged(reply(1.0))
+
+    page = parsed(client.get(f"/runs?prompt={prompt.id}"))
+
+    assert [one.attributes["href"] for one in page.all("a") if one.text == "Haiku v1"] == [f"/runs/{of_prompt.id}"]
+    assert "refunds" not in page.one("tbody").text
+    assert client.get("/runs?prompt=p-none").status_code == 404
+
+
+def test_a_long_list_has_pages(client: TestClient, store: Store, parsed: Parsed) -> None:
+    for number in range(27):
+        run = store.runs.create(name=f"run {number:02}", source=None, definition={}, options={})
+        store.runs.mark(run, RunStatus.FINISHED)
+
+    first = parsed(client.get("/runs"))
+    last = parsed(client.get("/runs?after=25"))
+
+    assert first.one("a", rel="next").attributes["href"] == "/runs?after=25"
+    assert "run 26" in first.one("tbody").text
+    assert "26 to 27 of 27" in last.one("nav", class_="pager").text
+    assert "run 00" in last.one("tbody").text
+    assert client.get("/runs?after=99999999").status_code == 200
+
+
+# One run
+
+
+def test_a_finished_run_shows_its_numbers_and_what_they_are_over(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    run = judged(
+        reply(0.9), reply(0.7), reply(0.2), *["no verdict"] * 3, count=4, gates={"min_mean": 0.5, "max_unscored": 0}
+    )
+
+    page = parsed(client.get(f"/runs/{run.id}"))
+
+    told = page.one("main").text
+    assert "mean 0.60 [0.00, 1.00] over 3 of 4; 1 judge error; 0.45 if counted as 0" in told
+    assert "gate met min_mean: wanted at least 0.5, found 0.6" in " ".join(told.split())
+    assert "gate missed max_unscored" in " ".join(told.split())
+    assert "6 calls to models" in told
+    assert "unparsable" in told
+    assert page.one("svg", class_="chart histogram")
+    assert page.one("a", href=f"/runs/{run.id}/results?verdict=fail&status=scored")
+    assert page.one("a", href=f"/runs/{run.id}/results?status=error")
+    assert not page.all("progress")
+
+
+def test_models_are_shown_side_by_side_where_there_are_several(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    cases = [case(f"{n}", metadata={"model": f"model/{n % 2}"}) for n in range(4)]
+    run = judged(*[reply(0.9)] * 4, cases=cases)
+
+    told = parsed(client.get(f"/runs/{run.id}")).one("figure", class_="models").text
+
+    assert "model/0" in told
+    assert "2 of 2" in told
+
+
+def planned(store: Store, cases: int, judged: int, status: RunStatus) -> RunRecord:
+    """Put a run into the store that did not come to its end."""
+    run = store.runs.create(name="half", source=None, definition={}, options={})
+    store.database.execute_many(
+        "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, '', 1, ?)",
+        [(run.number, number, f"c{number}", '{"case": {"question": "q"}}') for number in range(cases)],
+    )
+    found = Evaluation.with_score(evaluator="quality", type="llm_judge", score=1.0, verdict=Verdict.PASS)
+    rows = [evaluation_row(run.number, number, 0, Judgment(evaluation=found)) for number in range(judged)]
+    store.commit(Batch(evaluations=rows))
+    return store.runs.mark(run, status, "the key was refused" if status is RunStatus.STOPPED else "", cases=cases)
+
+
+def test_a_run_that_goes_on_is_live_and_has_no_numbers_yet(client: TestClient, store: Store, parsed: Parsed) -> None:
+    run = planned(store, cases=4, judged=1, status=RunStatus.RUNNING)
+
+    page = parsed(client.get(f"/runs/{run.id}"))
+
+    bar = page.one("progress")
+    assert (bar.attributes["value"], bar.attributes["max"]) == ("1", "4")
+    assert page.one("section", data_events=f"/api/runs/{run.id}/events")
+    assert page.one("a", href=f"/runs/{run.id}").text == "Load the page again"
+    assert "1 of 4 evaluations" in page.one("main").text
+    assert "1 of 4 evaluations" in parsed(client.get("/runs")).one("tbody").text
+    assert not page.all("svg", class_="chart histogram")
+    assert page.all("script", src="/static/run.js")
+
+
+def test_a_run_that_stopped_says_why_and_can_be_resumed(
+    client: TestClient, store: Store, parsed: Parsed, post: Post
+) -> None:
+    run = planned(store, cases=4, judged=1, status=RunStatus.STOPPED)
+
+    page = parsed(client.get(f"/runs/{run.id}"))
+    refused = post(f"/runs/{run.id}/resume")
+
+    assert "the key was refused" in page.one("p", class_="notice warn").text
+    assert "3 of 4 cases are pending" in page.one("p", class_="notice warn").text
+    assert page.one("form", method="post", action=f"/runs/{run.id}/resume")
+    assert refused.status_code == 422
+    assert "was started by a program" in parsed(refused).one("main").text
+
+
+def test_nothing_is_cancelled_where_nobody_works(client: TestClient, judged: Judge, post: Post) -> None:
+    run = judged(reply(1.0))
+
+    assert post(f"/runs/{run.id}/cancel").status_code == 409
+
+
+def test_an_address_names_a_run_by_its_whole_id(client: TestClient, judged: Judge) -> None:
+    run = judged(reply(1.0))
+
+    assert client.get(f"/runs/{run.id[:-1]}").status_code == 404
+    assert client.get("/runs/last").status_code == 404
+
+
+def test_a_run_is_given_as_a_file(client: TestClient, judged: Judge) -> None:
+    run = judged(reply(0.9), reply(0.1))
+    client.event_hooks = {}
+    begins = {"html": "<!doctype html>", "json": "{", "jsonl": "{", "csv": '"case_id"', "md": "#", "xml": "<?xml"}
+
+    files = {ending: client.get(f"/runs/{run.id}/download.{ending}") for ending in begins}
+
+    assert all(answer.text.startswith(begins[ending]) for ending, answer in files.items())
+    assert files["csv"].headers["content-disposition"] == f'attachment; filename="{run.id}.csv"'
+    assert client.get(f"/runs/{run.id}/download.exe").status_code == 404
+
+
+def test_a_run_is_deleted_when_somebody_said_so_twice(
+    client: TestClient, store: Store, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    run = judged(reply(0.9))
+    busy = planned(store, cases=1, judged=0, status=RunStatus.RUNNING)
+
+    asked = parsed(client.get(f"/runs/{run.id}/delete"))
+    assert [one.id for one in store.runs.newest()] == [busy.id, run.id]
+    answer = post(f"/runs/{run.id}/delete")
+
+    assert "1 case with their answers" in asked.one("main").text
+    assert answer.headers["location"] == "/runs?done=deleted"
+    assert [one.id for one in store.runs.newest()] == [busy.id]
+    assert post(f"/runs/{busy.id}/delete").status_code == 409
+
+
+def test_changes_need_the_token(client: TestClient, judged: Judge) -> None:
+    run = judged(reply(0.9))
+
+    answers = [client.post(f"/runs/{run.id}/{what}") for what in ("delete", "cancel", "resume")]
+
+    assert [one.status_code for one in answers] == [401] * 3
+    assert client.get(f"/runs/{run.id}").status_code == 200
+
+
+# A run to be started
+
+
+@pytest.fixture
+def prompt(store: Store) -> Any:
+    made = store.prompts.create(PromptText(name="Refunds", content="Be kind.", evaluation_criteria="Names 30 days"))
+    store.prompts.add_cases(made.id, [TestCaseText(input=f"Question {number}?") for number in range(3)])
+    return store.prompts.find(made.id)
+
+
+def form_of(prompt: Any, **fields: Any) -> dict[str, Any]:
+    usual = {
+        "prompt": prompt.id, "version": str(prompt.version), "models": "openai/gpt-5-mini", "judge": "openai/gpt-5",
+        "repeat": "1", "concurrency": "8", "max_calls": "", "max_cost": "", "do": "estimate",
+    }  # fmt: skip
+    return usual | fields
+
+
+def test_first_a_prompt_is_chosen(client: TestClient, parsed: Parsed, prompt: Any) -> None:
+    page = parsed(client.get("/runs/new"))
+
+    assert page.one("a", href=f"/runs/new?prompt={prompt.id}").text == "Refunds"
+
+
+def test_the_form_shows_versions_and_test_cases(client: TestClient, parsed: Parsed, prompt: Any) -> None:
+    page = parsed(client.get(f"/runs/new?prompt={prompt.id}"))
+
+    assert [one.text for one in page.all("option")] == ["1 (latest) · llm"]
+    assert len(page.all("input", name="test_cases", checked="")) == 3
+    assert page.one("input", name="judge")
+    assert "openai" in page.one("p", id="models-hint").text
+
+
+def test_a_prompt_without_test_cases_has_none_to_run(client: TestClient, store: Store, parsed: Parsed) -> None:
+    made = store.prompts.create(PromptText(name="Haiku"))
+
+    page = parsed(client.get(f"/runs/new?prompt={made.id}"))
+
+    assert "No test cases yet" in page.one("main").text
+    assert not page.all("form", method="post")
+
+
+def test_an_estimate_tells_calls_and_cost_and_spends_nothing(
+    store: Store, post: Post, parsed: Parsed, prompt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-dummy")
+
+    page = parsed(post("/runs/new", **form_of(prompt, repeat="2")))
+
+    told = page.one("section", class_="estimate").text
+    assert "3 cases, 2 times each" in told
+    assert "openai/gpt-5-mini" in told
+    assert "$" in told
+    assert page.value("concurrency") == "8"
+    assert store.runs.newest() == []
+
+
+WRONG = [
+    ("models", " \n", "there is none"),
+    ("models", "opnai/gpt-5", "did you mean"),
+    ("models", "recorded/secret.jsonl", "no provider"),
+    ("repeat", "0", "from 1 to 100"),
+    ("repeat", "many", "from 1 to 100"),
+    ("concurrency", "99999999999999999999999", "from 1 to 1,000"),
+    ("max_calls", "-1", "from 1 to"),
+    ("max_cost", "cheap", "a number of dollars"),
+    ("max_cost", "nan", "a number of dollars"),
+]
+
+
+def test_what_is_wrong_is_told_at_its_field_and_nothing_is_lost(
+    store: Store, post: Post, parsed: Parsed, prompt: Any
+) -> None:
+    for field, typed, told in WRONG:
+        answer = post("/runs/new", **form_of(prompt, **{field: typed, "do": "start"}))
+        page = parsed(answer)
+
+        assert answer.status_code == 422
+        assert told in page.one("p", id=f"{field}-error").text
+        assert page.value("judge") == "openai/gpt-5"
+    assert store.runs.newest() == []
+
+
+def test_a_run_without_test_cases_is_refused(
+    post: Post, parsed: Parsed, prompt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-dummy")
+
+    answer = post("/runs/new", **form_of(prompt, listed="1"))
+
+    assert answer.status_code == 422
+    assert "the list is empty" in parsed(answer).one("fieldset").text
+
+
+def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
+    silent = tmp_path / "silent.jsonl"
+    silent.write_text('{"model": "silent"}\n', encoding="utf-8")
+    model = f"recorded/{silent}"
+    settings = ServerSettings(db=str(tmp_path / "own.db"), token=Secret("a-token-of-the-tests"), models=(model,))
+    with TestClient(make_app(settings), base_url="http://localhost:8642", follow_redirects=False) as client:
+        app: Any = client.app
+        store: Store = app.state.store
+        prompt = store.prompts.create(PromptText(name="Refunds", evaluation_mode="schema"))  # type: ignore[arg-type]
+        store.prompts.add_cases(prompt.id, [TestCaseText(input="x", evaluation_schema="{}")] * 2)
+        sent = form_of(prompt, models=model, judge="", do="start", token="a-token-of-the-tests")
+
+        answer = client.post("/runs/new", data=sent)
+        for _ in range(100):
+            (run,) = store.runs.newest()
+            if run.status is RunStatus.FINISHED:
+                break
+            time.sleep(0.05)
+
+        assert answer.headers["location"] == f"/runs/{run.id}"
+        assert run.status is RunStatus.FINISHED
+        assert run.definition["prompt"]["id"] == prompt.id
+        assert "no mean: of 2 cases none is scored; 2 target errors" in client.get(f"/runs/{run.id}").text
+
+
+# Texts of others
+
+
+def test_hostile_texts_are_shown_as_text_on_every_page(
+    client: TestClient, store: Store, judged: Judge, parsed: Parsed, hostile: list[str]
+) -> None:
+    usable = [said for said in hostile if "\ud800" not in said]
+    everything = "\n".join(usable)
+    cases = [case(f"{n} {said}".replace("\0", ""), said) for n, said in enumerate(usable)]
+    evaluator = {**JUDGE, "name": usable[0]}
+    replies = [reply(0.5, said) for said in usable[:-1]]
+    run = judged(*replies, *[usable[-1]] * 3, name=everything, cases=cases, evaluators=evaluator)
+    prompt = store.prompts.create(PromptText(name=usable[0], content=everything.replace("\0", "")))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=said.replace("\0", "")) for said in usable])
+
+    pages = [
+        parsed(client.get(address))
+        for address in (
+            "/runs",
+            f"/runs/{run.id}",
+            f"/runs/{run.id}/delete",
+            "/runs/new",
+            f"/runs/new?prompt={prompt.id}",
+        )
+    ]
+
+    for page in pages:
+        assert {one.name for one in page.elements} <= {
+            *[
+                "html",
+                "head",
+                "meta",
+                "title",
+                "script",
+                "link",
+                "body",
+                "a",
+                "header",
+                "nav",
+                "ul",
+                "ol",
+                "li",
+                "svg",
+                "path",
+                "span",
+                "div",
+                "button",
+                "p",
+                "main",
+                "dialog",
+                "h1",
+                "h2",
+            ],
+            *[
+                "h3",
+                "dl",
+                "dt",
+                "dd",
+                "kbd",
+                "form",
+                "label",
+                "select",
+                "option",
+                "input",
+                "textarea",
+                "table",
+                "thead",
+                "tbody",
+                "tr",
+                "th",
+                "td",
+                "time",
+                "strong",
+                "section",
+            ],
+            *[
+                "figure",
+                "figcaption",
+                "desc",
+                "defs",
+                "pattern",
+                "line",
+                "rect",
+                "text",
+                "g",
+                "circle",
+                "details",
+                "summary",
+                "pre",
+                "fieldset",
+                "legend",
+                "code",
+            ],
+        }
+        assert not [one for one in page.all("a") if not one.attributes["href"].startswith(("/", "#"))]
+    assert usable[0] in pages[1].one("h1").text
+
+
+def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, store: Store, judged: Judge) -> None:
+    app: Any = client.app
+    counted = app.state.counted
+    run = judged(reply(0.9))
+    before = counted.has(store, run)
+
+    client.get(f"/runs/{run.id}")
+
+    assert not before
+    assert counted.of(store, run) is counted.of(store, run)
+    assert counted.of(store, run) is not counted.of(store, store.runs.mark(run, RunStatus.STOPPED))
+
+
+def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_there(
+    client: TestClient, store: Store, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = planned(store, cases=4000, judged=4000, status=RunStatus.FINISHED)
+    monkeypatch.setattr(runs, "PATIENCE_SECONDS", 0.0)
+
+    first = parsed(client.get(f"/runs/{run.id}"))
+    monkeypatch.setattr(runs, "PATIENCE_SECONDS", 60.0)
+    then = parsed(client.get(f"/runs/{run.id}"))
+
+    assert "The numbers of 4,000 cases are being counted." in first.one("main").text
+    assert first.all("script", src="/static/run.js")
+    assert "mean 1.00" in then.one("main").text

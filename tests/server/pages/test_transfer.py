@@ -1,0 +1,157 @@
+"""The page for import and export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
+from evenhand.store.store import Store
+from evenhand.workspace.documents import export_document
+
+Post = Callable[..., Any]
+Parsed = Callable[[Any], Any]
+TOKEN = "a-token-of-the-tests"
+
+
+def document(*names: str) -> str:
+    prompts = [
+        {"name": name, "evaluation_mode": "schema", "test_cases": [{"input": "a", "evaluation_schema": {}}]}
+        for name in names
+    ]
+    return json.dumps({"prompts": prompts})
+
+
+def test_an_export_has_all_prompts_or_those_that_were_chosen(client: TestClient, store: Store, parsed: Parsed) -> None:
+    one = store.prompts.create(PromptText(name="one", evaluation_criteria="c"))
+    store.prompts.create(PromptText(name="two", evaluation_mode=EvaluationMode.SCHEMA))
+    store.prompts.add_cases(one.id, [TestCaseText(input="a", evaluation_schema="{}")])
+
+    everything = client.get("/io/export")
+    chosen = client.get(f"/io/export?prompt={one.id}")
+    boxes = parsed(client.get("/io")).all("input", type="checkbox", name="prompt")
+
+    assert everything.headers["content-disposition"].startswith("attachment;")
+    assert json.loads(everything.text) == export_document(store)
+    (told,) = json.loads(chosen.text)["prompts"]
+    assert (told["evaluation_mode"], told["evaluation_criteria"]) == ("llm", "c")
+    assert told["test_cases"][0]["evaluation_schema"] == "{}"
+    assert len(boxes) == 2
+
+
+def test_a_prompt_that_is_gone_when_it_is_exported_is_told_by_a_page(client: TestClient) -> None:
+    response = client.get("/io/export?prompt=p-gone")
+
+    assert response.status_code == 404
+    assert response.headers["content-type"].startswith("text/html")
+
+
+def test_with_nothing_to_export_the_page_says_so(client: TestClient, parsed: Parsed) -> None:
+    page = parsed(client.get("/io"))
+
+    assert "no prompts to export" in page.one("main").text
+
+
+def test_a_check_says_what_an_import_would_do_and_does_not_do_it(store: Store, post: Post, parsed: Parsed) -> None:
+    store.prompts.create(PromptText(name="there"))
+    written = document("there", "new <b>")
+
+    response = post("/io", document=written, action="check")
+
+    page = parsed(response)
+    told = page.one("div", role="status").text
+    assert response.status_code == 200
+    assert "nothing was changed yet" in told
+    assert [one.text for one in page.all("li") if one.text in ("new <b>", "there")] == ["new <b>", "there"]
+    assert page.value("document") == written
+    assert [one.name for one in store.prompts.all()] == ["there"]
+
+
+def test_an_import_leads_to_a_page_that_tells_what_it_did(
+    client: TestClient, store: Store, post: Post, parsed: Parsed
+) -> None:
+    store.prompts.create(PromptText(name="there"))
+
+    response = post("/io", document=document("there", "new"), action="import")
+
+    assert response.status_code == 303
+    page = parsed(client.get(response.headers["location"]))
+    assert "Imported." in page.one("div", role="status").text
+    assert "Skipped" in page.one("div", role="status").text
+    assert [one.name for one in store.prompts.all()] == ["new", "there"]
+    (case,) = store.prompts.cases(store.prompts.find("new").id)
+    assert case.text.evaluation_schema == "{}"
+
+
+def test_a_file_is_imported(client: TestClient, store: Store) -> None:
+    file = ("prompts.json", b"\xef\xbb\xbf" + document("from a file").encode(), "application/json")
+
+    response = client.post("/io", data={"token": TOKEN, "action": "import", "document": ""}, files={"file": file})
+
+    assert response.status_code == 303
+    assert [one.name for one in store.prompts.all()] == ["from a file"]
+
+
+def test_a_long_file_is_checked_and_asked_for_again(client: TestClient, store: Store, parsed: Parsed) -> None:
+    content = json.dumps({"prompts": [{"name": "long", "content": "x" * 3_000_000}]}).encode()
+
+    response = client.post("/io", data={"token": TOKEN, "action": "check"}, files={"file": ("p.json", content)})
+
+    assert response.status_code == 200
+    assert "choose its file again" in parsed(response).one("div", role="status").text
+    assert parsed(response).value("document") == ""
+    assert store.prompts.all() == []
+
+
+def test_what_is_wrong_names_the_record_and_nothing_is_imported(store: Store, post: Post, parsed: Parsed) -> None:
+    good = {"name": "good"}
+    wrong = {
+        "there is nothing": "",
+        "not JSON at line 2": '{"prompts":\n]}',
+        "a list": '{"prompts": 1}',
+        "prompt 2: name": json.dumps({"prompts": [good, {"content": "x"}]}),
+        "prompt 2 ('bad <b>'), test case 2: evaluation_schema": json.dumps(
+            {
+                "prompts": [
+                    good,
+                    {
+                        "name": "bad <b>",
+                        "test_cases": [{"input": "a"}, {"input": "b", "evaluation_schema": '{"type": 1}'}],
+                    },
+                ]
+            }
+        ),
+    }
+
+    for said, written in wrong.items():
+        response = post("/io", document=written, action="import")
+        page = parsed(response)
+        assert response.status_code == 422
+        assert said in page.one("div", role="alert").text
+        assert page.value("document") == written
+    assert store.prompts.all() == []
+
+
+def test_a_file_that_is_no_text_is_told(client: TestClient, parsed: Parsed) -> None:
+    response = client.post("/io", data={"token": TOKEN}, files={"file": ("p.json", b'{"a": "\xff"}')})
+
+    assert response.status_code == 422
+    assert "byte 8" in parsed(response).one("div", role="alert").text
+
+
+def test_nothing_is_imported_without_the_token(client: TestClient, store: Store) -> None:
+    response = client.post("/io", data={"document": document("a"), "action": "import"})
+
+    assert response.status_code == 401
+    assert store.prompts.all() == []
+
+
+def test_hostile_names_are_shown_as_they_are(store: Store, post: Post, parsed: Parsed, hostile: list[str]) -> None:
+    names = [f"{number} {text[:100]}" for number, text in enumerate(hostile) if text[:100].isprintable()]
+
+    page = parsed(post("/io", document=document(*names), action="check"))
+
+    assert [one.text for one in page.all("li") if one.text in names] == names

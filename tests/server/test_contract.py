@@ -1,0 +1,66 @@
+"""The API keeps to its own OpenAPI document, whatever it is sent: schemathesis makes up requests from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what it and its own dependencies warn of is not ours
+    import schemathesis
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+]
+EXAMPLES = 25
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=lambda mode: mode.value)
+def test_every_answer_is_one_that_the_document_names(
+    served: Callable[..., Any], mode: schemathesis.GenerationMode
+) -> None:
+    server = served()
+    made = server.client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
+    case_id = server.client.post(f"/api/prompts/{made}/test-cases", json={"input": "Hi"}).json()["id"]
+    server.client.post("/api/runs", json={"prompt": made, "models": ["vllm/a"]})
+    there = {"prompt": made, "test_case": case_id, "run": "last", "case_id": case_id, "version": 1}
+    document = server.client.get("/api/openapi.json").json()
+    schema = schemathesis.openapi.from_dict(document)
+    statuses: Counter[int] = Counter()
+
+    for found in schema.get_all_operations():
+        operation: Any = found.ok()  # type: ignore[union-attr]  # an error in the document is one here too
+
+        @hypothesis.settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+        @hypothesis.given(case=operation.as_strategy(generation_mode=mode), of_what_is_there=strategies.booleans())
+        def keeps_to_it(case: Any, of_what_is_there: bool) -> None:
+            if of_what_is_there and case.method != "DELETE":
+                case.path_parameters = {name: there[name] for name in case.path_parameters}
+            answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=30)
+            statuses[answer.status_code] += 1
+            case.validate_response(answer, checks=CHECKS)
+
+        try:
+            keeps_to_it()
+        except hypothesis.errors.Unsatisfiable:  # there is no wrong way to ask for it
+            assert mode is schemathesis.GenerationMode.NEGATIVE
+
+    assert len(document["paths"]) > 20
+    assert sum(statuses.values()) > 200
+    assert {200, 404, 422} <= set(statuses)
+    assert server.client.get("/api/health").status_code == 200

@@ -1,0 +1,145 @@
+"""The desk: a few runs at once, the others wait, and all of them end in good order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.domain.errors import ConflictError, RunBusyError
+from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.job import Pace
+from evenhand.engine.plan import plan
+from evenhand.engine.runner import Runner
+from evenhand.server.desk import MOST_AT_ONCE, RunDesk
+from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store, open_store
+from evenhand.workspace.trial import Trial
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    found = open_store("sqlite://")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def trial(store: Store, models: Any) -> Trial:
+    prompt = store.prompts.create(PromptText(name="p"))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
+    return Trial(prompt=prompt, models=["vllm/a"])
+
+
+async def start(desk: RunDesk, store: Store, trial: Trial, **pace: Any) -> RunRecord:
+    return await desk.start(trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
+
+
+async def last_of(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
+    return [told async for told in desk.watch(run.id)][-1]
+
+
+def test_more_runs_than_places_wait_for_their_turn(
+    store: Store, trial: Trial, settings: ServerSettings, models: Any
+) -> None:
+    models.wait = 0.05
+
+    async def several() -> tuple[list[bool], list[dict[str, Any]]]:
+        desk = RunDesk(store, settings)
+        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 2)]
+        await asyncio.sleep(0)
+        waiting = [bool((desk.progress(run.id) or {})["waiting"]) for run in runs]
+        ended = [await last_of(desk, run) for run in runs]
+        await desk.close()
+        return waiting, ended
+
+    waiting, ended = asyncio.run(several())
+
+    assert waiting == [False] * MOST_AT_ONCE + [True] * 2
+    assert [(one["status"], one["done"], one["total"]) for one in ended] == [("finished", 3, 3)] * (MOST_AT_ONCE + 2)
+
+
+def test_closing_interrupts_what_is_driven_and_what_waits(
+    store: Store, trial: Trial, settings: ServerSettings, models: Any
+) -> None:
+    models.wait = 20.0
+
+    async def closed() -> list[RunRecord]:
+        desk = RunDesk(store, settings)
+        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
+        watching = asyncio.create_task(last_of(desk, runs[0]))
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(desk.close(), 10)
+        await asyncio.wait_for(watching, 5)
+        with pytest.raises(ConflictError, match="ending"):
+            await start(desk, store, trial)
+        return [store.runs.find(run.id) for run in runs]
+
+    assert {run.status for run in asyncio.run(closed())} == {RunStatus.INTERRUPTED}
+
+
+def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
+    store: Store, trial: Trial, settings: ServerSettings, models: Any
+) -> None:
+    models.wait = 0.1
+
+    async def resumed() -> dict[str, Any]:
+        desk = RunDesk(store, settings)
+        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
+        await desk.cancel(runs[-1].id)
+        cancelled = await last_of(desk, runs[-1])
+        assert (cancelled["status"], cancelled["done"]) == ("interrupted", 0)
+        twice = await asyncio.gather(*(desk.resume(runs[-1].id) for _ in range(2)), return_exceptions=True)
+        assert [type(one) for one in twice if isinstance(one, Exception)] == [RunBusyError]
+        ended = await last_of(desk, runs[-1])
+        await desk.close()
+        return ended
+
+    ended = asyncio.run(resumed())
+
+    assert (ended["status"], ended["done"]) == ("finished", 3)
+
+
+def test_a_run_of_another_process_is_watched_in_the_store(
+    store: Store, trial: Trial, settings: ServerSettings, models: Any
+) -> None:
+    models.wait = 0.4
+
+    async def watched() -> list[dict[str, Any]]:
+        desk = RunDesk(store, settings)
+        job = trial.job(store)
+        run = plan(store, job, trial.scope)
+        driven = asyncio.create_task(Runner(store, run, job, Pace(concurrency=1)).run())
+        told = [one async for one in desk.watch(run.id)]
+        await driven
+        with pytest.raises(ConflictError, match="nothing to cancel"):
+            await desk.cancel(run.id)
+        return told
+
+    told = asyncio.run(watched())
+
+    assert (told[0]["status"], told[0]["here"], told[0]["rate"]) == ("running", False, None)
+    assert (told[-1]["status"], told[-1]["done"]) == ("finished", 3)
+
+
+def test_nobody_starts_a_run_with_a_model_that_is_a_file(store: Store, trial: Trial, settings: ServerSettings) -> None:
+    async def started() -> None:
+        desk = RunDesk(store, settings)
+        job = trial.job(store)
+        await desk.start(replace(job, definition={"target": {"models": ["recorded/x.jsonl"]}}), trial.scope)
+
+    with pytest.raises(FieldError, match="recorded"):
+        asyncio.run(started())
+    assert store.runs.newest() == []
+
+
+def test_there_is_no_progress_of_a_run_that_is_not_there(store: Store, settings: ServerSettings) -> None:
+    async def asked() -> Any:
+        desk = RunDesk(store, settings)
+        return desk.progress("nobody"), [one async for one in desk.watch("nobody")]
+
+    assert asyncio.run(asked()) == (None, [])

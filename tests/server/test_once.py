@@ -1,0 +1,105 @@
+"""What is asked for under a key is done once, however often it is asked for (REL-D10)."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+KEY = {"Idempotency-Key": "k-1"}
+
+
+def test_the_same_key_and_body_give_the_same_run_and_another_body_is_refused(client: TestClient, prompt: str) -> None:
+    body = {"prompt": prompt, "models": ["vllm/a"]}
+
+    first = client.post("/api/runs", json=body, headers=KEY)
+    again = client.post("/api/runs", json={"models": ["vllm/a"], "prompt": prompt, "useCache": True}, headers=KEY)
+    other = client.post("/api/runs", json=body | {"repeat": 2}, headers=KEY)
+    elsewhere = client.post("/api/import", json={"prompts": []}, headers=KEY)
+    without = client.post("/api/runs", json=body)
+
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json()["id"] == again.json()["id"]
+    assert [one.headers["idempotency-replayed"] for one in (first, again)] == ["false", "true"]
+    assert (other.status_code, elsewhere.status_code) == (409, 409)
+    assert without.json()["id"] != first.json()["id"]
+    assert client.get("/api/runs").json()["total"] == 2
+
+
+def test_fifty_at_once_make_one_run(client: TestClient, prompt: str, models: Any) -> None:
+    body = {"prompt": prompt, "models": ["vllm/a"]}
+
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: client.post("/api/runs", json=body, headers=KEY), range(50)))
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert [answer.headers["idempotency-replayed"] for answer in answers].count("false") == 1
+    assert client.get("/api/runs").json()["total"] == 1
+
+
+def test_a_request_that_was_refused_leaves_its_key_free(client: TestClient, prompt: str) -> None:
+    wrong = client.post("/api/runs", json={"prompt": prompt, "models": ["nobody/x"]}, headers=KEY)
+    right = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"]}, headers=KEY)
+
+    assert (wrong.status_code, right.status_code) == (422, 201)
+
+
+def test_an_import_is_answered_again_as_it_was(client: TestClient) -> None:
+    document = {"prompts": [{"name": "p"}]}
+
+    first, again = (client.post("/api/import", json=document, headers=KEY).json() for _ in range(2))
+
+    assert first == again == {"created": ["p"], "skipped": [], "test_cases": 0, "dry_run": False}
+
+
+def test_keys_are_forgotten_after_days_and_not_hours(client: TestClient, prompt: str, app: Any) -> None:
+    body = {"prompt": prompt, "models": ["vllm/a"]}
+    first = client.post("/api/runs", json=body, headers=KEY).json()["id"]
+    database = app.state.store.database
+    database.execute("UPDATE requests SET created = created - 24 * 3600 - 60")
+    client.post("/api/import", json={"prompts": []}, headers={"Idempotency-Key": "k-2"})
+    next_day = client.post("/api/runs", json=body, headers=KEY).json()["id"]
+    database.execute("UPDATE requests SET created = created - 24 * 3600")
+    client.post("/api/import", json={"prompts": []}, headers={"Idempotency-Key": "k-3"})
+
+    assert next_day == first
+    assert client.post("/api/runs", json=body, headers=KEY).json()["id"] != first
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201])
+def test_a_key_that_is_none_is_refused(client: TestClient, prompt: str, key: str) -> None:
+    answer = client.post("/api/runs", json={"prompt": prompt}, headers={"Idempotency-Key": key})
+
+    assert answer.status_code == 422
+
+
+@pytest.mark.slow
+def test_after_a_kill_the_same_key_gives_the_same_run_which_goes_on(served: Callable[..., Any], models: Any) -> None:
+    models.wait = 0.4
+    server = served()
+    prompt = server.client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
+    for number in range(6):
+        server.client.post(f"/api/prompts/{prompt}/test-cases", json={"input": f"Question {number}"})
+    body = {"prompt": prompt, "models": ["vllm/a"], "concurrency": 1}
+    first = server.client.post("/api/runs", json=body, headers=KEY).json()["id"]
+    server.end(signal.SIGKILL)
+    models.wait = 0.0
+
+    after = served()
+    again = after.client.post("/api/runs", json=body, headers=KEY)
+    standing = after.client.get(f"/api/runs/{first}").json()
+    resumed = after.client.post(f"/api/runs/{first}/resume")
+    with after.client.stream("GET", f"/api/runs/{first}/events") as stream:
+        stream.read()
+
+    assert (again.json()["id"], again.headers["idempotency-replayed"]) == (first, "true")
+    assert standing["status"] == "interrupted"
+    assert resumed.status_code == 202
+    done = after.client.get(f"/api/runs/{first}").json()
+    assert (done["status"], done["summary"]["scored"]) == ("finished", 6)
+    assert after.client.get("/api/runs").json()["total"] == 1

@@ -1,0 +1,135 @@
+"""Prompts and test cases over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+
+def problem(answer: Any) -> tuple[int, str | None]:
+    """Give the status of a problem, and the field that it names."""
+    told = answer.json()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert told["status"] == answer.status_code
+    return answer.status_code, told["errors"][0]["field"] if "errors" in told else None
+
+
+def test_a_prompt_is_created_found_edited_and_deleted(client: TestClient) -> None:
+    made = client.post("/api/prompts", json={"name": "p", "content": "Be terse."})
+    key = made.json()["id"]
+    edited = client.put(f"/api/prompts/{key}", json={"name": "p", "content": "Be kind.", "version": 1})
+    versions = client.get(f"/api/prompts/{key}/versions").json()["items"]
+    first = client.get(f"/api/prompts/{key}/versions/1").json()
+    by_name = client.get("/api/prompts/p").json()
+    gone = client.delete(f"/api/prompts/{key}")
+
+    assert (made.status_code, edited.status_code, gone.status_code) == (201, 200, 204)
+    assert (edited.json()["version"], edited.json()["content"]) == (2, "Be kind.")
+    assert [one["version"] for one in versions] == [2, 1]
+    assert first["content"] == "Be terse."
+    assert by_name["id"] == key
+    assert client.get("/api/prompts").json() == {"items": []}
+    assert problem(client.get(f"/api/prompts/{key}")) == (404, None)
+
+
+def test_names_may_be_written_as_javascript_does(client: TestClient) -> None:
+    made = client.post("/api/prompts", json={"name": "p", "evaluationMode": "schema", "evaluationCriteria": "Kind"})
+
+    assert (made.json()["evaluation_mode"], made.json()["evaluation_criteria"]) == ("schema", "Kind")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 300}, "name"),
+        ({"name": "p", "colour": "red"}, "colour"),
+        ({"name": "p", "evaluation_mode": "vibes"}, "evaluation_mode"),
+        ({"name": "p", "evaluation_mode": "llm", "evaluationMode": "llm"}, "evaluation_mode"),
+        ({"name": "p", "expected_schema": "{"}, "expected_schema"),
+        ({"name": "p", "content": "a\0b"}, "content"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_field(client: TestClient, body: dict[str, Any], field: str) -> None:
+    assert problem(client.post("/api/prompts", json=body)) == (422, field)
+
+
+def test_who_edits_an_older_version_is_told(client: TestClient) -> None:
+    key = client.post("/api/prompts", json={"name": "p"}).json()["id"]
+    client.put(f"/api/prompts/{key}", json={"name": "p", "content": "a", "version": 1})
+
+    assert problem(client.put(f"/api/prompts/{key}", json={"name": "p", "content": "b", "version": 1})) == (409, None)
+    assert problem(client.put(f"/api/prompts/{key}", json={"name": "p"})) == (422, "version")
+    assert problem(client.post("/api/prompts", json={"name": "p"})) == (409, None)
+
+
+def test_test_cases_are_listed_page_by_page(client: TestClient, prompt: str) -> None:
+    path = f"/api/prompts/{prompt}/test-cases"
+
+    first = client.get(path, params={"limit": 2}).json()
+    second = client.get(path, params={"limit": 2, "cursor": first["next"]}).json()
+
+    assert [one["input"] for one in first["items"] + second["items"]] == [
+        f"Capital of {country}?" for country in ("France", "Spain", "Italy")
+    ]
+    assert (first["total"], second["next"]) == (3, None)
+    for wrong in ("x", "WzFd!", "eyJhIjoxfQ", "Wy0xXQ", "WzFlOTldXQ"):
+        assert problem(client.get(path, params={"cursor": wrong})) == (422, "cursor")
+    assert problem(client.get(path, params={"limit": 501})) == (422, "limit")
+
+
+def test_a_test_case_is_edited_and_deleted_where_it_belongs(client: TestClient, prompt: str) -> None:
+    other = client.post("/api/prompts", json={"name": "other"}).json()["id"]
+    key = client.get(f"/api/prompts/{prompt}/test-cases").json()["items"][0]["id"]
+    path = f"/api/prompts/{prompt}/test-cases/{key}"
+
+    edited = client.put(path, json={"input": "Hm?", "evaluationSchema": {"type": "object"}, "version": 1})
+    again = client.put(path, json={"input": "Hm??", "version": 1})
+    elsewhere = client.delete(f"/api/prompts/{other}/test-cases/{key}")
+    gone = client.delete(path)
+
+    assert edited.json()["version"] == 2
+    assert edited.json()["evaluation_schema"] == '{\n  "type": "object"\n}'
+    assert problem(again) == (409, None)
+    assert problem(elsewhere) == (404, None)
+    assert gone.status_code == 204
+    assert problem(client.get(path)) == (404, None)
+    assert problem(client.post(f"/api/prompts/{prompt}/test-cases", json={"input": " "})) == (422, "input")
+
+
+def test_what_is_exported_is_imported_elsewhere_all_or_none(client: TestClient, prompt: str) -> None:
+    document = client.get("/api/export").json()
+    only = client.get("/api/export", params={"prompt": prompt}).json()
+    client.delete(f"/api/prompts/{prompt}")
+    tried = client.post("/api/import?dry_run=true", json=document).json()
+    wrong = client.post("/api/import", json={"prompts": [*document["prompts"], {"nam": "x"}]})
+    taken = client.post("/api/import", json=document).json()
+    again = client.post("/api/import", json={"formatVersion": 1, "prompts": document["prompts"]}).json()
+
+    assert document == only
+    assert tried == {"created": ["capitals"], "skipped": [], "test_cases": 3, "dry_run": True}
+    assert problem(wrong) == (422, None)
+    assert taken["created"] == ["capitals"]
+    assert (again["created"], again["skipped"]) == ([], ["capitals"])
+    assert client.get("/api/prompts/capitals").json()["test_cases"] == 3
+    assert client.get("/api/export?prompt=nobody").status_code == 404
+
+
+def test_a_schema_and_an_output_are_looked_at(client: TestClient) -> None:
+    def looked(**body: Any) -> Any:
+        return client.post("/api/check-schema", json=body).json()
+
+    priced = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+    wrong_text, wrong_schema = looked(schema='{\n"type": }'), looked(schema='{"type": "objct"}')
+    fine, bad = looked(schema=priced, output='{"price": 1}'), looked(schema=priced, output='{"price": "x"}')
+    no_json, none = looked(schema=priced, output="Price: 1"), looked(schema=" ")
+
+    assert (wrong_text["is_schema"], wrong_text["schema_errors"][0]["line"]) == (False, 2)
+    assert wrong_schema["schema_errors"][0]["path"] == "$.type"
+    assert (fine["is_valid"], fine["output_errors"]) == (True, [])
+    assert (bad["is_valid"], bad["output_errors"][0]["path"]) == (False, "$.price")
+    assert (no_json["is_valid"], no_json["output_errors"][0]["line"]) == (False, 1)
+    assert none == {"is_schema": False, "is_valid": None, "schema_errors": [], "output_errors": []}

@@ -1,0 +1,222 @@
+"""Who may ask what: every route by every method, name, origin and token, against an oracle of ten lines (REL-W1 to W7)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.secret import Secret
+from evenhand.server.app import make_app
+from evenhand.server.security import HEADERS, OPEN, SESSION_COOKIE
+from evenhand.server.settings import ServerSettings
+
+TOKEN = "a-token-that-nobody-guesses"
+PUBLIC = "evals.example:8642"
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
+SAFE = ("GET", "HEAD", "OPTIONS")
+ORIGINS = ("none", "null", "evil", "own")
+TOKENS = ("none", "wrong", "right")
+
+
+class Asked(NamedTuple):
+    """A request."""
+
+    method: str
+    path: str
+    host: str
+    origin: str
+    token: str
+
+
+class Known(NamedTuple):
+    """What is known of a path: its methods, and which of them need no token anywhere."""
+
+    methods: set[str]
+    is_open: bool
+
+
+def oracle(asked: Asked, known: Known, *, hosts: set[str], public: bool) -> set[int]:
+    changes, api = asked.method not in SAFE, asked.path.startswith("/api/")
+    if asked.host not in hosts:
+        return {421}
+    if asked.method in ("TRACE", "PROPFIND"):
+        return {405}
+    if asked.origin in ("null", "evil") and (changes or api):
+        return {403}
+    if asked.method not in known.methods:
+        return {405}
+    if not known.is_open and (changes or public) and asked.token != "right":
+        return {401} if changes or api else {303}
+    return {200, 201, 202, 204, 303, 404, 409, 422} | ({401} if asked.path == "/login" else set())
+
+
+def routes(app: FastAPI) -> dict[str, Known]:
+    """Give all paths, with something for each part that is open; the methods are those of all routes that match it."""
+    contexts = [route for route in iter_route_contexts(app.routes) if route.name != "static"]
+    found = {"/static/theme.js": Known({"GET", "HEAD"}, is_open=True)}
+    for route in contexts:
+        path = re.sub(r"{(\w+)(:path)?}", _part, str(route.path))
+        matching = [one for one in contexts if re.fullmatch(re.sub(r"{[^}]*}", "[^/]+", str(one.path)), path)]
+        found[path] = Known({method for one in matching for method in one.methods or ()}, route.name in OPEN)
+    return found
+
+
+def _part(found: re.Match[str]) -> str:
+    return {"version": "1", "position": "0", "ending": "json"}.get(found[1], "nobody")
+
+
+async def answered(app: FastAPI, asked: Asked, *, body: bytes = b"") -> tuple[int, dict[str, str]]:
+    """Ask the application itself, and give the status and the headers."""
+    own = {"none": None, "null": "null", "evil": "http://evil.example", "own": f"http://{asked.host}"}[asked.origin]
+    token = {"none": None, "wrong": "Bearer wrong", "right": f"Bearer {TOKEN}"}[asked.token]
+    given = {"host": asked.host, "origin": own, "authorization": token, "content-type": "application/json"}
+    path = asked.path.partition("?")[0]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": asked.method, "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8642),
+        "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+    }  # fmt: skip
+    sent: list[Any] = []
+    waiting = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Any:
+        return next(waiting, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers
+
+
+def differences(app: FastAPI, hosts: tuple[str, ...], right: set[str], *, public: bool) -> Iterator[str]:
+    known = routes(app)
+
+    async def all_of_them() -> list[tuple[Asked, int, dict[str, str]]]:
+        found = []
+        async with app.router.lifespan_context(app):
+            for one in itertools.product(METHODS, known, hosts, ORIGINS, TOKENS):
+                asked = Asked(*one)
+                found.append((asked, *await answered(app, asked)))
+        return found
+
+    for asked, status, headers in asyncio.run(all_of_them()):
+        if status not in oracle(asked, known[asked.path], hosts=right, public=public):
+            yield f"{asked}: {status}"
+        if missing := [name for name, value in HEADERS.items() if headers.get(name) != value]:
+            yield f"{asked}: no {missing}"
+        if any(name.startswith("access-control-") for name in headers):
+            yield f"{asked}: shared with other sites"
+
+
+@pytest.mark.slow
+def test_every_route_asks_for_name_origin_and_token(settings: ServerSettings) -> None:
+    hosts = ("evil.example:8642", "localhost:8642", "[::1]:8642", "localhost.:8642", "localhost:1", "localhost")
+
+    assert list(differences(make_app(settings), hosts, {"localhost:8642", "[::1]:8642"}, public=False)) == []
+
+
+@pytest.mark.slow
+def test_beyond_this_machine_every_route_asks_for_the_token_always(tmp_path: Any) -> None:
+    settings = ServerSettings(
+        db=str(tmp_path / "evenhand.db"), token=Secret(TOKEN), host="0.0.0.0", names=("Evals.example",),
+        changes_a_minute=1_000_000,
+    )  # fmt: skip
+    hosts = ("evil.example:8642", PUBLIC, "evals.example", "evals.example.", "evals.example:1")
+
+    assert list(differences(make_app(settings), hosts, {PUBLIC, "evals.example"}, public=True)) == []
+
+
+def test_the_routes_that_need_no_token_are_these(app: FastAPI) -> None:
+    found = {(route.path, route.name) for route in iter_route_contexts(app.routes) if route.name in OPEN}
+
+    assert found == {("/static", "static"), ("/api/health", "health"), ("/login", "login")}
+
+
+def test_every_route_stands_behind_the_guard(app: FastAPI) -> None:
+    """A route that the framework adds by itself would not."""
+    kinds = {type(route.original_route).__name__ for route in iter_route_contexts(app.routes)}
+
+    assert kinds == {"APIRoute", "JsonRoute", "Mount"}
+
+
+def test_a_change_from_the_page_of_another_site_is_refused_by_what_browsers_say(client: TestClient) -> None:
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 201), ("none", 201)):
+        answer = client.post("/api/prompts", json={"name": f"p {site}"}, headers={"sec-fetch-site": site})
+
+        assert answer.status_code == status
+
+
+def test_a_form_shows_the_token_in_a_field(strangers: TestClient) -> None:
+    right = strangers.post("/prompts/new", data={"token": TOKEN, "name": "p", "content": "", "evaluation_mode": "llm"})
+    wrong = strangers.post("/prompts/new", data={"token": "wrong", "name": "q"})
+    no_form = strangers.post("/api/prompts", json={"token": TOKEN, "name": "q"})
+
+    assert right.status_code == 303
+    assert (wrong.status_code, no_form.status_code) == (401, 401)
+
+
+def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path: Any) -> None:
+    settings = ServerSettings(db=str(tmp_path / "e.db"), token=Secret(TOKEN), host="0.0.0.0", names=("evals.example",))
+    with TestClient(make_app(settings), base_url="https://evals.example", follow_redirects=False) as client:
+        before = client.get("/")
+        wrong = client.post("/login", data={"token": "wrong"})
+        right = client.post("/login", data={"token": TOKEN})
+        after = client.get("/")
+        api = client.get("/api/prompts")
+        changed = client.post("/api/prompts", json={"name": "p"})
+        shown = client.get("/login").text
+
+    cookie = right.headers["set-cookie"]
+    assert (before.status_code, before.headers["location"]) == (303, "/login")
+    assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+    assert right.status_code == 303
+    assert all(part in cookie for part in (f"{SESSION_COOKIE}=", "HttpOnly", "SameSite=strict", "Secure"))
+    assert TOKEN not in cookie
+    assert (after.status_code, api.status_code, changed.status_code) == (200, 200, 401)
+    assert TOKEN not in shown
+
+
+def test_the_headers_are_on_files_on_errors_and_on_crashes(strangers: TestClient, app: FastAPI) -> None:
+    app.state.counted = None  # so that something breaks
+    answers = [
+        strangers.get(path) for path in ("/static/app.css", "/static/nobody", "/nobody", "/api/nobody", "/api/runs")
+    ]
+    app.state.store.runs = None
+    broken = strangers.get("/api/runs")
+
+    for answer in (*answers, broken):
+        assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+    assert [answer.status_code for answer in answers[:4]] == [200, 404, 404, 404]
+    assert broken.status_code == 500
+    assert broken.json() == {
+        "type": "about:blank", "status": 500, "title": "It did not work", "detail": "the server's log says why",
+    }  # fmt: skip
+
+
+def test_a_token_must_be_long() -> None:
+    with pytest.raises(ConfigError, match="fewer than 16 characters"):
+        ServerSettings(db="x", token=Secret("short"))
+
+
+def test_clients_that_change_too_much_are_told_to_wait(tmp_path: Any) -> None:
+    settings = ServerSettings(db=str(tmp_path / "e.db"), token=Secret(TOKEN), changes_a_minute=3)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with TestClient(make_app(settings), base_url="http://localhost:8642", headers=headers) as client:
+        made = [client.post("/api/prompts", json={"name": f"p{number}"}) for number in range(4)]
+        read = client.get("/api/prompts")
+
+    assert [answer.status_code for answer in made] == [201, 201, 201, 429]
+    assert 1 <= int(made[3].headers["retry-after"]) <= 20
+    assert read.status_code == 200

@@ -1,0 +1,118 @@
+"""`evenhand serve` as a program: where it listens, whom it lets in, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+TOKEN = "a-token-that-nobody-guesses"
+
+
+def serve(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where it is to refuse."""
+    command = [sys.executable, "-m", "evenhand", "serve", *options]
+    whole = {**os.environ, **env}
+    return subprocess.run(command, cwd=folder, env=whole, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.slow
+def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_resumed(
+    served: Callable[..., Any], models: Any
+) -> None:
+    models.wait = 30.0
+    server = served()
+    key = server.client.post("/api/prompts", json={"name": "p", "evaluation_mode": "schema"}).json()["id"]
+    server.client.post(f"/api/prompts/{key}/test-cases", json={"input": "Hi", "evaluation_schema": "{}"})
+    run = server.client.post("/api/runs", json={"prompt": key, "models": ["vllm/a"]}).json()["id"]
+    heard: list[str] = []
+    begun = threading.Event()
+
+    def watch() -> None:
+        with httpx.stream("GET", f"{server.url}/api/runs/{run}/events", timeout=60) as stream:
+            for line in stream.iter_lines():
+                heard.append(line)
+                if line.startswith("data:"):
+                    begun.set()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    assert begun.wait(20)
+    began = time.monotonic()
+    code = server.end()
+    taken = time.monotonic() - began
+    watching.join(10)
+    models.wait = 0.0
+
+    after = served()
+    status = after.client.get(f"/api/runs/{run}").json()["status"]
+    after.client.post(f"/api/runs/{run}/resume")
+    with after.client.stream("GET", f"/api/runs/{run}/events") as stream:
+        stream.read()
+
+    assert code == 0
+    assert taken < 15  # far less, but the machine may be busy; without an end to streams it would be 30
+    assert not watching.is_alive()
+    assert "event: end" not in heard
+    assert status == "interrupted"
+    assert after.client.get(f"/api/runs/{run}").json()["status"] == "finished"
+
+
+@pytest.mark.slow
+def test_a_token_is_made_for_its_owner_and_stays(tmp_path: Path) -> None:
+    def started(*options: str) -> tuple[str, int]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evenhand", "serve", "--port", "0", *options],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        token = (tmp_path / ".evenhand/token").read_text().strip()
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        status = httpx.post(f"{address}/api/check-schema", content=b"{}", headers=headers).status_code
+        process.terminate()
+        process.communicate(timeout=30)
+        return token, status
+
+    first, second = started(), started()
+
+    mode = stat.S_IMODE((tmp_path / ".evenhand/token").stat().st_mode)
+    assert first == second
+    assert first[1] == 200
+    assert (len(first[0]) >= 40, mode) == (True, 0o600)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_served_is_refused_with_a_message(tmp_path: Path) -> None:
+    public = serve(tmp_path, "--host", "0.0.0.0")
+    short = serve(tmp_path, "--host", "0.0.0.0", EVENHAND_TOKEN="short")
+    (tmp_path / "open").write_text(TOKEN)
+    (tmp_path / "open").chmod(0o644)
+    readable = serve(tmp_path, "--token-file", "open")
+    elsewhere = serve(tmp_path, "--host", "192.0.2.1", EVENHAND_TOKEN=TOKEN)
+
+    assert [one.returncode for one in (public, short, readable, elsewhere)] == [2, 2, 2, 2]
+    assert "set EVENHAND_TOKEN" in public.stderr
+    assert "fewer than 16 characters" in short.stderr
+    assert "chmod 600" in readable.stderr
+    assert "cannot listen on 192.0.2.1" in elsewhere.stderr
+    assert not (tmp_path / ".evenhand/token").exists()
+
+
+@pytest.mark.slow
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('no', name='uvicorn')")
+
+    done = serve(tmp_path, PYTHONPATH=str(tmp_path))
+
+    assert done.returncode == 2
+    assert "pip install 'evenhand[web]'" in done.stderr
