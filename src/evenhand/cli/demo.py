@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -47,12 +49,15 @@ def demo(
         console.note("These are not new judgments: the model's part is replies that were recorded from it.\n")
         command += ["--judge", f"recorded/{_recording()}"]
     code = _run([*command, "--quiet"] if quiet else command)
+    # As it was typed where the environment is not activated, as after `make demo`.
+    program = "evenhand" if shutil.which("evenhand") else sys.argv[0]
     console.note(
         f"\nOpen {place / 'report.html'} in a browser. Then:\n"
-        f"- change an answer in {suite}, and judge again: evenhand run {suite}\n"
-        f"- judge with a larger model: evenhand run {suite} --judge openai/gpt-5-mini\n"
-        "- begin a suite of your own: evenhand init my-suite\n"
-        "- see how well this small model judges, and what it gets wrong: evenhand models"
+        f"- change an answer in {suite}, and judge again: {program} run {suite}\n"
+        f"- judge with a larger model: {program} run {suite} --judge openai/gpt-5-mini\n"
+        f"- look at it as web pages: {program} serve --db {place / 'demo.db'}\n"
+        f"- begin a suite of your own: {program} init my-suite\n"
+        f"- see how well this small model judges, and what it gets wrong: {program} models"
     )
     raise typer.Exit(code)
 
