@@ -14,7 +14,7 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help demo env test test-fast test-long check format docs bench build constraints
+.PHONY: help demo env test test-fast test-long check format docs screenshots bench build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -61,6 +61,9 @@ docs: env  ## Write the reference anew and build the site into build/docs
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/docs
 	@echo 'Open build/docs/index.html'
+
+screenshots: env  ## Take the pictures of the web pages for the documentation
+	$(BIN)/python -m docs.screenshots
 
 bench: env  ## Measure what a judgment costs
 	$(BIN)/python -m bench.run

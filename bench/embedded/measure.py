@@ -131,7 +131,7 @@ def figures(items: Sequence[Item]) -> dict[str, Any]:
         "failed_good": share([not met for met, _ in right]),
         "passed_bad": share([not unmet for _, unmet in right]),
         "accuracy_at_half": share([side for one in items for side in (one.met >= 0.5, one.unmet < 0.5)]),
-        "pair_margin": round(margin, 3),
+        "pair_margin": None if math.isinf(margin) else round(margin, 3),
         "pair_right": share([one.mean_odds >= margin for one in items]),
         "pair_wrong": share([one.mean_odds <= -margin for one in items]),
         "pair_sign_right": share([one.mean_odds > 0 for one in items]),

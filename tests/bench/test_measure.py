@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from bench.embedded.measure import Item, auc, best_cut, figures, pair_margin, share
 
-from evenhand.models.embedded.catalogue import QWEN
+from evenhand.models.embedded.catalogue import MODELS, QWEN, KnownModel
 
 ROOT = Path(__file__).resolve().parents[2]
-MEASURED = json.loads((ROOT / "bench" / "embedded" / "measured.json").read_text(encoding="utf-8"))
+FOLDER = ROOT / "bench" / "embedded"
+MEASURED = json.loads((FOLDER / "measured-qwen2.5-coder-1.5b.json").read_text(encoding="utf-8"))
 
 
 def item(met: float, unmet: float, *odds: float) -> Item:
@@ -50,16 +51,21 @@ def test_a_share_comes_with_its_wilson_interval() -> None:
     assert share([True] * 15 + [False] * 5) == [0.75, 0.531, 0.888]
 
 
-def test_the_figures_we_publish_are_those_that_were_measured() -> None:
-    quality = QWEN.quality
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+def test_the_figures_we_publish_are_those_that_were_measured(model: KnownModel) -> None:
+    quality = model.quality
     assert quality is not None
+    measured = json.loads((FOLDER / f"measured-{model.name}.json").read_text(encoding="utf-8"))
 
-    again = figures([Item(**{**one, "odds": tuple(one["odds"])}) for one in MEASURED["items"]])
+    again = figures([Item(**{**one, "odds": tuple(one["odds"])}) for one in measured["items"]])
 
     for name in ("auc", "accuracy", "failed_good", "passed_bad", "pair_right", "pair_wrong"):
         assert getattr(quality, name) == again[name][0], name
-    assert (QWEN.yes_from, QWEN.pair_margin) == (again["yes_from"], again["pair_margin"])
     assert quality.pairs == again["pairs"]
+
+
+def test_the_cuts_we_ship_are_those_that_were_measured() -> None:
+    assert (QWEN.yes_from, QWEN.pair_margin) == (MEASURED["yes_from"], MEASURED["pair_margin"])
 
 
 def test_the_page_has_the_figures() -> None:

@@ -104,6 +104,7 @@ def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
     assert (ended["status"], ended["done"]) == ("finished", 3)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_process_is_watched_in_the_store(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
 ) -> None:

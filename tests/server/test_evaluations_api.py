@@ -13,6 +13,7 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import Judgment, MadeAnswer, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Thresholds
+from evenhand.server import cursors
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 from evenhand.store.rows import Batch, answer_row, dumps, evaluation_row
@@ -169,6 +170,9 @@ def test_what_cannot_be_right_is_refused(rows: Any) -> None:
     of_another_order = rows(limit=1, sort="score")["next"]
 
     assert rows(422, cursor=of_another_order)["errors"][0]["field"] == "cursor"
+    for place in ([2**63, 1, 0, 0], [1, 2**60, 0, 0], [1, -1, 0, 0], [None, 1, 0, 0], [1, 1, 0], [[1], 1, 0, 0]):
+        crafted = cursors.written(["score", False, *place])
+        assert rows(422, cursor=crafted, sort="score")["errors"][0]["field"] == "cursor"
     for query in (
         {"limit": 0},
         {"limit": 501},

@@ -9,7 +9,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import pytest
 from fastapi.testclient import TestClient
 
 MEGABYTE = 1024 * 1024
@@ -89,13 +88,14 @@ def test_a_body_without_a_token_is_not_read(strangers: TestClient) -> None:
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize(
-    "body", [b"[" * 10_000, b'{"a":' * 10_000, b'{"name":"p","expected_schema":' + b'{"not":' * 10_000]
-)
-def test_json_that_is_nested_deep_is_refused(client: TestClient, body: bytes) -> None:
+DEEP = [b"[" * 10_000, b'{"a":' * 10_000, b'{"name":"p","expected_schema":' + b'{"not":' * 10_000]
+
+
+def test_json_that_is_nested_deep_is_refused(client: TestClient) -> None:
     headers = {"content-type": "application/json"}
 
-    assert client.post("/api/prompts", content=body, headers=headers).status_code == 422
+    for body in DEEP:
+        assert client.post("/api/prompts", content=body, headers=headers).status_code == 422
     for path in ("/api/prompts", "/api/import", "/api/runs", "/api/check-schema"):
         whole = b'{"name":"p","schema":' + b"[" * 300 + b"]" * 300 + b"}"
         assert client.post(path, content=whole, headers=headers).status_code == 422
@@ -114,15 +114,25 @@ def test_a_million_ids_are_refused(client: TestClient, prompt: str) -> None:
     assert len(many.content) < 1000
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"nope", b"[]", b'"text"', b"NaN", b'{"name": "\\ud800"}', b"\xff\xfe", b'{"name": 1e999}', b"{'name': 'p'}"],
-)
-def test_what_is_no_json_object_is_refused(client: TestClient, body: bytes) -> None:
-    answer = client.post("/api/prompts", content=body, headers={"content-type": "application/json"})
+NO_OBJECTS = [
+    b"",
+    b"nope",
+    b"[]",
+    b'"text"',
+    b"NaN",
+    b'{"name": "\\ud800"}',
+    b"\xff\xfe",
+    b'{"name": 1e999}',
+    b"{'name': 'p'}",
+]
 
-    assert answer.status_code == 422
-    assert answer.headers["content-type"] == "application/problem+json"
+
+def test_what_is_no_json_object_is_refused(client: TestClient) -> None:
+    for body in NO_OBJECTS:
+        answer = client.post("/api/prompts", content=body, headers={"content-type": "application/json"})
+
+        assert answer.status_code == 422, body
+        assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_a_body_of_another_kind_is_refused(client: TestClient) -> None:

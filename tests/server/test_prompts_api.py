@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from fastapi.testclient import TestClient
 
 
@@ -40,21 +39,27 @@ def test_names_may_be_written_as_javascript_does(client: TestClient) -> None:
     assert (made.json()["evaluation_mode"], made.json()["evaluation_criteria"]) == ("schema", "Kind")
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "name"),
-        ({"name": ""}, "name"),
-        ({"name": "x" * 300}, "name"),
-        ({"name": "p", "colour": "red"}, "colour"),
-        ({"name": "p", "evaluation_mode": "vibes"}, "evaluation_mode"),
-        ({"name": "p", "evaluation_mode": "llm", "evaluationMode": "llm"}, "evaluation_mode"),
-        ({"name": "p", "expected_schema": "{"}, "expected_schema"),
-        ({"name": "p", "content": "a\0b"}, "content"),
-    ],
-)
-def test_what_is_wrong_is_named_by_its_field(client: TestClient, body: dict[str, Any], field: str) -> None:
-    assert problem(client.post("/api/prompts", json=body)) == (422, field)
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "name"),
+    ({"name": ""}, "name"),
+    ({"name": "x" * 300}, "name"),
+    ({"name": "p", "colour": "red"}, "colour"),
+    ({"name": "p", "evaluation_mode": "vibes"}, "evaluation_mode"),
+    ({"name": "p", "evaluation_mode": "llm", "evaluationMode": "llm"}, "evaluation_mode"),
+    ({"name": "p", "expected_schema": "{"}, "expected_schema"),
+    ({"name": "p", "content": "a\0b"}, "content"),
+]
+
+
+def test_what_is_wrong_is_named_by_its_field(client: TestClient) -> None:
+    for body, field in WRONG:
+        assert problem(client.post("/api/prompts", json=body)) == (422, field)
+
+
+def test_all_that_is_wrong_is_told_at_once(client: TestClient) -> None:
+    told = client.post("/api/prompts", json={"name": 1, "content": 2, "colour": 3}).json()["errors"]
+
+    assert [one["field"] for one in told] == ["name", "content", "colour"]
 
 
 def test_who_edits_an_older_version_is_told(client: TestClient) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -21,6 +22,9 @@ from evenhand.server.results import Results
 from evenhand.server.security import Gate, guard
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
+
+# Of a body in which everything is wrong, the first few fields.
+MOST_TOLD: Final = 20
 
 
 def make_app(settings: ServerSettings) -> FastAPI:
@@ -47,6 +51,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         # Their pages load scripts from elsewhere; ours is at /api/docs.
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         openapi_url=None,  # ours stands behind the guard
     )
     app.state.settings = settings
@@ -73,6 +78,11 @@ def _tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        return Problem(422, "Not valid", str(first["msg"]), field=field).response(request.scope)
+        found = [(_field(one["loc"]), str(one["msg"])) for one in error.errors()[:MOST_TOLD]]
+        (field, first), *others = found
+        return Problem(422, "Not valid", first, field=field, others=others).response(request.scope)
+
+
+def _field(place: Sequence[Any]) -> str:
+    """Name a field as whoever sent it knows it: without where in the request it stood."""
+    return ".".join(str(part) for part in place[1:]) or str(place[0])

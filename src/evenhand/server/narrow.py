@@ -217,6 +217,8 @@ class Narrow:
             "SELECT position, id, content FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
             [run.number, after, _PAGE],
         ):
+            if self._is_closed:
+                return
             yield [(run.number, position, identity, _model_in(content)) for position, identity, content in rows]
             after = rows[-1][0]
 

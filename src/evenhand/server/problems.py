@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import JSONResponse, Response
@@ -30,7 +30,10 @@ def is_api(path: str) -> bool:
 
 
 class Problem(HTTPException):
-    """A request that cannot be met: the status, a title, and what would be right. ``field`` names what is wrong."""
+    """A request that cannot be met: the status, a title, and what would be right. ``field`` names what is wrong.
+
+    ``others`` are further fields with what is wrong about each.
+    """
 
     def __init__(
         self,
@@ -39,12 +42,14 @@ class Problem(HTTPException):
         detail: str = "",
         *,
         field: str | None = None,
+        others: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, headers)
         self.status = status
         self.title = title
         self.field = field
+        self.others = others
 
     @classmethod
     def of(cls, error: EvenhandError) -> Problem:
@@ -67,7 +72,8 @@ class Problem(HTTPException):
         if self.detail:
             told["detail"] = self.detail
         if self.field is not None:
-            told["errors"] = [{"field": self.field, "detail": self.detail}]
+            fields = [(self.field, self.detail), *self.others]
+            told["errors"] = [{"field": field, "detail": detail} for field, detail in fields]
         return told
 
     def response(self, scope: Scope) -> Response:

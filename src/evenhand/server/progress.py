@@ -11,7 +11,6 @@ from evenhand.store.store import Store
 
 AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
 _LEFT = "the process that worked on it is gone; it can be resumed"
-
 _ONLY_LIVE = (
     "rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", "retries", "calls", "cached", "cost",
 )  # fmt: skip
@@ -52,22 +51,7 @@ def progress_in(store: Store, run: RunRecord) -> dict[str, Any]:
     run = as_it_is(store, run)
     total, done = store.extent(run)
     known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
-    unknown = dict.fromkeys(
-        (
-            "rate",
-            "eta",
-            "errors",
-            "not_evaluated",
-            "passed",
-            "borderline",
-            "failed",
-            "retries",
-            "calls",
-            "cached",
-            "cost",
-        )
-    )
-    return known | unknown | {"waiting": False, "stopping": False, "here": False}
+    return known | dict.fromkeys(_ONLY_LIVE) | {"waiting": False, "stopping": False, "here": False}
 
 
 def as_it_is(store: Store, run: RunRecord) -> RunRecord:

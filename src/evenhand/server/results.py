@@ -22,6 +22,7 @@ from evenhand.store.store import Store
 Place: TypeAlias = tuple[int, int, int]
 # A smaller run is copied when it is needed, and not ahead.
 _LARGE: Final = 2_000
+_LARGEST: Final = 2**53
 
 
 class Results:
@@ -85,6 +86,8 @@ def _read(cursor: str | None, order: Order) -> tuple[Any, Place] | None:
         return None
     match cursors.read(cursor):
         case [order.by, order.descending, (int() | float() | str()) as key, int(position), int(place), int(sample)]:
-            if all(0 <= one < 2**53 for one in (position, place, sample)):
+            if all(0 <= one < _LARGEST for one in (position, place, sample)) and (
+                isinstance(key, (float, str)) or abs(key) < _LARGEST
+            ):
                 return key, (position, place, sample)
     return cursors.refuse()

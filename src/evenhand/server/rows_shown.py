@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from evenhand.domain.ask import messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
@@ -63,9 +64,15 @@ def _row(
         "retry_count": evaluation.get("retry_count", 0),
         "error": _cut(evaluation.get("error")),
         "reasoning": _cut(evaluation.get("reasoning")) or "",
-        "question": _cut(case.question_text) or "",
+        "question": _cut(_asked(case)) or "",
         "answer": _cut(case.candidate_answer if answer is None else answer.get("text")),
     }
+
+
+def _asked(case: Case) -> str | None:
+    """Give what tells a case from the others: of a conversation the last thing the user says."""
+    said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
+    return said[-1] if case.question is None and said else case.question_text
 
 
 def _cut(text: str | None) -> str | None:

@@ -14,9 +14,12 @@ from evenhand.workspace.trial import PROMPT
 if TYPE_CHECKING:
     from evenhand.server.pages.results_numbers import Counted
 
-# A larger run that nobody has looked at yet is not counted while somebody waits for a list.
+# A larger run is not counted while it goes on, nor, if nobody has looked at it yet, while somebody waits for a list.
 MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
+
+# How long somebody waits for the numbers of one run.
+PATIENCE_SECONDS: Final = 2.0
 
 
 def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
@@ -30,14 +33,17 @@ def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
 
 
 def run_detail(store: Store, run: RunRecord, counts: Counted | None) -> dict[str, Any]:
-    """Give a run with what defines it; its numbers too, unless ``counts`` is None."""
+    """Give a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
     run = as_it_is(store, run)
     row = _row(run)
     # Where the suite lies is the server's business.
     del row["source"]
-    if counts is None:
+    if counts is None or (run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST):
         return row | {"summary": None, "gates": None}
-    numbers = counts.of(store, run)
+    try:
+        numbers = counts.of(store, run, PATIENCE_SECONDS)
+    except TimeoutError:  # they are there when somebody asks again
+        return row | {"summary": None, "gates": None}
     return row | {"summary": summary_row(numbers.summary), "gates": [gate.as_dict() for gate in numbers.gates]}
 
 

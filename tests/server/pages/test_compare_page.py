@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.run import RunRecord
+from evenhand.server.pages import compare
 
 Parsed = Callable[[Any], Any]
 Judge = Callable[..., RunRecord]
@@ -143,6 +144,21 @@ def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Jud
     assert "no evaluator of these runs has the name 'none'" in told(
         parsed(client.get(f"/compare?a={a.id}&b={b.id}&evaluator=none"))
     )
+
+
+def test_large_runs_are_compared_while_the_page_says_so(
+    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = judged(*[0.2] * 120), judged(*[0.9] * 120)
+    monkeypatch.setattr(compare, "PATIENCE_SECONDS", 0.0)
+
+    first = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+    monkeypatch.setattr(compare, "PATIENCE_SECONDS", 60.0)
+    then = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+
+    assert "are being compared" in told(first)
+    assert first.one("a", href=f"/compare?a={a.id}&b={b.id}")
+    assert "B is better than A: +0.700" in told(then)
 
 
 def test_hostile_texts_are_shown_as_text(client: TestClient, judged: Judge, parsed: Parsed, hostile: list[str]) -> None:

@@ -341,16 +341,17 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
         store: Store = app.state.store
         prompt = store.prompts.create(PromptText(name="Refunds", evaluation_mode="schema"))  # type: ignore[arg-type]
         store.prompts.add_cases(prompt.id, [TestCaseText(input="x", evaluation_schema="{}")] * 2)
-        sent = form_of(prompt, models=model, judge="", do="start", token="a-token-of-the-tests")
+        sent = form_of(prompt, models=model, judge="", do="start", form="one", token="a-token-of-the-tests")
 
         answer = client.post("/runs/new", data=sent)
+        again = client.post("/runs/new", data=sent)
         for _ in range(100):
             (run,) = store.runs.newest()
             if run.status is RunStatus.FINISHED:
                 break
             time.sleep(0.05)
 
-        assert answer.headers["location"] == f"/runs/{run.id}"
+        assert answer.headers["location"] == again.headers["location"] == f"/runs/{run.id}"
         assert run.status is RunStatus.FINISHED
         assert run.definition["prompt"]["id"] == prompt.id
         assert "no mean: of 2 cases none is scored; 2 target errors" in client.get(f"/runs/{run.id}").text

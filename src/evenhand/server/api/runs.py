@@ -50,16 +50,18 @@ def list_runs(
     ] = None,
 ) -> Any:
     """List the runs, the newest first. ``summary`` is null for a large run that nobody has looked at yet."""
-    found = store.runs.newest()
-    if prompt is not None:
-        wanted = store.prompts.find(prompt).id
-        found = [run for run in found if (run.definition.get(PROMPT) or {}).get("id") == wanted]
     first = offset_in(cursor)
-    here = found[first : first + limit]
+    if prompt is None:
+        found = store.runs.newest(first + limit)
+        ((total,),) = store.database.rows("SELECT COUNT(*) FROM runs")
+    else:
+        wanted = store.prompts.find(prompt).id
+        found = [run for run in store.runs.newest() if (run.definition.get(PROMPT) or {}).get("id") == wanted]
+        total = len(found)
     return {
-        "items": [run_listed(store, run, counts) for run in here],
-        "total": len(found),
-        "next": offset_written(first + limit) if first + limit < len(found) else None,
+        "items": [run_listed(store, run, counts) for run in found[first : first + limit]],
+        "total": total,
+        "next": offset_written(first + limit) if first + limit < total else None,
     }
 
 
@@ -97,7 +99,7 @@ def estimate_run(body: RunBody, store: Opened, settings: Settings) -> Any:
 
 @router.get("/runs/{run}", response_model=RunDetail)
 def get_run(run: RunId, store: Opened, counts: Counts) -> Any:
-    """Give a run with its numbers, also while it goes on."""
+    """Give a run with its numbers; of a very large one they are null until they are counted, so ask again."""
     return run_detail(store, store.runs.find(run), counts)
 
 
@@ -121,7 +123,8 @@ def get_progress(run: RunId, store: Opened, desk: Desk) -> Any:
 async def watch_run(run: RunId, store: Opened, desk: Desk) -> StreamingResponse:
     """Watch a run: server-sent events named ``progress``, at most two a second, and ``end`` when the run has ended."""
     found = await asyncio.to_thread(store.runs.find, run)
-    return StreamingResponse(_events(desk, found), media_type=EVENTS)
+    at_once = {"x-accel-buffering": "no"}  # a proxy would gather what is meant to be seen
+    return StreamingResponse(_events(desk, found), media_type=EVENTS, headers=at_once)
 
 
 @router.post("/runs/{run}/cancel", response_model=ProgressShape, status_code=202)

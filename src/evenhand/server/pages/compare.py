@@ -19,7 +19,7 @@ from evenhand.reports.standing import Standing
 from evenhand.server.api.shared import Opened
 from evenhand.server.pages.results_difference import interval_mark, outcome_bar, reach
 from evenhand.server.pages.results_run import own
-from evenhand.server.pages.runs import found_run
+from evenhand.server.pages.runs import PATIENCE_SECONDS, counted_in, found_run
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
 from evenhand.suites.judging import judging_differences
@@ -46,10 +46,11 @@ def compare(
     """Compare two runs; ``before`` and ``after`` leave only changes from one verdict to another."""
     chosen: dict[str, Any] = {"a": a, "b": b, "runs": store.runs.newest(MOST_RUNS)}
     if not a or not b:
-        return page(request, "compare.html", found=None, refused=None, **chosen)
+        return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
     ours, theirs = found_run(request, a), found_run(request, b)
-    try:
-        found = compare_runs(
+
+    def compared() -> Comparison:
+        return compare_runs(
             Side(store=store, run=ours),
             Side(store=store, run=theirs),
             differing=judging_differences(ours.definition, theirs.definition),
@@ -57,20 +58,29 @@ def compare(
             limit=None if before or after else MOST_CHANGES,
             anyway=bool(anyway),
         )
+
+    how = (evaluator, "all" if before or after else "largest", "anyway" if anyway else "")
+    try:
+        found = counted_in(request).compared(store, (ours, theirs), compared, PATIENCE_SECONDS, *how)
+    except TimeoutError:
+        return page(request, "compare.html", found=None, refused=None, waiting=str(request.url.query), **chosen)
     except ConfigError as error:
-        return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), **chosen)
+        return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), waiting=None, **chosen)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
-    return page(request, "compare.html", refused=None, **chosen, **_shown(store, found, address, (before, after)))
+    return page(
+        request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, (before, after))
+    )
 
 
 class _Address:
     """The address of a comparison, with what else is wanted."""
 
     def __init__(self, **said: str) -> None:
-        self._said = {name: value for name, value in said.items() if value}
+        self._said = said
 
     def __call__(self, **more: str) -> str:
-        return f"/compare?{urlencode(self._said | more)}"
+        said = {name: value for name, value in (self._said | more).items() if value}
+        return f"/compare?{urlencode(said)}"
 
 
 def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
@@ -86,20 +96,19 @@ def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
 def _shown(store: Store, found: Comparison, address: _Address, turn: tuple[str, str]) -> dict[str, Any]:
     subject = found.subject
     changes = [one for one in found.changes if _is_turn(one, turn)][:MOST_CHANGES]
-    several = {"cases": found.cases, **found.evaluators}
-    most = reach(one.scores for one in several.values())
+    several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
+    most = reach(one.scores for _, one in several)
+    positions = _positions(store, found, changes)
     return {
         "found": found,
         "sentence": verdict_sentence(subject.scores),
         "facts": list(_facts(subject)),
         "bar": outcome_bar(subject.scores) if subject.scores.n else None,
-        "rows": [_row(name, one, found, most, address) for name, one in several.items()],
+        "rows": [_row(name, one, found, most, address) for name, one in several],
         "most": most,
         "standings": [Standing(name) for name in STANDINGS],
         "transitions": _transitions(found, address),
-        "changes": [
-            _change(one, found, positions) for positions in [_positions(store, found, changes)] for one in changes
-        ],
+        "changes": [_change(one, found, positions) for one in changes],
         "changed": _how_many(found, changes, turn),
         "all_changes": address() if any(turn) else None,
         "reaching": counted(subject.in_common, "case"),
@@ -135,12 +144,13 @@ def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
         yield "For one of 0.05", f"about {found.needed:,} cases"
 
 
-def _row(name: str, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
-    is_whole = one is found.cases
+def _row(name: str | None, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
+    """Give a line of the table: of an evaluator, or of whole cases, which have no name."""
+    called = "whole cases" if name is None else name
     return {
-        "name": "whole cases" if is_whole else name,
-        "href": address(evaluator="" if is_whole else name),
-        "here": (found.evaluator is None) if is_whole else found.evaluator == name,
+        "name": called,
+        "href": address(evaluator=name or ""),
+        "here": found.evaluator == name,
         "a": score_text(one.scores.mean_a, 3),
         "b": score_text(one.scores.mean_b, 3),
         "difference": difference_text(one.scores.difference),
@@ -148,7 +158,7 @@ def _row(name: str, one: Compared, found: Comparison, most: float, address: _Add
         "p": p_text(one.scores.p if one.p_holm is None else one.p_holm),
         "n": f"{one.scores.n:,}",
         "lacking": one.scores.lacking,
-        "mark": interval_mark(name, one.scores, most),
+        "mark": interval_mark(called, one.scores, most),
     }
 
 

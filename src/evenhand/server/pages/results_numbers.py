@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from evenhand.domain.comparison import Comparison
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
@@ -16,12 +15,13 @@ from evenhand.reports.charts import BINS, bin_of
 from evenhand.reports.report import Report
 from evenhand.reports.standing import Standing
 from evenhand.reports.summary import Summarizer
+from evenhand.server.pages.results_aside import Aside
 from evenhand.store.store import Store
 
-_log = logging.getLogger("evenhand.server")
-
 # A handful of kilobytes each.
-MOST_KEPT: Final = 256
+MOST_NUMBERS: Final = 256
+# These may hold every case that changed.
+MOST_COMPARISONS: Final = 8
 
 _Key: TypeAlias = tuple[str, str, float | None, int]
 
@@ -53,61 +53,32 @@ class Numbers:
 
 
 class Counted:
-    """Numbers of runs that were asked for before. Of a run that goes on they are counted anew each time."""
+    """Numbers of runs that were asked for before, and comparisons: each for as long as nothing is judged in between."""
 
     def __init__(self) -> None:
-        self._mine = threading.Lock()
-        self._known: OrderedDict[_Key, Numbers] = OrderedDict()
-        self._under_way: dict[_Key, threading.Thread] = {}
+        self._numbers: Aside[Numbers] = Aside(MOST_NUMBERS)
+        self._comparisons: Aside[Comparison] = Aside(MOST_COMPARISONS)
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Tell whether the numbers of a run are known as it stands."""
-        return _state(store, run) in self._known
+        return self._numbers.has(_state(store, run))
 
-    def of(self, store: Store, run: RunRecord) -> Numbers:
-        """Give the numbers of a run, however long that takes."""
+    def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
+        """Give the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""
         if run.status in (RunStatus.PLANNING, RunStatus.RUNNING):
             return Numbers.of(store, run)
-        key = _state(store, run)
-        return self._recalled(key) or self._count(key, store, run)
+        return self._numbers.get(_state(store, run), lambda: Numbers.of(store, run), seconds)
 
-    def soon(self, store: Store, run: RunRecord, seconds: float) -> Numbers | None:
-        """Give the numbers of a run that does not go on, or None where that takes longer; then they are counted on."""
-        key = _state(store, run)
-        if (found := self._recalled(key)) is not None:
-            return found
-        with self._mine:
-            counting = self._under_way.get(key)
-            if counting is None:
-                # A daemon: nobody waits for numbers when the server ends.
-                counting = threading.Thread(target=self._count_aside, args=(key, store, run), daemon=True)
-                self._under_way[key] = counting
-                counting.start()
-        counting.join(seconds)
-        return self._recalled(key)
-
-    def _recalled(self, key: _Key) -> Numbers | None:
-        with self._mine:
-            if key in self._known:
-                self._known.move_to_end(key)
-            return self._known.get(key)
-
-    def _count(self, key: _Key, store: Store, run: RunRecord) -> Numbers:
-        found = Numbers.of(store, run)  # outside the lock: others need not wait for a large run
-        with self._mine:
-            self._known[key] = found
-            while len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
-        return found
-
-    def _count_aside(self, key: _Key, store: Store, run: RunRecord) -> None:
-        try:
-            self._count(key, store, run)
-        except Exception as error:
-            _log.info("run %s was not counted: %s", run.id, error)
-        finally:
-            with self._mine:
-                self._under_way.pop(key, None)
+    def compared(
+        self,
+        store: Store,
+        runs: tuple[RunRecord, RunRecord],
+        compare: Callable[[], Comparison],
+        seconds: float,
+        *how: str,
+    ) -> Comparison:
+        """Give a comparison of two runs, as ``how`` says; raises ``TimeoutError`` where that takes longer."""
+        return self._comparisons.get((*(_state(store, run) for run in runs), *how), compare, seconds)
 
 
 def _state(store: Store, run: RunRecord) -> _Key:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -13,14 +15,18 @@ from fastapi.responses import Response
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt
+from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import RULES, Estimate
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job
+from evenhand.engine.plan import plan
 from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.numbers import cost_text
 from evenhand.reports.plain import plain
 from evenhand.server.api.shared import Opened
+from evenhand.server.choosing import OF_FILES
 from evenhand.server.desk import RunDesk
+from evenhand.server.once import once
 from evenhand.server.pages.forms import Form, Sent, see_other
 from evenhand.server.pages.results_run import own
 from evenhand.server.rendering import page
@@ -134,14 +140,26 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     try:
         prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft)
         if sent.text("do") == "start":
-            desk = cast("RunDesk", request.app.state.desk)
-            run = await desk.start(prepared.job, prepared.wanted.scope, prepared.wanted.pace)
-            return see_other(own(run))
+            return see_other(own(await _started(cast("RunDesk", request.app.state.desk), store, sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
     except ConfigError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={"": str(error)})
     return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
+
+
+async def _started(desk: RunDesk, store: Store, sent: Form, prepared: Prepared) -> RunRecord:
+    """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
+    desk.require_room()
+    # Which form it was, and what stood in it.
+    key = hashlib.sha256(repr((sent.text("form"), prepared.wanted)).encode()).hexdigest()
+
+    def planned() -> tuple[RunRecord, bool]:
+        run_id, is_new = once(store, key, "page", lambda: plan(store, prepared.job, prepared.wanted.scope).id)
+        return store.runs.find(run_id), is_new
+
+    run, is_new = await run_in_threadpool(planned)
+    return desk.drive(run, prepared.job, prepared.wanted.pace) if is_new else run
 
 
 def _draft(store: Store, sent: Form) -> Draft:
@@ -169,7 +187,8 @@ def _form(
         "is_schema": text.evaluation_mode is EvaluationMode.SCHEMA,
         "draft": draft,
         "cases": _listed(store, prompt),
-        "providers": list(registry.points(registry.MODELS)),
+        "providers": [name for name in registry.points(registry.MODELS) if name not in OF_FILES],
+        "form": secrets.token_hex(16),
         "errors": errors or {},
         "prepared": prepared,
     }

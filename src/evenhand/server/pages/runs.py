@@ -107,7 +107,7 @@ def list_of_runs(request: Request, prompt: str = "", after: int = 0, done: str =
     )
 
 
-def _prompt(store: Store, wanted: str) -> Prompt | None:
+def _prompt(store: Store, wanted: str) -> Prompt:
     try:
         return store.prompts.find(wanted)
     except NotFoundError:
@@ -141,7 +141,7 @@ def one_run(request: Request, run_id: str) -> Response:
     run = as_it_is(store, _found(store, run_id))
     progress = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
     at_work = run.status in AT_WORK
-    numbers = None if at_work or not run.cases else counted_in(request).soon(store, run, PATIENCE_SECONDS)
+    numbers = None if at_work or not run.cases else _soon(request, run)
     more = {} if numbers is None else results_run.outcome(run, numbers)
     return page(
         request,
@@ -152,13 +152,20 @@ def one_run(request: Request, run_id: str) -> Response:
         progress=progress,
         live=results_run.live(progress) if at_work else None,
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED),
-        previous=None if at_work else _before(store, run),
+        previous=_before(store, run) if run.status is RunStatus.FINISHED else None,
         facts=results_run.facts(run, numbers),
         numbers=numbers,
         formats=results_run.FORMATS,
         definition=results_run.defined(run),
         **more,
     )
+
+
+def _soon(request: Request, run: RunRecord) -> Numbers | None:
+    try:
+        return counted_in(request).of(request.app.state.store, run, PATIENCE_SECONDS)
+    except TimeoutError:
+        return None
 
 
 def _found(store: Store, run_id: str) -> RunRecord:

@@ -35,7 +35,8 @@ function start(table) {
   let total = Number(table.dataset.total);
   let next = table.dataset.next ?? "";
   let current = 0; // the row that has the focus, or had it last
-  let open = -1; // the row whose case is in the drawer
+  let open = -1; // the row whose case is in the drawer, if it is among the rows
+  let openAt = -1; // the position of that case
   let seen = [0, 0]; // the rows that are drawn, from and up to
   let loading = false;
   let asking = new AbortController();
@@ -59,7 +60,7 @@ function start(table) {
   /** Keep in the address what is shown. */
   function remember() {
     const found = wanted();
-    if (open >= 0) found.set("open", String(rows[open].position));
+    if (openAt >= 0) found.set("open", String(openAt));
     history.replaceState(null, "", found.size ? `?${found}` : location.pathname);
   }
 
@@ -118,6 +119,7 @@ function start(table) {
     const some = [...wanted().keys()].some((name) => name !== "sort" && name !== "descending");
     shown.textContent = total ? `${total.toLocaleString("en")} ${word}${some ? " match" : ""}` : "Nothing matches";
     table.setAttribute("aria-rowcount", String(total + 1));
+    $("nothing").hidden = total > 0;
   }
 
   // Drawing
@@ -174,13 +176,13 @@ function start(table) {
 
   /** @param {number} index the row to show, -1 where the address names one that is not loaded @param {number} position */
   async function show(index, position = rows[index].position) {
-    open = index;
+    [open, openAt] = [index, position];
     if (index >= 0) current = index;
     const address = `${location.pathname}/${position}`;
     const tab = panel.querySelector('input[name="show"]:checked')?.id;
     const answer = await fetch(address);
     const found = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("article.case");
-    if (!found || open !== index) return;
+    if (!found || openAt !== position) return;
     panel.replaceChildren(document.adoptNode(found));
     prepare(panel);
     if (tab) panel.querySelector(`#${tab}`).checked = true;
@@ -195,9 +197,9 @@ function start(table) {
 
   /** @param {boolean} back whether the row gets the focus again */
   function close(back = true) {
+    [open, openAt] = [-1, -1]; // also where the case is still on its way
     if (drawer.hidden) return;
     drawer.hidden = true;
-    open = -1;
     remember();
     if (back) go(current);
   }

@@ -60,5 +60,5 @@ if (live instanceof HTMLElement) {
   addEventListener("pagehide", () => events.close());
 }
 
-// A large run whose numbers are being counted.
+// A large run whose numbers are being counted, or two that are being compared.
 if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 2000);

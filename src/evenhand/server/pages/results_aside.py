@@ -1,0 +1,56 @@
+"""What takes long to work out: it is done once, aside, and whoever asks waits for it as long as they like."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from evenhand.domain.errors import EvenhandError
+
+Value = TypeVar("Value")
+
+
+class Aside(Generic[Value]):
+    """Keeps the last values that were asked for, and those that are being worked out.
+
+    >>> Aside(2).get("answer", lambda: 42)
+    42
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._mine = threading.Lock()
+        self._known: OrderedDict[Hashable, Future[Value]] = OrderedDict()
+
+    def has(self, key: Hashable) -> bool:
+        """Tell whether a value is there."""
+        with self._mine:
+            found = self._known.get(key)
+        return found is not None and found.done() and found.exception() is None
+
+    def get(self, key: Hashable, make: Callable[[], Value], seconds: float | None = None) -> Value:
+        """Give a value; raises ``TimeoutError`` where it takes longer than that, and works it out all the same."""
+        with self._mine:
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = Future()
+                # A daemon: nobody waits for numbers when the server ends.
+                threading.Thread(target=self._work, args=(key, make, found), daemon=True).start()
+                while len(self._known) > self._most:
+                    self._known.popitem(last=False)
+            else:
+                self._known.move_to_end(key)
+        return found.result(seconds)
+
+    def _work(self, key: Hashable, make: Callable[[], Value], found: Future[Value]) -> None:
+        try:
+            found.set_result(make())
+        except EvenhandError as error:  # a refusal is an answer
+            found.set_exception(error)
+        except Exception as error:
+            with self._mine:
+                self._known.pop(key, None)
+            found.set_exception(error)
