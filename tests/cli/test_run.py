@@ -344,7 +344,7 @@ def test_a_judge_of_the_environment_is_for_suites_that_name_none(
     assert (again.code, again.json["summary"]["judges"]) == (0, ["openai/other"])
 
 
-JURY = [
+JURY: list[dict[str, Any]] = [
     {"name": "tone", "type": "llm_judge", "judge": "ollama/a"},
     {
         "name": "jury",
