@@ -134,9 +134,7 @@ def tried(store: Store, prompt: Prompt, models: Sequence[Voice], *, skill: float
     job = trial.job(store)
     # The stored definition names the models; here they are objects.
     named: dict[str, Any] = {"judge": judge.name, "target": {"models": [one.name for one in models]}}
-    job = type(job)(
-        **{name: getattr(job, name) for name in job.__slots__} | {"definition": {**job.definition, **named}}
-    )
+    job = replace(job, definition={**job.definition, **named})
     run = plan(store, job, trial.scope)
     asyncio.run(Runner(store, run, job, Pace(concurrency=4)).run())
     return run.id

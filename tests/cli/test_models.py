@@ -64,7 +64,9 @@ def wheels(kept: Path, folder: Path) -> Path:
 def test_models_are_listed_with_their_state_and_how_they_judge(
     kept: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quality = Quality(pairs=180, auc=0.9123, accuracy=0.84, passed_bad=0.1, failed_good=0.2, pair_right=0.75, pair_wrong=0.1)
+    quality = Quality(
+        pairs=180, auc=0.9123, accuracy=0.84, passed_bad=0.1, failed_good=0.2, pair_right=0.75, pair_wrong=0.1
+    )
     monkeypatch.setitem(MODELS, "good", replace(MODELS["tiny"], name="good", quality=quality))
 
     done = command("models")

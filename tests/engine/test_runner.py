@@ -534,8 +534,7 @@ def test_after_an_interrupt_nobody_who_waits_in_a_line_is_asked(store: Store, ju
     async def interrupted() -> Any:
         runner = Runner(store, plan(store, job, Scope()), job, Pace(concurrency=32))
         running = asyncio.create_task(runner.run())
-        while len(judge.asked) < 4:
-            await asyncio.sleep(0)
+        await until(lambda: len(judge.asked) == 4)
         runner.interrupt()
         gate.set()
         return await running

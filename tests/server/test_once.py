@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from evenhand.domain.secret import Secret
+from evenhand.server.app import make_app
+from evenhand.server.settings import ServerSettings
+
+BASE = "http://localhost:8642"
 KEY = {"Idempotency-Key": "k-1"}
 
 
@@ -40,6 +46,31 @@ def test_fifty_at_once_make_one_run(client: TestClient, prompt: str, models: Any
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert [answer.headers["idempotency-replayed"] for answer in answers].count("false") == 1
     assert client.get("/api/runs").json()["total"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_two_servers_on_one_database_make_one_run(postgres_url: str, models: Any) -> None:
+    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16), judge="vllm/judge")
+    with contextlib.ExitStack() as stack:
+        clients = [
+            stack.enter_context(
+                TestClient(make_app(settings), base_url=BASE, headers={"authorization": "Bearer " + "t" * 16})
+            )
+            for _ in range(2)
+        ]
+        prompt = clients[0].post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
+        clients[0].post(f"/api/prompts/{prompt}/test-cases", json={"input": "Hi"})
+        body = {"prompt": prompt, "models": ["vllm/a"]}
+
+        with ThreadPoolExecutor(20) as pool:
+            answers = list(pool.map(lambda one: clients[one % 2].post("/api/runs", json=body, headers=KEY), range(20)))
+        watched = clients[1].get(f"/api/runs/{answers[0].json()['id']}/events").text
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert [answer.headers["idempotency-replayed"] for answer in answers].count("false") == 1
+    assert '"status":"finished"' in watched
 
 
 def test_a_request_that_was_refused_leaves_its_key_free(client: TestClient, prompt: str) -> None:
