@@ -1,17 +1,17 @@
-"""Print what importing, judging, reading and running cost."""
+"""Print what importing, judging, reading, running and serving cost."""
 
 from __future__ import annotations
 
-from bench import importing, judging, reading, running
+from bench import importing, judging, reading, running, serving, watching
 
 ROW = "{:<68} {:>10}  {}"
 
 
 def main() -> None:
     print(ROW.format("CPU time, best of three", "measured", "goal"))
-    for rows in (importing.rows(), judging.rows(), reading.rows(), running.rows()):
+    for part in (importing, judging, reading, running, serving, watching):
         print()
-        for what, measured, goal in rows:
+        for what, measured, goal in part.rows():
             print(ROW.format(what, measured, goal), flush=True)
 
 

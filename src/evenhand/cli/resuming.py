@@ -60,7 +60,8 @@ def go_on_with(
     job = replace(job, timeout=manner.timeout or job.timeout)
     pace = pace_of(manner, Definition(job.definition).concurrency)
     if manner.max_cost is not None:
-        from evenhand.cli.forecasting import forecast, require_prices
+        from evenhand.cli.forecasting import require_prices
+        from evenhand.engine.forecasting import forecast
 
         require_prices(forecast(store, job, scope_of(run), use_cache=not manner.no_cache))
     if fork:

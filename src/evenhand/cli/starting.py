@@ -62,7 +62,8 @@ def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
             no_cache=manner.no_cache,
         )
         if wanted.estimate or manner.max_cost is not None:
-            from evenhand.cli.forecasting import forecast, require_prices
+            from evenhand.cli.forecasting import require_prices
+            from evenhand.engine.forecasting import forecast
 
             with opened_if_there(manner.db) as store:
                 expected = forecast(store, job, _settled(store, scope), use_cache=not manner.no_cache)

@@ -50,7 +50,8 @@ def try_out(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
         job = replace(job, timeout=manner.timeout)
         scope = CommandScope(repeat=wanted.repeat, no_cache=manner.no_cache)
         if manner.max_cost is not None:
-            from evenhand.cli.forecasting import forecast, require_prices
+            from evenhand.cli.forecasting import require_prices
+            from evenhand.engine.forecasting import forecast
 
             require_prices(forecast(store, job, scope, use_cache=not manner.no_cache))
         run = plan(store, job, scope)

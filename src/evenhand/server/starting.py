@@ -8,9 +8,9 @@ from typing import Any, Final
 from evenhand.domain.prompt import FieldError
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import Estimate
+from evenhand.engine.forecasting import forecast
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace, Scope
 from evenhand.server.choosing import require_offered
-from evenhand.server.forecasting import forecast
 from evenhand.server.resuming import NO_CACHE
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
