@@ -15,6 +15,8 @@ from evenhand.domain.errors import did_you_mean
 
 # The commands which together have every setting; `run` has most of them.
 _COMMANDS: Final = ("run", "resume", "report", "import")
+# Variables that are no options: where embedded models are kept, and what opens the server.
+_NO_OPTIONS: Final = ("EVENHAND_MODELS", "EVENHAND_TOKEN")
 
 
 def config(
@@ -42,9 +44,10 @@ def config(
         middle = max(len(value) for _, value, _ in shown)
         for name, value, source in shown:
             console.result(f"{name.ljust(width)}  {plain(value, None).ljust(middle)}  {plain(source, None)}")
+    known = {*map(variable_of, SETTINGS), *_NO_OPTIONS}
     for name in sorted(os.environ):
-        if name.startswith(PREFIX) and name not in {variable_of(one) for one in SETTINGS}:
-            console.note(f"note: {name} is set and means nothing{did_you_mean(name, map(variable_of, SETTINGS))}")
+        if name.startswith(PREFIX) and name not in known:
+            console.note(f"note: {name} is set and means nothing{did_you_mean(name, known)}")
 
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
