@@ -216,6 +216,7 @@ def page_folder(tmp_path: Path, provider: dict[str, str], monkeypatch: pytest.Mo
         monkeypatch.setenv(name, value)
     for name in _ABOUT_THIS_RUN:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")  # whatever the terminal of these tests has
     folder = tmp_path / "page"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))

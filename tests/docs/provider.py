@@ -4,7 +4,8 @@ It is a proxy too. Whatever address a model has, its request ends here, over TLS
 the provider makes for itself and writes into the folder. When it is ready, it prints its port.
 
 As a judge it is simple and always of the same opinion: an answer is good if it has half of the words of the reference
-answer (of the expected outcome, if there is none), or if there is nothing to hold it against. Good is 0.9, bad is 0.2.
+answer (of the expected outcome or the criteria, if there is none), or if there is nothing to hold it against. Good is
+0.9 of the scale, bad is 0.2.
 Of two answers the longer one is better. Asked for no judgment, it knows a capital or two.
 """
 
@@ -26,6 +27,8 @@ SHORT_NAMES = {
     "expected_outcome": "Expected outcome",
     "reference_answer": "Reference answer",
     "candidate_answer": "Answer",
+    "profile": "Profile",
+    "criteria": "Criteria",
     "answer_a": "Answer A",
     "answer_b": "Answer B",
 }
@@ -42,8 +45,8 @@ class Question:
         self.text = "\n\n".join(texts(body.get("system"), body.get("systemInstruction"), messages(body)))
         self.schema = schema_of(body) or self._schema_in_words()
         self.asks_for_tokens = bool(body.get("top_logprobs") or body.get("generationConfig", {}).get("logprobs"))
-        self.answer = self._section("candidate_answer")
-        wanted = self._section("reference_answer") or self._section("expected_outcome")
+        self.answer = self._section("candidate_answer") or self._section("profile")
+        wanted = self._section("reference_answer") or self._section("expected_outcome") or self._section("criteria")
         self.is_good = not wanted or 2 * len(words(wanted) & words(self.answer)) >= len(words(wanted))
 
     def _section(self, name: str) -> str:
@@ -81,7 +84,7 @@ class Question:
 
     def tokens(self) -> dict[str, float]:
         """Give the words with which the reply might begin, and how probable they are."""
-        if "Reply A or B" in self.text:
+        if "Which answer is better, A or B?" in self.text:
             first = {"A": 0.9, "B": 0.1}.get(self.winner, 0.5)
             return {"A": first, "B": 1 - first}
         if found := re.search(r"an integer from (\d) to (\d)", self.text):

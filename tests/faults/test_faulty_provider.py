@@ -266,7 +266,10 @@ def test_no_more_requests_reach_the_socket_than_are_allowed(faulty: Start, store
 
     (run,) = store.runs.newest()
     assert len(provider.log) == runner.progress.calls == most
-    assert (run.status, run.reason) == (RunStatus.STOPPED, f"budget: max_calls: {most} calls were allowed")
+    assert (run.status, run.reason) == (
+        RunStatus.STOPPED,
+        f"budget: max_calls: {most} {'call was' if most == 1 else 'calls were'} allowed",
+    )
     done = [result for result in store.results(run) if result.judgments]
     for result in done:
         assert len(result.judgments[0].evaluation.attempts) == len(fate(provider, result.position).requests)
