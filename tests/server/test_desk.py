@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evenhand.domain.errors import ConflictError, RunBusyError
+from evenhand.domain.errors import ConflictError, RunBusyError, StoreError
 from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
@@ -36,7 +37,8 @@ def trial(store: Store, models: Any) -> Trial:
 
 
 async def start(desk: RunDesk, store: Store, trial: Trial, **pace: Any) -> RunRecord:
-    return await desk.start(trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
+    run, _ = await desk.start(lambda: trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
+    return run
 
 
 async def last_of(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
@@ -104,6 +106,33 @@ def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
     assert (ended["status"], ended["done"]) == ("finished", 3)
 
 
+def test_who_takes_a_run_up_is_the_only_one_until_it_is_driven(
+    store: Store, trial: Trial, settings: ServerSettings
+) -> None:
+    run = store.runs.mark(plan(store, trial.job(store), trial.scope), RunStatus.INTERRUPTED)
+    began, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(usual: Pace) -> Pace:
+        began.set()
+        may_go_on.wait(60)
+        return usual
+
+    async def resumed() -> dict[str, Any]:
+        desk = RunDesk(store, settings)
+        first = asyncio.create_task(desk.resume(run.id, slowly))
+        await asyncio.to_thread(began.wait, 60)
+        with pytest.raises(RunBusyError):
+            await desk.resume(run.id)
+        may_go_on.set()
+        ended = await last_of(desk, await first)
+        await desk.close()
+        return ended
+
+    ended = asyncio.run(resumed())
+
+    assert (ended["status"], ended["done"]) == ("finished", 3)
+
+
 @pytest.mark.slow
 def test_a_run_of_another_process_is_watched_in_the_store(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
@@ -131,11 +160,30 @@ def test_nobody_starts_a_run_with_a_model_that_is_a_file(store: Store, trial: Tr
     async def started() -> None:
         desk = RunDesk(store, settings)
         job = trial.job(store)
-        await desk.start(replace(job, definition={"target": {"models": ["recorded/x.jsonl"]}}), trial.scope)
+        of_a_file = replace(job, definition={"target": {"models": ["recorded/x.jsonl"]}})
+        await desk.start(lambda: of_a_file, trial.scope, Pace())
 
     with pytest.raises(FieldError, match="recorded"):
         asyncio.run(started())
     assert store.runs.newest() == []
+
+
+def test_a_run_whose_runner_could_not_begin_is_not_left_at_work(
+    store: Store, trial: Trial, settings: ServerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def locked(_runner: Runner) -> RunRecord:
+        raise StoreError("the database is locked")
+
+    async def broken() -> dict[str, Any]:
+        desk = RunDesk(store, settings)
+        return await last_of(desk, await start(desk, store, trial))
+
+    monkeypatch.setattr(Runner, "run", locked)
+    ended = asyncio.run(broken())
+
+    (run,) = store.runs.newest()
+    assert (ended["status"], run.status, run.reason) == ("interrupted", RunStatus.INTERRUPTED, "it broke off")
+    assert not store.runs.in_hand(run)
 
 
 def test_there_is_no_progress_of_a_run_that_is_not_there(store: Store, settings: ServerSettings) -> None:

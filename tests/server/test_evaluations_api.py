@@ -158,6 +158,19 @@ def test_a_later_round_counts_instead_of_an_earlier_one(rows: Any) -> None:
     assert rows()["total"] == COUNT
 
 
+def test_nothing_is_missed_when_another_run_is_deleted_meanwhile(rows: Any) -> None:
+    store = rows.store
+    run = store.runs.mark(rows.run, RunStatus.STOPPED)
+    other = filled(store)
+    before = rows(has_error=True)["total"]
+    store.runs.delete(other)
+    later = [evaluation_row(run.number, position, 1, judged(3)) for position in range(COUNT)]
+
+    store.commit(Batch(evaluations=later))
+
+    assert (before, rows(has_error=True)["total"]) == (3, 3 + COUNT)
+
+
 def test_long_texts_are_cut(rows: Any) -> None:
     (row,) = rows(text="case/01")["items"]
 

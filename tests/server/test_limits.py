@@ -135,6 +135,18 @@ def test_what_is_no_json_object_is_refused(client: TestClient) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_a_name_that_is_there_twice_is_refused_wherever_it_stands(client: TestClient) -> None:
+    headers = {"content-type": "application/json"}
+
+    prompt = client.post("/api/prompts", content=b'{"name": "a", "name": "b"}', headers=headers)
+    inner = b'{"prompts": [{"name": "a", "content": "x", "content": ""}]}'
+    document = client.post("/api/import", content=inner, headers=headers)
+
+    assert (prompt.status_code, prompt.json()["errors"][0]["field"]) == (422, "name")
+    assert (document.status_code, document.json()["errors"][0]["field"]) == (422, "content")
+    assert client.get("/api/prompts").json()["items"] == []
+
+
 def test_a_body_of_another_kind_is_refused(client: TestClient) -> None:
     answer = client.post("/api/prompts", content=b'{"name": "p"}', headers={"content-type": "text/plain"})
 

@@ -51,6 +51,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def test_null_is_the_same_as_absent(client: TestClient) -> None:
+    empty = {"content": None, "evaluationMode": None, "evaluationCriteria": None, "expectedSchema": None}
+
+    made = client.post("/api/prompts", json={"name": "null"} | empty).json()
+    absent = client.post("/api/prompts", json={"name": "absent"}).json()
+
+    own = ("id", "name", "created", "edited")
+    assert {name: made[name] for name in made if name not in own} == {
+        name: absent[name] for name in absent if name not in own
+    }
+
+
 def test_what_is_wrong_is_named_by_its_field(client: TestClient) -> None:
     for body, field in WRONG:
         assert problem(client.post("/api/prompts", json=body)) == (422, field)

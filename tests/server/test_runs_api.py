@@ -58,6 +58,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"models": ["vllm/a"] * 21}, "models"),
     ({"models": [{"model": "vllm/a", "base_url": "http://169.254.169.254"}]}, "models.0"),
     ({"models": ["recorded//etc/passwd"]}, "models"),
+    ({"models": ["vllm/a\nb"]}, "models"),
     ({"models": [" recorded:/etc/passwd"]}, "models"),
     ({"models": ["embedded//etc/passwd.gguf"]}, "models"),
     ({"models": ["embedded/../x.gguf"]}, "models"),

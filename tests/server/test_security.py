@@ -162,9 +162,10 @@ def test_a_form_shows_the_token_in_a_field(strangers: TestClient) -> None:
     right = strangers.post("/prompts/new", data={"token": TOKEN, "name": "p", "content": "", "evaluation_mode": "llm"})
     wrong = strangers.post("/prompts/new", data={"token": "wrong", "name": "q"})
     no_form = strangers.post("/api/prompts", json={"token": TOKEN, "name": "q"})
+    no_page = strangers.post("/api/prompts", data={"token": TOKEN, "name": "q"})
 
     assert right.status_code == 303
-    assert (wrong.status_code, no_form.status_code) == (401, 401)
+    assert (wrong.status_code, no_form.status_code, no_page.status_code) == (401, 401, 401)
 
 
 def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path: Any) -> None:
@@ -203,6 +204,14 @@ def test_the_headers_are_on_files_on_errors_and_on_crashes(strangers: TestClient
     assert broken.json() == {
         "type": "about:blank", "status": 500, "title": "It did not work", "detail": "the server's log says why",
     }  # fmt: skip
+
+
+def test_a_host_is_known_however_it_is_spelt(tmp_path: Any) -> None:
+    settings = ServerSettings(db=str(tmp_path / "e.db"), token=Secret(TOKEN), host="Judges.example", port=80)
+    with TestClient(make_app(settings), base_url="http://judges.example") as client:
+        answer = client.get("/api/health")
+
+    assert answer.status_code == 200
 
 
 def test_a_token_must_be_long() -> None:

@@ -15,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
+from evenhand.cli.token_file import token_of
+
 TOKEN = "a-token-that-nobody-guesses"
 
 
@@ -89,6 +91,14 @@ def test_a_token_is_made_for_its_owner_and_stays(tmp_path: Path) -> None:
     assert first == second
     assert first[1] == 200
     assert (len(first[0]) >= 40, mode) == (True, 0o600)
+
+
+def test_git_leaves_the_token_alone_wherever_the_database_is(tmp_path: Path) -> None:
+    token_of(str(tmp_path / ".evenhand/token"))
+    token_of(str(tmp_path / "mine/token"))
+
+    assert (tmp_path / ".evenhand/.gitignore").read_text() == "*\n"
+    assert not (tmp_path / "mine/.gitignore").exists()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from importlib.resources import files
@@ -50,12 +51,13 @@ def demo(
         command += ["--judge", f"recorded/{_recording()}"]
     code = _run([*command, "--quiet"] if quiet else command)
     # As it was typed where the environment is not activated, as after `make demo`.
-    program = "evenhand" if shutil.which("evenhand") else sys.argv[0]
+    program = "evenhand" if shutil.which("evenhand") else shlex.quote(sys.argv[0])
+    typed, kept = shlex.quote(str(suite)), shlex.quote(str(place / "demo.db"))
     console.note(
         f"\nOpen {place / 'report.html'} in a browser. Then:\n"
-        f"- change an answer in {suite}, and judge again: {program} run {suite}\n"
-        f"- judge with a larger model: {program} run {suite} --judge openai/gpt-5-mini\n"
-        f"- look at it as web pages: {program} serve --db {place / 'demo.db'}\n"
+        f"- change an answer in {suite}, and judge again: {program} run {typed}\n"
+        f"- judge with a larger model: {program} run {typed} --judge openai/gpt-5-mini\n"
+        f"- look at it as web pages: {program} serve --db {kept}\n"
         f"- begin a suite of your own: {program} init my-suite\n"
         f"- see how well this small model judges, and what it gets wrong: {program} models"
     )

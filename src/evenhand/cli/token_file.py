@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
 
 from evenhand.domain.errors import ConfigError
+from evenhand.store.sqlite import FOLDER
 
 
 def token_of(path: str) -> str:
@@ -14,6 +16,9 @@ def token_of(path: str) -> str:
     file = Path(path)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if file.parent.name == FOLDER:  # the database, which sees to this too, may be elsewhere
+            with contextlib.suppress(FileExistsError), (file.parent / ".gitignore").open("x") as ignored:
+                ignored.write("*\n")
         try:
             made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:

@@ -42,7 +42,6 @@ FLIPPED: Final = "flipped"
 
 Place: TypeAlias = Literal["A", "B"]
 PLACES: Final[tuple[Place, Place]] = ("A", "B")
-# In the short form a part without a text is left out, and what is left would be the only answer.
 # A chance of exactly 0 or 1 is a rounded one.
 _LEAST_CHANCE: Final = 1e-6
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
@@ -204,6 +203,7 @@ class PairwiseEvaluator(BaseEvaluator):
             "answer_b": second,
         }
         if self.by_probability:
+            # In the short form a part without a text is left out, and what is left would be the only answer.
             material |= {"answer_a": first or texts.EMPTY, "answer_b": second or texts.EMPTY}
             system = texts.A_OR_B
             told = short_sections({words: material[name] for name, words in texts.PAIR_NAMES.items()})

@@ -24,8 +24,8 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
     """Give the name of a model back if users may ask for it; ``field`` is where they wrote it."""
     if name in (settings.judge, *settings.models):
         return name
-    if len(name) > LONGEST_NAME:
-        raise FieldError(field, f"a model's name has at most {LONGEST_NAME} characters")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise FieldError(field, f"a model's name has at most {LONGEST_NAME} characters, all of which can be printed")
     provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
     known = [one for one in registry.points(registry.MODELS) if one not in OF_FILES]
     if provider == EMBEDDED:

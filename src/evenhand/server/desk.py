@@ -17,7 +17,8 @@ from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.server.choosing import require_all_offered
-from evenhand.server.progress import live_progress, progress_in
+from evenhand.server.once import once
+from evenhand.server.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.resuming import taken_up
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
@@ -57,28 +58,48 @@ class RunDesk:
         self._store = store
         self._settings = settings
         self._work: dict[str, Work] = {}
+        self._taking_up: set[str] = set()
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._streams_end = asyncio.Event()
         self._is_closed = False
 
-    async def start(self, job: Job, scope: Scope, pace: Pace | None = None) -> RunRecord:
-        """Plan a run and work on it in the background; what is wrong with the job is raised, and nothing is kept."""
-        self.require_room()
-        require_all_offered(job.definition, self._settings)
-        run = await asyncio.to_thread(plan, self._store, job, scope)
-        return self.drive(run, job, pace or Pace())
+    async def start(
+        self, job: Callable[[], Job], scope: Scope, pace: Pace, *, key: str | None = None, asked: Any = None
+    ) -> tuple[RunRecord, bool]:
+        """Plan a run and work on it in the background; what is wrong with the job is raised, and nothing is kept.
+
+        With a ``key``, whoever has ``asked`` for the same under it before gets that run: then the second is False.
+        """
+        self._require_room()
+        made: list[Job] = []
+
+        def planned() -> str:
+            made.append(job())
+            require_all_offered(made[0].definition, self._settings)
+            return plan(self._store, made[0], scope).id
+
+        def found() -> tuple[RunRecord, bool]:
+            run_id, is_new = once(self._store, key, asked, planned)
+            return self._store.runs.find(run_id), is_new
+
+        run, is_new = await asyncio.to_thread(found)
+        return (self.drive(run, made[0], pace) if is_new else run), is_new
 
     async def resume(self, wanted: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
         """Go on with a run of which something is missing; refused where it is finished, busy, or from elsewhere.
 
         ``change`` gets the pace at which it would go on, and gives the one at which it does.
         """
-        self.require_room()
+        self._require_room()
         run = await asyncio.to_thread(self._store.runs.find, wanted)
-        if run.id in self._work:
+        # A claim keeps other processes away, and not a second resume here: it would mark a run that ends just now.
+        if run.id in self._work or run.id in self._taking_up:
             raise RunBusyError(f"run {run.id} is being worked on already")
-        run, job, pace = await asyncio.to_thread(taken_up, self._store, run, change)
-        return self.drive(run, job, pace)
+        self._taking_up.add(run.id)
+        try:
+            return self.drive(*await asyncio.to_thread(taken_up, self._store, run, change))
+        finally:
+            self._taking_up.discard(run.id)
 
     def drive(self, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
         """Work in the background on a run that is planned and claimed by this process."""
@@ -113,10 +134,6 @@ class RunDesk:
         except RunNotFoundError:
             return None
 
-    def is_at_work(self, run_id: str) -> bool:
-        """Tell whether this server works on a run, or will when its turn comes."""
-        return run_id in self._work
-
     async def watch(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         """Tell how a run gets on, at most twice a second, until it ends or the server does."""
         while True:
@@ -128,7 +145,7 @@ class RunDesk:
             else:
                 told = work.progress()
             yield told
-            if told["status"] not in (RunStatus.RUNNING, RunStatus.PLANNING):
+            if told["status"] not in AT_WORK:
                 return
             ended = [self._streams_end.wait()] + ([] if work is None else [work.ended.wait()])
             await _first_of(ended, POLL_SECONDS if work is None else WATCH_SECONDS)
@@ -166,7 +183,7 @@ class RunDesk:
         else:
             work.runner.interrupt()
 
-    def require_room(self) -> None:
+    def _require_room(self) -> None:
         """Refuse another run where too many wait, or the server is ending."""
         if self._is_closed:
             raise ConflictError("the server is ending; start the run again when it is back")
@@ -189,12 +206,12 @@ class RunDesk:
         work.ended.set()
 
     def _see_end(self, work: Work) -> None:
-        """Mark a run that was never begun; one that broke off was marked by its runner, if the store let it."""
+        """Mark a run that was never begun, or whose runner could not: nobody else could cancel or delete it."""
         try:
-            if work.is_waiting:
-                work.run = self._store.runs.mark(work.run, RunStatus.INTERRUPTED, "it was interrupted")
-            else:
-                work.run = self._store.runs.find(work.run.id)
+            work.run = self._store.runs.find(work.run.id)
+            if work.run.status in AT_WORK:
+                why = "it was interrupted" if work.is_waiting else "it broke off"
+                work.run = self._store.runs.mark(work.run, RunStatus.INTERRUPTED, why)
         except EvenhandError:
             work.run = replace(work.run, status=RunStatus.INTERRUPTED, reason="it broke off")
 

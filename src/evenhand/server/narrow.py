@@ -38,6 +38,11 @@ _ADD: Final = (
     "round = excluded.round, status = excluded.status, verdict = excluded.verdict, score = excluded.score, "
     "cost = excluded.cost, seconds = excluded.seconds, retried = excluded.retried WHERE excluded.round > round"
 )
+# With how many runs were ever deleted: SQLite gives the numbers of their rows again.
+_NEWEST: Final = (
+    "SELECT (SELECT COALESCE(MAX(rowid), 0) FROM evaluations), "
+    "(SELECT seq FROM sqlite_sequence WHERE name = 'runs') - (SELECT COUNT(*) FROM runs)"
+)
 # Whether a judge was asked again, here or by a member of a panel; in a text, these quotes would have a backslash.
 _RETRIED: Final = """content GLOB '*"retry_count":[1-9]*'"""
 _RETRIED_ON_POSTGRES: Final = """content ~ '"retry_count":[1-9]'"""
@@ -80,6 +85,7 @@ class _Copied:
     """What was copied of a run: up to which row, how many, and of a run that is finished, when it was."""
 
     newest: int | None = None
+    deleted: int = 0
     rows: int = 0
     at: float = 0.0
     finished: float | None = None
@@ -179,8 +185,8 @@ class Narrow:
     def _copy_since(self, run: RunRecord, known: _Copied) -> None:
         """Copy by the order in which SQLite was given the rows, so that what is new stands at the end."""
         rows = self._source.database.rows
-        ((newest,),) = rows("SELECT COALESCE(MAX(rowid), 0) FROM evaluations")
-        if known.newest is None:
+        ((newest, deleted),) = rows(_NEWEST)
+        if known.newest is None or known.deleted != deleted:
             self._copy_all(run, known)
         else:
             # The plus keeps SQLite from going through all of the run by its index.
@@ -189,7 +195,7 @@ class Narrow:
                 [known.newest, newest, run.number],
             )
             self._add(run, known, page)
-        known.newest = newest
+        known.newest, known.deleted = newest, deleted
 
     def _copy_all(self, run: RunRecord, known: _Copied) -> None:
         known.rows = 0

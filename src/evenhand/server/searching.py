@@ -9,23 +9,27 @@ from evenhand.store.rows import dumps, loads
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store
 
+_PAGE: Final = 4096
 _OF_A_CASE: Final = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome")
 
 
 def positions_with(store: Store, run: RunRecord, text: str) -> list[int]:
     """Give the positions of the cases that have a text in their id, question, reference or answer, in any case."""
-    pattern = _pattern(text)
+    pattern, wanted = _pattern(text), text.casefold()
     like = "LIKE" if isinstance(store.database, SQLite) else "ILIKE"
     found: set[int] = set()
     for table, texts_of in (("cases", _of_case), ("answers", _of_answer)):
-        rows = store.database.rows(
-            f"SELECT position, content FROM {table} WHERE run = ? AND content {like} ? ESCAPE '!'",  # noqa: S608 - our own names
-            [run.number, pattern],
-        )
-        wanted = text.casefold()
-        found.update(
-            position for position, content in rows if any(wanted in one.casefold() for one in texts_of(loads(content)))
-        )
+        for first in range(0, run.cases, _PAGE):  # a common word is in all of them, which memory need not hold
+            rows = store.database.rows(
+                f"SELECT position, content FROM {table} WHERE run = ? AND position BETWEEN ? AND ? "  # noqa: S608 - our own names
+                f"AND content {like} ? ESCAPE '!'",
+                [run.number, first, first + _PAGE - 1, pattern],
+            )
+            found.update(
+                position
+                for position, content in rows
+                if any(wanted in one.casefold() for one in texts_of(loads(content)))
+            )
     return sorted(found)
 
 

@@ -75,7 +75,11 @@ class Gate:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if host not in self._settings.hosts:
-            return Problem(421, "This server goes by another name", "the Host header is not one of its names")
+            return Problem(
+                421,
+                "This server goes by another name",
+                "the Host header is not one of its names; --allow-host adds one",
+            )
         if scope["method"] not in KNOWN_METHODS:
             return Problem(405, "Method not allowed", f"{scope['method']:.20} is not used here")
         changes = scope["method"] not in SAFE_METHODS
@@ -120,10 +124,15 @@ async def _shows_token(request: Request, settings: ServerSettings) -> bool:
         return scheme.lower() == "bearer" and equal(given.strip(), token)
     if settings.is_public and request.method in SAFE_METHODS:
         return equal(request.cookies.get(SESSION_COOKIE, ""), settings.session)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS:
-        field = (await request.form()).get(FORM_FIELD)
+    # Not under /api: a body is read once, and its routes read it as JSON.
+    if not is_api(request.url.path) and _is_form(request):
+        field = (await request.form(max_part_size=MOST_IMPORT_BYTES)).get(FORM_FIELD)
         return isinstance(field, str) and equal(field, token)
     return False
+
+
+def _is_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS
 
 
 def equal(given: str, token: str) -> bool:

@@ -50,7 +50,7 @@ class ServerSettings:
     @functools.cached_property
     def hosts(self) -> frozenset[str]:
         """What the ``Host`` header may say: a name and the port; of ``names`` also without, as behind a proxy."""
-        own = {"localhost", "127.0.0.1", "[::1]", _written(self.host)}
+        own = {"localhost", "127.0.0.1", "[::1]", _written(self.host).lower()}
         names = {name.lower() for name in self.names}
         bare = names | (own if self.port == 80 else set())
         return frozenset(f"{name}:{self.port}" for name in own | names) | bare

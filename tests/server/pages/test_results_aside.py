@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.server.pages.results_aside import Aside
 
 
@@ -42,13 +42,19 @@ def test_a_refusal_is_kept_and_trouble_is_not() -> None:
     def breaks() -> int:
         raise OSError("the disk is full")
 
+    def waits() -> int:
+        raise StoreError("the database is locked")
+
     for _ in range(2):
         with pytest.raises(ConfigError, match="not like that"):
             aside.get("refused", refuses if _ == 0 else lambda: 7)
     with pytest.raises(OSError, match="the disk is full"):
         aside.get("broken", breaks)
+    with pytest.raises(StoreError, match="locked"):
+        aside.get("locked", waits)
 
     assert aside.get("broken", lambda: 7) == 7
+    assert aside.get("locked", lambda: 7) == 7
 
 
 def test_only_the_last_ones_are_kept() -> None:

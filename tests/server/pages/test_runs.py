@@ -294,12 +294,27 @@ def test_an_estimate_tells_calls_and_cost_and_spends_nothing(
     assert store.runs.newest() == []
 
 
+def test_a_test_case_that_was_chosen_and_is_gone_is_told_and_no_other_takes_its_place(
+    store: Store, post: Post, parsed: Parsed, prompt: Any
+) -> None:
+    chosen = [case.id for case in store.prompts.cases(prompt.id)]
+    store.prompts.delete_case(chosen[0])
+    store.prompts.add_cases(prompt.id, [TestCaseText(input="Added meanwhile?")])
+
+    answer = post("/runs/new", **form_of(prompt, models="vllm/a", judge="vllm/b", listed="1", test_cases=chosen))
+
+    assert answer.status_code == 422
+    assert f"no test case {chosen[0]!r}" in parsed(answer).one("p", class_="error").text
+
+
 WRONG = [
     ("models", " \n", "there is none"),
     ("models", "opnai/gpt-5", "did you mean"),
     ("models", "recorded/secret.jsonl", "no provider"),
     ("repeat", "0", "from 1 to 100"),
     ("repeat", "many", "from 1 to 100"),
+    ("repeat", "0" * 19 + "1" + "0" * 9, "from 1 to 100"),
+    ("repeat", "0" * 19 + "1" + "0" * 5000, "from 1 to 100"),
     ("concurrency", "99999999999999999999999", "from 1 to 1,000"),
     ("max_calls", "-1", "from 1 to"),
     ("max_cost", "cheap", "a number of dollars"),

@@ -95,6 +95,17 @@ def test_a_file_is_imported(client: TestClient, store: Store) -> None:
     assert [one.name for one in store.prompts.all()] == ["from a file"]
 
 
+def test_a_long_document_is_pasted(client: TestClient, store: Store) -> None:
+    content = json.dumps({"prompts": [{"name": "long", "content": "x" * 3_000_000}]})
+
+    response = client.post(
+        "/io", data={"token": TOKEN, "action": "import", "document": content}, files={"file": ("", b"")}
+    )
+
+    assert response.status_code == 303
+    assert [one.name for one in store.prompts.all()] == ["long"]
+
+
 def test_a_long_file_is_checked_and_asked_for_again(client: TestClient, store: Store, parsed: Parsed) -> None:
     content = json.dumps({"prompts": [{"name": "long", "content": "x" * 3_000_000}]}).encode()
 

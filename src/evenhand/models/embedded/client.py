@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,7 +150,7 @@ class EmbeddedModel:
             # Only now does its own time run: before, it was that of the questions before it.
             nonlocal began
             began = loop.time()
-            if not limit.expired():
+            with contextlib.suppress(RuntimeError):  # it has expired, or whoever asked is gone
                 limit.reschedule(min(latest, began + self.timeout))
 
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ MOST_DEPTH: Final = 150
 MOST_CASES_AT_ONCE: Final = 10_000
 MOST_PROMPTS_AT_ONCE: Final = 10_000
 _LARGEST: Final = 2**53 - 1
+_LONGEST_SHOWN: Final = 80
 
 Schema: TypeAlias = str | dict[str, Any] | bool | None
 Version = Annotated[int, Field(ge=1, le=_LARGEST, description="The version that was seen; if there is a later, 409.")]
@@ -32,10 +34,13 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """Read the body."""
         try:
-            found = orjson.loads(await self.body())
+            body = await self.body()
+            found = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise Problem(422, "Not JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
         _require_shallow(found)
+        # orjson takes the last of several in silence. Numbers are left as they are written: it has read them.
+        json.loads(body, object_pairs_hook=_require_once, parse_int=str, parse_float=str)
         if not isinstance(found, dict):
             raise Problem(422, "Not valid", "the body must be a JSON object")
         named: dict[str, Any] = {}
@@ -69,6 +74,14 @@ def _require_shallow(value: Any) -> None:
     raise Problem(422, "Too deep", f"JSON may be nested {MOST_DEPTH} deep")
 
 
+def _require_once(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise Problem(422, "Not valid", "it is there twice", field=name[:_LONGEST_SHOWN])
+        seen.add(name)
+
+
 def _parts(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
@@ -89,9 +102,9 @@ class PromptBody(Body):
     """A prompt. ``content`` is the system message; ``expected_schema`` shapes what models generate."""
 
     name: str
-    content: str = ""
+    content: str | None = ""
     expected_schema: Schema = None
-    evaluation_mode: Literal["llm", "schema"] = "llm"
+    evaluation_mode: Literal["llm", "schema"] | None = "llm"
     evaluation_criteria: str | None = None
 
 

@@ -13,14 +13,12 @@ from fastapi.responses import StreamingResponse
 
 from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
-from evenhand.engine.job import Job, Pace
-from evenhand.engine.plan import plan
+from evenhand.engine.job import Pace
 from evenhand.server.api.bodies import ResumeBody, RunBody
 from evenhand.server.api.shapes import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.api.shared import Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
 from evenhand.server.cursors import offset_in, offset_written
 from evenhand.server.desk import RunDesk
-from evenhand.server.once import once
 from evenhand.server.progress import as_it_is
 from evenhand.server.run_rows import run_detail, run_listed
 from evenhand.store.transfer import export_lines
@@ -70,21 +68,10 @@ async def create_run(
     body: RunBody, *, store: Opened, settings: Settings, desk: Desk, response: Response, key: Key = None
 ) -> Any:
     """Start a run. With an ``Idempotency-Key``, the same body gives the same run, however often it is sent."""
-    desk.require_room()
     wanted = body.wanted
-    made: list[Job] = []
-
-    def planned() -> str:
-        made.append(wanted.job(store, settings))
-        return plan(store, made[0], wanted.scope).id
-
-    def found() -> tuple[RunRecord, bool]:
-        run_id, is_new = once(store, key, ["run", body.model_dump()], planned)
-        return store.runs.find(run_id), is_new
-
-    run, is_new = await asyncio.to_thread(found)
-    if is_new:
-        desk.drive(run, made[0], wanted.pace)
+    run, is_new = await desk.start(
+        lambda: wanted.job(store, settings), wanted.scope, wanted.pace, key=key, asked=["run", body.model_dump()]
+    )
     response.headers["location"] = f"/api/runs/{run.id}"
     response.headers["idempotency-replayed"] = "false" if is_new else "true"
     return await asyncio.to_thread(run_detail, store, run, None)

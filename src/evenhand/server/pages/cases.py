@@ -122,10 +122,13 @@ def ask_to_delete(request: Request, store: Opened, case_id: str) -> Response:
 @router.post("/cases/{case_id}/delete")
 def delete_case(store: Opened, case_id: str, sent: Sent) -> Response:
     """Delete a test case, unless it was changed since the question was read."""
-    known = store.prompts.find_case(case_id)
-    if known.version != sent.number("seen"):
-        raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")
-    store.prompts.delete_case(known.id)
+    seen = sent.number("seen")
+    with store.database.transaction():
+        store.database.lock()
+        known = store.prompts.find_case(case_id)
+        if known.version != seen:
+            raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")
+        store.prompts.delete_case(known.id)
     return see_other(f"/prompts/{known.prompt_id}/cases?said=deleted")
 
 

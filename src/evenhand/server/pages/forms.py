@@ -12,6 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from evenhand.server.api.shared import Opened
 from evenhand.server.problems import Problem
+from evenhand.server.security import MOST_IMPORT_BYTES
 
 __all__ = ["Form", "Opened", "Sent", "as_typed", "see_other"]
 
@@ -49,7 +50,8 @@ class Form:
 
 
 async def _sent(request: Request) -> AsyncIterator[Form]:
-    async with request.form() as sent:  # closes files that came with it
+    # The whole body is limited at the gate, so that a field of it needs no limit. Closes files that came with it.
+    async with request.form(max_part_size=MOST_IMPORT_BYTES) as sent:
         yield Form(sent)
 
 

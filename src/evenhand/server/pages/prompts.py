@@ -120,10 +120,13 @@ def ask_to_delete(request: Request, store: Opened, prompt_id: str) -> Response:
 @router.post("/prompts/{prompt_id}/delete")
 def delete_prompt(store: Opened, prompt_id: str, sent: Sent) -> Response:
     """Delete a prompt, unless it was changed since the question was read."""
-    known = store.prompts.find(prompt_id)
-    if known.latest != sent.number("seen"):
-        raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")
-    store.prompts.delete(known.id)
+    seen = sent.number("seen")
+    with store.database.transaction():
+        store.database.lock()
+        known = store.prompts.find(prompt_id)
+        if known.latest != seen:
+            raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")
+        store.prompts.delete(known.id)
     return see_other("/prompts?said=deleted")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from evenhand.domain.errors import EvenhandError
+from evenhand.domain.errors import ConfigError
 
 Value = TypeVar("Value")
 
@@ -48,7 +48,7 @@ class Aside(Generic[Value]):
     def _work(self, key: Hashable, make: Callable[[], Value], found: Future[Value]) -> None:
         try:
             found.set_result(make())
-        except EvenhandError as error:  # a refusal is an answer
+        except ConfigError as error:  # a refusal is an answer
             found.set_exception(error)
         except Exception as error:
             with self._mine:

@@ -19,14 +19,12 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import RULES, Estimate
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job
-from evenhand.engine.plan import plan
 from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.numbers import cost_text
 from evenhand.reports.plain import plain
 from evenhand.server.api.shared import Opened
 from evenhand.server.choosing import OF_FILES
 from evenhand.server.desk import RunDesk
-from evenhand.server.once import once
 from evenhand.server.pages.forms import Form, Sent, see_other
 from evenhand.server.pages.results_run import own
 from evenhand.server.rendering import page
@@ -75,7 +73,8 @@ class Draft:
         said = self.typed[name].strip().replace(",", "")
         if not said:
             return None
-        if not said.isascii() or not said.isdecimal() or not 1 <= int(said[:20]) <= most:
+        # However many zeros: a long number takes long to read.
+        if not said.isascii() or not said.isdecimal() or len(said) > 20 or not 1 <= int(said) <= most:
             raise FieldError(name, f"it must be a whole number from 1 to {most:,}")
         return int(said)
 
@@ -140,7 +139,7 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     try:
         prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft)
         if sent.text("do") == "start":
-            return see_other(own(await _started(cast("RunDesk", request.app.state.desk), store, sent, prepared)))
+            return see_other(own(await _started(cast("RunDesk", request.app.state.desk), sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
     except ConfigError as error:
@@ -148,24 +147,19 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
 
 
-async def _started(desk: RunDesk, store: Store, sent: Form, prepared: Prepared) -> RunRecord:
+async def _started(desk: RunDesk, sent: Form, prepared: Prepared) -> RunRecord:
     """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
-    desk.require_room()
+    wanted = prepared.wanted
     # Which form it was, and what stood in it.
-    key = hashlib.sha256(repr((sent.text("form"), prepared.wanted)).encode()).hexdigest()
-
-    def planned() -> tuple[RunRecord, bool]:
-        run_id, is_new = once(store, key, "page", lambda: plan(store, prepared.job, prepared.wanted.scope).id)
-        return store.runs.find(run_id), is_new
-
-    run, is_new = await run_in_threadpool(planned)
-    return desk.drive(run, prepared.job, prepared.wanted.pace) if is_new else run
+    key = hashlib.sha256(repr((sent.text("form"), wanted)).encode()).hexdigest()
+    run, _ = await desk.start(lambda: prepared.job, wanted.scope, wanted.pace, key=key, asked="page")
+    return run
 
 
 def _draft(store: Store, sent: Form) -> Draft:
     prompt = store.prompts.find(sent.text("prompt"), sent.number("version"))
     chosen = tuple(sent.texts("test_cases")) if sent.has("listed") else None
-    if chosen is not None and len(chosen) == prompt.test_cases:
+    if chosen is not None and set(chosen) == {case_id for case_id, _ in _listed(store, prompt)}:
         chosen = None  # all of them, also those that are not chosen one by one
     return Draft(prompt=prompt, typed={name: sent.text(name) for name in _FIELDS}, chosen=chosen)
 
