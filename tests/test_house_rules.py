@@ -59,6 +59,9 @@ PUBLIC_NAMES = [
     "ModelFetchError",
     "Numeric",
     "PairwiseEvaluator",
+    "Profile",
+    "ProfileScore",
+    "ProfileScoreEvaluator",
     "PromptEvaluator",
     "Regex",
     "Reply",
@@ -66,6 +69,7 @@ PUBLIC_NAMES = [
     "Run",
     "RunStoppedError",
     "SchemaEvaluator",
+    "ScoredProfiles",
     "ScriptExhaustedError",
     "Scripted",
     "Secret",
@@ -88,8 +92,10 @@ PUBLIC_NAMES = [
     "create_async_llm_as_judge",
     "create_llm_as_judge",
     "evaluate",
+    "evaluate_profiles",
     "jury",
     "resolve",
+    "score",
 ]
 
 # Neither an alias nor a text can have a docstring.

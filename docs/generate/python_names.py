@@ -23,11 +23,14 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "case_score",
         "Weighed",
     ),
+    "Profiles": ("score", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore"),
     "The judge factory": ("create_llm_as_judge", "create_async_llm_as_judge", "EvaluatorResult", "FewShotExample"),
     "Cases and results": (
         "Case", "Message", "Rubric", "Evaluation", "Status", "Verdict", "Thresholds", "Check", "Attempt", "Usage",
     ),
-    "Evaluators that ask a judge": ("PromptEvaluator", "PairwiseEvaluator", "jury", "CompositeEvaluator"),
+    "Evaluators that ask a judge": (
+        "PromptEvaluator", "PairwiseEvaluator", "ProfileScoreEvaluator", "jury", "CompositeEvaluator",
+    ),
     "Evaluators that ask nobody": (
         "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "Regex", "IsJson",
         "JsonMatch", "Levenshtein", "Numeric", "Latency", "Cost",

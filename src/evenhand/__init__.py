@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         create_async_llm_as_judge as create_async_llm_as_judge,
         create_llm_as_judge as create_llm_as_judge,
         evaluate as evaluate,
+        evaluate_profiles as evaluate_profiles,
+        score as score,
     )
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
@@ -43,6 +45,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         Status as Status,
         Usage as Usage,
     )
+    from evenhand.domain.profile import Profile as Profile
     from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
     from evenhand.domain.rubric import Rubric as Rubric
     from evenhand.domain.run import CaseResult as CaseResult
@@ -70,11 +73,22 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.pairwise import PairwiseEvaluator as PairwiseEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
+    from evenhand.evaluators.scoring import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
+    from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
+    from evenhand.profiles.scores import ProfileScore as ProfileScore
 
 _HOMES = {
-    "api": ("aevaluate", "compare", "create_async_llm_as_judge", "create_llm_as_judge", "evaluate"),
+    "api": (
+        "aevaluate",
+        "compare",
+        "create_async_llm_as_judge",
+        "create_llm_as_judge",
+        "evaluate",
+        "evaluate_profiles",
+        "score",
+    ),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
     "domain.case": ("Case",),
@@ -93,6 +107,7 @@ _HOMES = {
         "UnknownNameError",
     ),
     "domain.evaluation": ("Attempt", "Check", "Evaluation", "Status", "Usage"),
+    "domain.profile": ("Profile",),
     "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
     "domain.rubric": ("Rubric",),
     "domain.run": ("CaseResult",),
@@ -120,8 +135,11 @@ _HOMES = {
     "evaluators.pairwise": ("PairwiseEvaluator",),
     "evaluators.prompt": ("PromptEvaluator",),
     "evaluators.schema.evaluator": ("SchemaEvaluator",),
+    "evaluators.scoring": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
+    "profiles.scored": ("ScoredProfiles",),
+    "profiles.scores": ("ProfileScore",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
     from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.profiles.reading import ProfilesLike
+    from evenhand.profiles.scored import ScoredProfiles
     from evenhand.suites.given import CaseLike
     from evenhand.suites.panel import EvaluatorLike
 
@@ -235,3 +237,84 @@ def compare(
             limit=limit,
             anyway=anyway,
         )
+
+
+def score(
+    profiles: ProfilesLike,
+    *,
+    criteria: str,
+    judge: object = None,
+    max_attempts: int = 3,
+    repeat: int = 1,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> ScoredProfiles:
+    """Score profiles from 0 to 10, each one alone, by the same criteria, and give the scores with what they took.
+
+    >>> from evenhand import Profile, Scripted, score
+    >>> judge = Scripted(['{"score": 7.5, "justification": "Ten years on a ward."}'])
+    >>> anna = Profile(id="anna", text="A nurse for ten years.")
+    >>> scored = score([anna], criteria="Experience", judge=judge, store=None)
+    >>> [(one.id, one.score, one.justification) for one in scored]
+    [('anna', 7.5, 'Ten years on a ward.')]
+
+    ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or mere texts, from any iterable; or the
+    path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. A reply that
+    is no JSON, lacks a key, or has a score outside 0 to 10 is asked for again, up to ``max_attempts`` replies; a
+    profile for which none can be used has failed, and has no score. With ``repeat`` each is scored several times.
+
+    It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
+    """
+    from evenhand.engine.budget import Limits  # noqa: PLC0415
+    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
+    from evenhand.profiles.scored import ScoredProfiles  # noqa: PLC0415
+    from evenhand.profiles.scoring import Scoring  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    job = Scoring(
+        profiles=profiles,
+        criteria=criteria,
+        judge=judge,
+        kept=as_written(judge),
+        max_attempts=max_attempts,
+        name=name,
+        prices=prices,
+        timeout=timeout,
+    ).job()
+    planned = Undertaking(
+        job,
+        scope=Scope(repeat=repeat),
+        pace=Pace(
+            concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+            limits=Limits(max_calls=max_calls, max_cost=max_cost),
+            use_cache=cache,
+        ),
+        place=Place.of(store),
+        progress=progress,
+    )
+    return ScoredProfiles(planned.run_and_wait())
+
+
+def evaluate_profiles(profiles: ProfilesLike, *, mode: str = "scoring", **options: Any) -> ScoredProfiles:
+    """Evaluate profiles in a mode; ``scoring``, the only one so far, does what ``score`` does, with its options.
+
+    >>> from evenhand import Scripted, evaluate_profiles
+    >>> judge = Scripted(['{"score": 7, "justification": "Strong experience."}'])
+    >>> [one.score for one in evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)]
+    [7.0]
+    """
+    if mode == "ranking":
+        raise ConfigError("mode 'ranking' is not there yet; mode 'scoring' scores each profile alone")
+    if mode != "scoring":
+        raise ConfigError(f"mode is {mode!r:.80}; it must be 'scoring'")
+    made: ScoredProfiles = registry.make(score, {"profiles": profiles, **options}, where="evaluate_profiles")
+    return made

@@ -29,6 +29,7 @@ TYPED_ONLY = {
     "prompts export --suite", "prompts export --model", "prompts export --output",
     "prompts run --model", "prompts run --version", "prompts run --only",
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --fail-if-worse",
+    "score --criteria", "score --max-attempts",
     "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",
 }  # fmt: skip
 

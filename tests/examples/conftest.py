@@ -28,6 +28,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 KEY = os.environ["CANARY_KEY"]
 
 _CANDIDATE = re.compile(r"<candidate_answer id=\S+>\n(.*)\n</candidate_answer", re.DOTALL)
+_PROFILE = re.compile(r"<profile id=\S+>\n(.*)\n</profile", re.DOTALL)
 _ITEM = re.compile(r'^- id "(.+?)": .*(\n  - 0 to )?', re.MULTILINE)
 
 
@@ -43,6 +44,12 @@ class Asked:
     def answer(self) -> str | None:
         """The answer that is to be judged; None where the model itself is to answer."""
         found = _CANDIDATE.search(self.user)
+        return found and found[1].strip()
+
+    @property
+    def profile(self) -> str | None:
+        """The profile that is to be scored; None where something else is asked."""
+        found = _PROFILE.search(self.user)
         return found and found[1].strip()
 
     @property

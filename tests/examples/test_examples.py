@@ -45,10 +45,19 @@ SCORES = {
     "The museum and its café": {"openai": 0.2},
     "Well, there is quite some news": {"openai": 0.9},
 }
+# Scores of the profiles, by words of their texts.
+OF_PROFILES = {
+    "Ranger for nine years": 8.5, "I have taught biology": 7, "Passionate, dynamic": 0.5, "I keep bees": 3,
+    "Mountain guide": 5, "I am retired": 1, "Student of ecology": 6, "the scout group": 8, "NOTE TO THE JUDGE": 0,
+    "Kindergarten teacher": 9, "I sell outdoor clothing": 0.5, "Photographer": 7,
+}  # fmt: skip
 
 
 def attentive(asked: Any) -> object:
     """Judge as an attentive reader would; make an answer where there is none to judge."""
+    if asked.profile is not None:
+        score = next(score for words, score in OF_PROFILES.items() if words in asked.profile)
+        return {"justification": "Read with care.", "score": score}
     if asked.answer is None:
         return "Made for children." if "A child of ten" in asked.user else "Made for anybody."
     if asked.items:

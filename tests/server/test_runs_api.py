@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+
+from evenhand.domain.secret import Secret
+from evenhand.server.app import make_app
+from evenhand.server.settings import ServerSettings
 
 Ended = Callable[[str], dict[str, Any]]
 
@@ -222,3 +227,46 @@ def test_the_page_about_the_api_names_every_route(client: TestClient) -> None:
     assert [path for path in document["paths"] if path not in page] == []
     assert "javascript:" not in page
     assert client.get("/api/health").json()["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "told"),
+    [
+        ({"models": ["gpt-5-mini"]}, "models", "names no provider; write one before it"),
+        ({"models": ["openai/gpt-5-mini"]}, "models", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
+        ({"judge": "openai/gpt-5-mini"}, "judge", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
+        ({"models": ["embedded/qwen2.5-coder-1.5b"]}, "models", "is not on this machine"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_named_by_its_field(
+    client: TestClient,
+    prompt: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    more: dict[str, Any],
+    field: str,
+    told: str,
+) -> None:
+    monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path))
+
+    answer = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"]} | more)
+
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["field"], told in error["detail"]) == (field, True), error
+
+
+def test_a_run_that_needs_a_judge_says_how_to_name_one(tmp_path: Path, models: Any) -> None:
+    app = make_app(ServerSettings(db=str(tmp_path / "no-judge.db"), token=Secret("t" * 16)))
+    with TestClient(app, base_url="http://localhost:8642", headers={"authorization": f"Bearer {'t' * 16}"}) as client:
+        made = client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Is kind"}).json()["id"]
+        client.post(f"/api/prompts/{made}/test-cases", json={"input": "Hi"})
+
+        answer = client.post("/api/runs", json={"prompt": made, "models": ["vllm/a"]})
+
+    assert answer.json()["errors"] == [
+        {
+            "field": "judge",
+            "detail": "there is none; name one, such as openai/gpt-5-mini, or start the server with --judge",
+        }
+    ]

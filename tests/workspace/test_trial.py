@@ -11,6 +11,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
 from evenhand.domain.run import CaseResult, RunStatus
+from evenhand.engine.comparing import Side, compare_runs
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
@@ -130,3 +131,22 @@ def test_what_cannot_be_tried_is_refused_before_anything_is_asked(store: Store) 
     store.prompts.add_cases(prompt.id, [TestCaseText(input="x")])
     with pytest.raises(FieldError, match="has no test case 't-none'"):
         Trial(prompt=prompt, models=[model()], test_cases=["t-none"]).job(store)
+
+
+def test_two_versions_of_a_prompt_can_be_compared(store: Store) -> None:
+    """What differs is the system message, which is what was tried; the test cases and the criteria are the same."""
+    first = store.prompts.create(PromptText(name="p", content="Be brief.", evaluation_criteria="Is brief"))
+    store.prompts.add_cases(first.id, [TestCaseText(input=f"Question {number}") for number in range(6)])
+    text = PromptText(name="p", content="Be very brief.", evaluation_criteria="Is brief")
+    runs = []
+    for prompt, score in ((first, 0.2), (store.prompts.edit(first.id, text, seen=1), 0.9)):
+        grade = f'{{"score": {score}, "hits": [], "misses": [], "reasoning": ""}}'
+        trial = Trial(prompt=prompt, models=[model(*["Yes."] * 6)], judge=Scripted([grade] * 6, name="judge"))
+        job = trial.job(store)
+        runs.append(asyncio.run(Runner(store, plan(store, job, trial.scope), job, Pace(concurrency=1)).run()))
+
+    before, after = (Side(store=store, run=run) for run in runs)
+    found = compare_runs(before, after)
+
+    assert found.subject.scores.n == 6
+    assert found.subject.scores.difference == pytest.approx(0.7)

@@ -32,7 +32,7 @@ def compare(
         bool, typer.Option("--anyway", help="Compare runs that are not finished, or were judged differently.")
     ] = False,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="End with 100 if B is worse: its interval lies below 0.")
+        bool, typer.Option("--fail-if-worse", help="End with 100 if B is worse beyond chance.")
     ] = False,
     db: Db = DB,
     json: Json = False,

@@ -8,6 +8,8 @@ from evenhand.cli.console import Console
 from evenhand.domain.gates import ExitCode, Gates, exit_code
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.models.retry import BUDGET
+from evenhand.profiles import telling
+from evenhand.profiles.scoring import is_scoring
 from evenhand.reports.formats import write
 from evenhand.reports.numbers import counted
 from evenhand.reports.report import Report
@@ -30,22 +32,20 @@ def report_of(store: Store, run: RunRecord) -> Report:
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
     """Give a report on standard output: for people, or as one JSON object for programs."""
+    of_profiles = is_scoring(report.run.definition)
     if json:
-        console.result(
-            strict_json(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "run": run_row(report.run),
-                    "summary": summary_row(report.summary),
-                    "gates": [gate.as_dict() for gate in report.gates],
-                }
-            )
-        )
+        told = {
+            "schema_version": SCHEMA_VERSION,
+            "run": run_row(report.run),
+            "summary": summary_row(report.summary),
+            "gates": [gate.as_dict() for gate in report.gates],
+        }
+        console.result(strict_json(told | telling.scoring_rows(report) if of_profiles else told))
         return
     from evenhand.reports.terminal import terminal
 
-    text = terminal(report, width=console.width, colour=console.colour, html_written=html_written)
-    console.result(text)
+    written = telling.terminal if of_profiles else terminal
+    console.result(written(report, width=console.width, colour=console.colour, html_written=html_written))
 
 
 def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
@@ -54,7 +54,7 @@ def write_files(report: Report, outputs: Sequence[str], console: Console) -> Non
     are = "that is" if pending == 1 else "that are"
     partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
     for path in outputs:
-        write(report, path)
+        (telling.write if is_scoring(report.run.definition) else write)(report, path)
         console.note(f"wrote {path}{partial}")
 
 

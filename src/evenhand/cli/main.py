@@ -25,6 +25,7 @@ from evenhand.cli import (
     resume,
     run,
     runs,
+    score,
     serve,
     validate,
 )
@@ -101,6 +102,7 @@ _add("report", report.report, "evenhand report last -o report.html -o junit.xml"
 _add("compare", compare.compare, "evenhand compare 20261115-093000-k7mq last --fail-if-worse")
 app.add_typer(runs.app, name="runs")
 _add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
+_add("score", score.score, "evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv")
 _add("export", export.export, "evenhand export last -o run.jsonl")
 _add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
 app.add_typer(prompts.app, name="prompts")

@@ -18,6 +18,7 @@ from evenhand.engine.job import Job
 from evenhand.engine.place import Place
 from evenhand.engine.plan import fill, plan
 from evenhand.engine.resume import case_differences, copy_finished, scope_of
+from evenhand.profiles.scoring import is_scoring
 from evenhand.reports.numbers import counted
 from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
@@ -84,7 +85,9 @@ def _taken_up(store: Store, run: RunRecord, job: Job, at_work: Session) -> RunRe
 def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> Job:
     """Make the job from the suite's file, or from what the run stored where the file is gone."""
     if is_trial(run.definition):
-        job = _trial_job(store, run, replaced)
+        job = _kept_job(store, run, replaced, cases="test cases", does="tries a prompt", again="evenhand prompts run")
+    elif is_scoring(run.definition):
+        job = _kept_job(store, run, replaced, cases="profiles", does="scores profiles", again="evenhand score")
     elif run.source is not None and Path(run.source).is_file():
         job = job_of(replaced.read(run.source))
     elif run.source is None and not is_imported(run):
@@ -105,17 +108,16 @@ def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> 
     return job if scope_of(run).answers_from is None else replace(job, target=None)
 
 
-def _trial_job(store: Store, run: RunRecord, replaced: Replaced) -> Job:
-    """Make the job of trying a prompt from what the run kept; prompt and test cases may have changed since."""
+def _kept_job(store: Store, run: RunRecord, replaced: Replaced, *, cases: str, does: str, again: str) -> Job:
+    """Make the job of a run that has no suite from what it kept; where its cases came from, they may have changed."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(
-            f"the test cases of run {run.id} were never all read; run the prompt again, and remove this run with: "
+            f"the {cases} of run {run.id} were never all read; start anew with: {again}, and remove this run with: "
             f"evenhand runs delete {run.id}"
         )
     if replaced != Replaced():
         raise ConfigError(
-            f"run {run.id} tries a prompt on its models and with its judge; for others start a new one with: "
-            "evenhand prompts run"
+            f"run {run.id} {does} with its own models and judge; for others start a new one with: {again}"
         )
     return job_of_run(store, run)
 

@@ -25,6 +25,10 @@ class Effect:
     value: float | None
 
 
+# What happens by chance more rarely than this is called a difference.
+LEVEL: Final = 0.05
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
     """What the scores of the same cases in two runs say, B against A.
@@ -59,13 +63,22 @@ class PairedDifference:
 
     @property
     def better(self) -> bool:
-        """Whether B is better beyond chance: the whole interval lies above 0."""
-        return self.interval is not None and self.interval.low > 0
+        """Whether B is better beyond chance: the whole interval lies above 0, and the test agrees."""
+        return self.interval is not None and self.interval.low > 0 and self._is_unlikely
 
     @property
     def worse(self) -> bool:
-        """Whether B is worse beyond chance: the whole interval lies below 0."""
-        return self.interval is not None and self.interval.high < 0
+        """Whether B is worse beyond chance: the whole interval lies below 0, and the test agrees."""
+        return self.interval is not None and self.interval.high < 0 and self._is_unlikely
+
+    @property
+    def is_hint(self) -> bool:
+        """Whether the interval leaves out 0 and an exact test does not call that unlikely."""
+        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high and not self._is_unlikely
+
+    @property
+    def _is_unlikely(self) -> bool:
+        return self.p is None or self.p <= LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

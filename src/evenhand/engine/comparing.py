@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from evenhand.domain.ask import messages_from
 from evenhand.domain.comparison import Comparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
@@ -44,7 +45,7 @@ class Side:
             for judgment in result.judgments:
                 if judges := judges_of(judgment.evaluation):
                     self.judges.setdefault(judgment.evaluation.evaluator, set()).update(judges)
-            yield JudgedCase.of(result, judged_by(one))
+            yield JudgedCase.of(result, judged_by(one, of_a_prompt="prompt" in self.run.definition))
 
 
 @contextlib.contextmanager
@@ -54,9 +55,16 @@ def opened(run: Run) -> Iterator[Side]:
         yield Side(store=store, run=store.runs.find(run.id))
 
 
-def judged_by(planned: PlannedCase) -> str:
-    """Hash what a case says on how it is to be judged: all but its answer, and what is only said about it."""
-    known = case_to(planned.case)
+def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
+    """Hash what a case says on how it is to be judged: all but its answer, and what is only said about it.
+
+    In a run of a prompt, the system message is what was tried, and versions of it are what is compared.
+    """
+    case = planned.case
+    if of_a_prompt:
+        asked = [message for message in messages_from(case.input_messages) if message.role != "system"]
+        case = replace(case, input_messages=tuple(asked))
+    known = case_to(case)
     for name in _NOT_JUDGED_BY:
         known.pop(name, None)
     return digest_of({"case": known, "evaluators": planned.evaluators})

@@ -163,7 +163,13 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
     details["probability_mass"] = {key: yes.mass for key, yes in answers.items()}
     details["yes_from"] = yes_from = getattr(evaluator.client, "yes_from", YES_FROM)
     checks = tuple(
-        Check(id=key, satisfied=yes.value >= yes_from, probability=yes.value) for key, yes in answers.items()
+        Check(
+            id=key,
+            satisfied=yes.value >= yes_from,
+            reasoning=f"P(yes) is {yes.value:.2f}; met from {yes_from:.2f}",
+            probability=yes.value,
+        )
+        for key, yes in answers.items()
     )
     return _evaluation(
         evaluator,

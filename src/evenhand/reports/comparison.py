@@ -130,7 +130,7 @@ def _numbers(found: PairedDifference, corrected: str) -> Iterator[str]:
     if found.test is None or found.effect is None:
         return
     yield f"{found.test} test, {_WHY[found.test]}: p {_equals(found.p)}{corrected}; {_effect(found.effect)}"
-    if found.p is not None and found.p > 0.05 and (found.better or found.worse):
+    if found.is_hint:
         yield "the interval leaves out 0, but the exact test does not call that unlikely: take it for a hint"
     if found.minimum_detectable is not None:
         yield f"{_reach(found.minimum_detectable)}{_to_see_less(found)}"

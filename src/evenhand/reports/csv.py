@@ -37,7 +37,7 @@ def write_csv(report: Report, out: TextIO) -> None:
     writer.writerow(COLUMNS)
     for result in report.results():
         for row in flat_rows(result):
-            writer.writerow([_cell(row.get(column)) for column in COLUMNS])
+            writer.writerow([cell(row.get(column)) for column in COLUMNS])
 
 
 def flat_rows(result: CaseResult) -> Iterator[dict[str, Any]]:
@@ -81,7 +81,8 @@ def _evaluation(judgment: Judgment) -> dict[str, Any]:
     }
 
 
-def _cell(value: object) -> Cell:
+def cell(value: object) -> Cell:
+    """Give a value as a cell; a text that a spreadsheet might run is given a quote in front."""
     match value:
         case None:
             return None

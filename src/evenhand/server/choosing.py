@@ -33,6 +33,8 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
 
         if rest and rest[0] not in MODELS:
             raise FieldError(field, f"no embedded model {rest[0]!r:.80}{did_you_mean(rest[0], MODELS)}")
+    elif not rest:
+        raise FieldError(field, f"{name!r:.80} names no provider; write one before it, such as openai/gpt-5-mini")
     elif provider not in known:
         raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, known)}")
     return name

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.domain.prompt import FieldError
+from evenhand.domain.errors import MissingKeyError, MissingModelError
+from evenhand.domain.prompt import EvaluationMode, FieldError
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import Estimate
 from evenhand.engine.forecasting import forecast
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace, Scope
+from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.choosing import require_offered
 from evenhand.server.resuming import NO_CACHE
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.workspace.trial import Trial
 
+_OF_THE_TARGET: Final = "target: "
 MOST_MODELS: Final = 20
 MOST_REPEATS: Final = 100
 MOST_AT_ONCE: Final = 1_000
@@ -66,8 +70,10 @@ class RunWanted:
         prompt = store.prompts.find(self.prompt, self.version)
         models = [require_offered(name, settings, "models") for name in self.models or settings.models]
         judge = settings.judge if self.judge is None else require_offered(self.judge, settings, "judge")
+        if judge is None and prompt.text.criteria is not None and prompt.text.evaluation_mode is EvaluationMode.LLM:
+            judge = _judge_of_the_environment()
         trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
-        job = trial.job(store)
+        job = _job_of(trial, store)
         if self.max_cost is not None:
             self._require_prices(self.estimate(store, job))
         return job
@@ -80,3 +86,23 @@ class RunWanted:
         unknown = [one.model for one in expected.models if one.low is None]
         if unknown:
             raise FieldError("max_cost", f"nobody knows what {' and '.join(unknown)} costs; set max_calls instead")
+
+
+def _judge_of_the_environment() -> str:
+    name = os.environ.get(JUDGE_VARIABLE, "").strip()
+    if not name:
+        raise FieldError(
+            "judge", "there is none; name one, such as openai/gpt-5-mini, or start the server with --judge"
+        )
+    return name
+
+
+def _job_of(trial: Trial, store: Store) -> Job:
+    """Make the job, and say by field which model cannot be asked: keys are the server's, from its environment."""
+    try:
+        return trial.job(store)
+    except (MissingKeyError, MissingModelError) as error:
+        told = str(error).replace(", or give api_key", " where the server runs")
+        if told.startswith(_OF_THE_TARGET):
+            raise FieldError("models", told.removeprefix(_OF_THE_TARGET)) from None
+        raise FieldError("judge", told) from None

@@ -44,7 +44,7 @@ Key = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="With the same key and body, this is done once, however often it is sent; kept for 24 hours.",
+        description="With the same key and body, this is done once, however often it is sent; kept for two days.",
     ),
 ]
 

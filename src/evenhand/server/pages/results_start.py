@@ -19,6 +19,8 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import RULES, Estimate
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job
+from evenhand.models.embedded.catalogue import MODELS, PREFIX
+from evenhand.models.embedded.pulling import is_here
 from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.numbers import cost_text
 from evenhand.reports.plain import plain
@@ -182,6 +184,7 @@ def _form(
         "draft": draft,
         "cases": _listed(store, prompt),
         "providers": [name for name in registry.points(registry.MODELS) if name not in OF_FILES],
+        "here": [f"{PREFIX}{model.name}" for model in MODELS.values() if is_here(model)],
         "form": secrets.token_hex(16),
         "errors": errors or {},
         "prepared": prepared,

@@ -1,0 +1,1 @@
+"""Profiles: read from wherever they are, and scored by criteria."""

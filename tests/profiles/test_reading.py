@@ -1,0 +1,146 @@
+"""Profiles from files, folders and programs: read bit by bit, and every mistake told with its place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import ConfigError, Profile
+from evenhand.profiles.reading import profiles_from
+
+
+def made(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def refused(given: Any) -> str:
+    with pytest.raises(ConfigError) as raised:
+        list(profiles_from(given))
+    return str(raised.value)
+
+
+def test_lines_of_json_are_profiles_and_what_is_unknown_is_an_attribute(tmp_path: Path) -> None:
+    lines = [
+        '{"id": "anna", "text": "A nurse.", "city": "Graz", "attributes": {"age": 40}, "cluster": "c"}',
+        "",
+        '{"text": "A baker."}',
+    ]
+    path = made(tmp_path / "people.jsonl", "\ufeff" + "\r\n".join(lines))
+
+    found = list(profiles_from(path))
+
+    assert found == [
+        Profile(id="anna", text="A nurse.", attributes={"age": 40, "city": "Graz"}, cluster="c"),
+        Profile(id="profile-2", text="A baker."),
+    ]
+
+
+def test_rows_of_a_table_are_profiles_and_other_columns_are_attributes(tmp_path: Path) -> None:
+    path = made(
+        tmp_path / "people.csv", 'city,id,text,cluster\nGraz,anna,"A nurse,\nat night.",\n\nLinz,ben,A baker.,c\n'
+    )
+
+    found = list(profiles_from(str(path)))
+
+    assert found == [
+        Profile(id="anna", text="A nurse,\nat night.", attributes={"city": "Graz"}),
+        Profile(id="ben", text="A baker.", attributes={"city": "Linz"}, cluster="c"),
+    ]
+
+
+def test_files_of_a_folder_are_profiles_by_their_names_in_order(tmp_path: Path) -> None:
+    made(tmp_path / "ben.md", "A baker.\n")
+    made(tmp_path / "anna.txt", "A nurse.\nAt night.\n")
+    made(tmp_path / ".hidden", b"\xff")
+
+    found = list(profiles_from(tmp_path))
+
+    assert [(one.id, one.text) for one in found] == [("anna.txt", "A nurse.\nAt night.\n"), ("ben.md", "A baker.\n")]
+
+
+def test_a_program_gives_profiles_mappings_and_texts() -> None:
+    given: list[Any] = [
+        Profile(id="anna", text="A nurse."),
+        {"id": "ben", "text": "A baker.", "city": "Linz"},
+        "A smith.",
+    ]
+
+    assert [one.id for one in profiles_from(given)] == ["anna", "ben", "profile-3"]
+    assert [one.id for one in profiles_from(given[0])] == ["anna"]
+    assert [one.attributes for one in profiles_from({"text": "A baker.", "city": "Linz"})] == [{"city": "Linz"}]
+
+
+def test_profiles_are_taken_one_at_a_time() -> None:
+    def endless() -> Iterator[str]:
+        for number in itertools.count():
+            yield f"Person {number}."
+
+    found = list(itertools.islice(profiles_from(endless()), 3))
+
+    assert [one.text for one in found] == ["Person 0.", "Person 1.", "Person 2."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.jsonl", '{"id": "x", "text": "a"}\n{"id": "y", "text": ', "a.jsonl:2: not JSON"),
+        ("a.jsonl", '{"id": "x", "id": "y", "text": "a"}', "a.jsonl:1: a key stands twice"),
+        ("a.jsonl", '\n["x"]', "a.jsonl:2: a profile is an object with id and text, not ['x']"),
+        ("a.jsonl", '{"id": "x"}', "a.jsonl:1: the profile has no text"),
+        ("a.jsonl", '{"id": "x", "text": " "}', "a.jsonl:1: profile 'x': its text is empty"),
+        ("a.jsonl", '{"id": 7, "text": "a"}', "a.jsonl:1: profile: id must be text, not 7"),
+        ("a.jsonl", '{"text": "a", "attributes": 1}', "a.jsonl:1: attributes must be an object, not 1"),
+        ("a.jsonl", '{"text": "a", "b": 1, "attributes": {"b": 2}}', "a.jsonl:1: 'b' stands beside the attributes"),
+        ("a.jsonl", '{"id": "x", "text": "a"}\n\n{"id": "x", "text": "b"}', "a.jsonl:3: the id 'x' is there twice, first in "),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\xe4"}', "a.jsonl:2: the byte 0xe4 is not UTF-8"),
+        ("a.jsonl", "\n \n", "a.jsonl: there are no profiles"),
+        ("a.csv", "", "a.csv:1: the first line names the columns, and none of them is text"),
+        ("a.csv", "id,words\nx,a\n", "none of them is text"),
+        ("a.csv", "text,id,id\na,x,y\n", "a.csv:1: the column 'id' is there twice"),
+        ("a.csv", "id,text\nx,a\ny,b,c\n", "a.csv:3: 3 cells, where the first line names 2 columns"),
+        ("a.csv", "id,text\nx,a\n,b\n", "a.csv:3: profile '': an id has"),
+        ("a.csv", "id,text\nx,a\nx,b\n", "a.csv:3: the id 'x' is there twice, first in "),
+        ("a.csv", 'id,text\nx,"a', "not CSV: unexpected end of data"),
+        ("a.csv", f"id,text\nx,{'a' * 200_000}\n", "a.csv:2: not CSV: field larger than"),
+        ("a.json", "[]", "a.json: profiles come from a .jsonl or .csv file, or from a folder"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_file_is_told_with_file_and_line(
+    name: str, content: str | bytes, told: str, tmp_path: Path
+) -> None:
+    path = made(tmp_path / name, content)
+
+    assert told in refused(path)
+
+
+def test_what_is_no_text_in_a_folder_is_refused_and_not_passed_over(tmp_path: Path) -> None:
+    made(tmp_path / "anna.txt", "A nurse.")
+    made(tmp_path / "ben.pdf", "%PDF")
+
+    assert "ben.pdf: this is no .txt or .md file" in refused(tmp_path)
+
+
+def test_an_empty_text_in_a_folder_is_named(tmp_path: Path) -> None:
+    made(tmp_path / "anna.txt", "\n")
+
+    assert "anna.txt: profile 'anna.txt': its text is empty" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "profiles: there are no profiles"),
+        (7, "profiles must be a path, or a list of Profile, mappings or texts, not 7"),
+        (["A", 7], "profile 2: a profile is an object with id and text, not 7"),
+        ([{"id": "a", "text": "A"}, {"id": "a", "text": "B"}], "profile 2: the id 'a' is there twice, first in profile 1"),
+        ("nowhere.jsonl", "nowhere.jsonl: it cannot be read: No such file"),
+        ("nowhere", "nowhere: there is no such file or folder"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_profiles_is_refused(given: Any, told: str) -> None:
+    assert told in refused(given)
