@@ -1,4 +1,4 @@
-"""The REST API under /api: everything that the pages and the command line can do."""
+"""The REST API under /api: prompts, test cases, runs and their results, for programs."""
 
 from __future__ import annotations
 
