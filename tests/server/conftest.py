@@ -31,10 +31,18 @@ from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
+HERE = Path(__file__).parent
 TOKEN = "a-token-that-nobody-guesses"
 AUTH = {"authorization": f"Bearer {TOKEN}"}
 BASE = "http://localhost:8642"
 GOOD = {"score": 0.9, "hits": ["names the city"], "misses": [], "reasoning": "Right."}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the tests of the server out of the fast ones: each starts an application, and there are hundreds."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 class Models:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -32,17 +33,18 @@ def profiles_from(given: ProfilesLike) -> Iterator[Profile]:
     ``Profile``, and whatever else is there is an attribute. What has no id is called by its place.
     """
     seen: dict[str, str] = {}
-    for where, profile in _found(given):
-        if profile.id in seen:
-            raise ConfigError(f"{where}: the id {profile.id!r} is there twice, first in {seen[profile.id]}")
-        seen[profile.id] = where
-        yield profile
+    with contextlib.closing(_found(given)) as found:  # so that a file is closed when a mistake ends the reading
+        for where, profile in found:
+            if profile.id in seen:
+                raise ConfigError(f"{where}: the id {profile.id!r} is there twice, first in {seen[profile.id]}")
+            seen[profile.id] = where
+            yield profile
     if not seen:
         told = str(given) if isinstance(given, str | os.PathLike) else "profiles"
         raise ConfigError(f"{told}: there are no profiles")
 
 
-def _found(given: ProfilesLike) -> Iterator[tuple[str, Profile]]:
+def _found(given: ProfilesLike) -> Generator[tuple[str, Profile], None, None]:
     """Give each profile with the place where it stands."""
     if isinstance(given, str | os.PathLike):
         yield from _read(Path(given))
@@ -59,9 +61,11 @@ def _read(path: Path) -> Iterator[tuple[str, Profile]]:
         if path.is_dir():
             yield from _folder(path)
         elif path.suffix.lower() == ".jsonl":
-            yield from _jsonl(path)
+            with contextlib.closing(_lines(path)) as lines:
+                yield from _jsonl(path, lines)
         elif path.suffix.lower() == ".csv":
-            yield from _csv(path)
+            with contextlib.closing(_lines(path)) as lines:
+                yield from _csv(path, lines)
         elif path.exists():
             raise ConfigError(f"{path}: {_KNOWN}")
         else:
@@ -70,9 +74,9 @@ def _read(path: Path) -> Iterator[tuple[str, Profile]]:
         raise ConfigError(f"{path}: it cannot be read: {error.strerror}") from None
 
 
-def _jsonl(path: Path) -> Iterator[tuple[str, Profile]]:
+def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
     count = 0
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
         where = f"{path}:{number}"
@@ -85,8 +89,8 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Profile]]:
         yield where, _profile(value, count, where)
 
 
-def _csv(path: Path) -> Iterator[tuple[str, Profile]]:
-    reader = csv.reader(_lines(path), strict=True)
+def _csv(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
+    reader = csv.reader(lines, strict=True)
     try:
         heading = next(reader, [])
         if "text" not in heading:
@@ -118,7 +122,7 @@ def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
         yield str(file), _profile({"id": file.name, "text": text}, number, str(file))
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path) -> Generator[str, None, None]:
     """Read a file of UTF-8 line by line, with the line ends."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
