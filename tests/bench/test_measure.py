@@ -11,6 +11,8 @@ from bench.embedded.measure import Item, auc, best_cut, figures, pair_margin, sh
 
 from evenhand.models.embedded.catalogue import MODELS, QWEN, KnownModel
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "bench" / "embedded"
 MEASURED = json.loads((FOLDER / "measured-qwen2.5-coder-1.5b.json").read_text(encoding="utf-8"))

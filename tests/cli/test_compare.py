@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 
 @pytest.fixture
 def runs(suite: Any, command: Callable[..., Any]) -> Callable[..., list[str]]:

@@ -13,6 +13,8 @@ import pytest
 from evenhand.domain.ask import Ask, Message
 from evenhand.models.recorded import recorded
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 Command = Callable[..., Any]
 LABEL = "embedded/qwen2.5-coder-1.5b (recorded)"
 REPLIES = Path(__file__).resolve().parents[2] / "src" / "evenhand" / "cli" / "demonstration" / "replies.jsonl"

@@ -18,6 +18,8 @@ from evenhand.cli.console import Console
 from evenhand.models.embedded.catalogue import MODELS, KnownModel, Part, Quality
 from evenhand.models.embedded.sources import LocalFile, Wheels
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 CONTENT = b"GGUF" + random.Random(7).randbytes(99_996)
 
 

@@ -16,6 +16,8 @@ import pytest
 from evenhand.domain.run import RunStatus
 from evenhand.store.store import open_store
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 PRICED = '{"type": "object", "required": ["price"]}'
 DB = ".evenhand/evenhand.db"
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 SCORES = {"nurse": 8, "baker": 3.5, "smith": 5}
 USUAL = ("--criteria", "Experience", "--judge", "openai/gpt-5-mini")
 

@@ -15,6 +15,8 @@ from evenhand.suites.textfile import TextFile
 from evenhand.suites.values import INLINE, MAX_BYTES, Mapped, Piece, plain
 from evenhand.suites.yaml_reader import LOADER, YamlReader, may_have_keys_after
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 Read: TypeAlias = Callable[[str | bytes], list[Piece]]
 
 KEYS = frozenset({"cases"})

@@ -15,6 +15,8 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import find_errors
 from evenhand.registry import evaluator
 
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
 PRICED = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}
 
 
