@@ -24,6 +24,10 @@ _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "path"}
 _SHARED_IDS = {"evenhand-hatching"}
 
 
+# What the frame around every page is made of: with more than these and its own, a page has become somebody else's.
+_LAYOUT = "a body button dd dialog div dl dt form h1 h2 head header html input kbd label li link main meta nav ol p path script span svg title ul"
+
+
 @dataclass(slots=True)
 class Element:
     """An element of a page: its name, its attributes, and the text in it."""
@@ -143,3 +147,9 @@ def hostile() -> list[str]:
     path = Path(__file__).resolve().parents[2] / "reports" / "hostile.json"
     found: list[str] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+@pytest.fixture
+def elements() -> Callable[[str], set[str]]:
+    """Name the elements that a page may have: those of the frame, and its own, which are given."""
+    return lambda own: {*_LAYOUT.split(), *own.split()}
