@@ -184,7 +184,7 @@ def test_all_who_name_a_file_share_one_model(smollm: str) -> None:
     assert isinstance(first, EmbeddedModel)
     assert isinstance(second, EmbeddedModel)
     assert first.account == second.account
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # an earlier test's may have ended meanwhile
 
 
 def test_nobody_else_on_this_machine_can_use_it(smollm: str) -> None:
@@ -193,12 +193,14 @@ def test_nobody_else_on_this_machine_can_use_it(smollm: str) -> None:
 
     ports = listening_ports()
 
-    assert ports
+    statuses = []
     for port in ports:
         body = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", data=body)
-        with pytest.raises(urllib.error.HTTPError, match="401"):
+        with pytest.raises((urllib.error.HTTPError, OSError)) as refused:  # never an answer
             urllib.request.urlopen(request, timeout=5)
+        statuses.append(getattr(refused.value, "code", None))
+    assert 401 in statuses  # the others are servers of other tests in this process
 
 
 def listening_ports() -> list[int]:
