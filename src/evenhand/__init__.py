@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         create_llm_as_judge as create_llm_as_judge,
         evaluate as evaluate,
         evaluate_profiles as evaluate_profiles,
+        rank as rank,
         score as score,
     )
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
@@ -72,10 +73,13 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
     from evenhand.evaluators.pairwise import PairwiseEvaluator as PairwiseEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
+    from evenhand.evaluators.ranking import GroupRankingEvaluator as GroupRankingEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
     from evenhand.evaluators.scoring import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
+    from evenhand.profiles.ranking.ranked import RankedProfiles as RankedProfiles
+    from evenhand.profiles.ranking.ranks import RankedProfile as RankedProfile
     from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
@@ -87,6 +91,7 @@ _HOMES = {
         "create_llm_as_judge",
         "evaluate",
         "evaluate_profiles",
+        "rank",
         "score",
     ),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
@@ -134,10 +139,13 @@ _HOMES = {
     "evaluators.checks.numeric": ("Numeric",),
     "evaluators.pairwise": ("PairwiseEvaluator",),
     "evaluators.prompt": ("PromptEvaluator",),
+    "evaluators.ranking": ("GroupRankingEvaluator",),
     "evaluators.schema.evaluator": ("SchemaEvaluator",),
     "evaluators.scoring": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
+    "profiles.ranking.ranked": ("RankedProfiles",),
+    "profiles.ranking.ranks": ("RankedProfile",),
     "profiles.scored": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
 }

@@ -18,9 +18,11 @@ from evenhand.evaluators.factory import PromptedJudge
 if TYPE_CHECKING:
     from evenhand.domain.comparison import Comparison
     from evenhand.domain.verdict import Thresholds
+    from evenhand.engine.job import Job, Pace, Scope
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
     from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.profiles.ranking.ranked import RankedProfiles
     from evenhand.profiles.reading import ProfilesLike
     from evenhand.profiles.scored import ScoredProfiles
     from evenhand.suites.given import CaseLike
@@ -112,10 +114,7 @@ def undertaking(
 ) -> Undertaking:
     """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run to be made.
-    from evenhand.engine.budget import Limits  # noqa: PLC0415
-    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
-    from evenhand.engine.place import Place  # noqa: PLC0415
-    from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
+    from evenhand.engine.job import Scope  # noqa: PLC0415
     from evenhand.suites.given import job_from  # noqa: PLC0415
     from evenhand.suites.kinship import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
@@ -132,17 +131,18 @@ def undertaking(
         prices=prices,
         timeout=timeout,
     )
-    usual_concurrency = (suite and suite.built.concurrency) or DEFAULT_CONCURRENCY
+    usual_concurrency = suite.built.concurrency if suite else None
     usual_repeat = suite.built.repeat if suite else 1
-    planned = Undertaking(
+    planned = _started(
         job,
-        scope=Scope(repeat=usual_repeat if repeat is None else repeat),
-        pace=Pace(
-            concurrency=usual_concurrency if concurrency is None else concurrency,
-            limits=Limits(max_calls=max_calls, max_cost=max_cost),
-            use_cache=cache,
+        Scope(repeat=usual_repeat if repeat is None else repeat),
+        _pace(
+            usual_concurrency if concurrency is None else concurrency,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            cache=cache,
         ),
-        place=Place.of(store),
+        store=store,
         progress=progress,
     )
     # A suite's notes may be about what does not count, if something else was given.
@@ -272,15 +272,12 @@ def score(
 
     It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
     """
-    from evenhand.engine.budget import Limits  # noqa: PLC0415
-    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
-    from evenhand.engine.place import Place  # noqa: PLC0415
-    from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
+    from evenhand.engine.job import Scope  # noqa: PLC0415
     from evenhand.profiles.scored import ScoredProfiles  # noqa: PLC0415
     from evenhand.profiles.scoring import Scoring  # noqa: PLC0415
     from evenhand.suites.panel import as_written  # noqa: PLC0415
 
-    job = Scoring(
+    work = Scoring(
         profiles=profiles,
         criteria=criteria,
         judge=judge,
@@ -289,32 +286,105 @@ def score(
         name=name,
         prices=prices,
         timeout=timeout,
-    ).job()
-    planned = Undertaking(
-        job,
-        scope=Scope(repeat=repeat),
-        pace=Pace(
-            concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
-            limits=Limits(max_calls=max_calls, max_cost=max_cost),
-            use_cache=cache,
-        ),
-        place=Place.of(store),
-        progress=progress,
     )
-    return ScoredProfiles(planned.run_and_wait())
+    pace = _pace(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    run = _started(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
+    return ScoredProfiles(run)
 
 
-def evaluate_profiles(profiles: ProfilesLike, *, mode: str = "scoring", **options: Any) -> ScoredProfiles:
-    """Evaluate profiles in a mode; ``scoring``, the only one so far, does what ``score`` does, with its options.
+def rank(
+    profiles: ProfilesLike,
+    *,
+    criteria: str,
+    judge: object = None,
+    design: str = "swiss",
+    group_size: int = 10,
+    rounds: int | None = None,
+    top: int | None = None,
+    seed: int = 1,
+    max_attempts: int = 3,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> RankedProfiles:
+    """Rank profiles by criteria, in groups that the judge puts in order, and say how sure each place is.
+
+    >>> from evenhand import Profile, Scripted, rank
+    >>> judge = Scripted(['{"reasoning": "Experience.", "order": ["A", "B"]}'] * 5)
+    >>> people = [Profile(id="anna", text="Ten years a nurse."), Profile(id="ben", text="A year a nurse.")]
+    >>> ranked = rank(people, criteria="Experience", judge=judge, rounds=5, group_size=3, store=None)
+    >>> sorted(ranked.order), ranked.position_bias.test.n
+    (['anna', 'ben'], 5)
+
+    ``profiles`` are as in ``score``. In each round every profile is in one group, shown under a letter, in an order by
+    chance that is kept. ``design`` is ``swiss`` (equals meet, best for a whole order), ``random``, or ``staged``
+    (ever fewer of the best, the bargain when only the ``top`` matters). ``rounds`` are 5, or 3 with everybody when
+    staged. With ``group_size=2`` pairs are compared, in both orders. A reply that is no exact order of its group is
+    asked for again, up to ``max_attempts`` replies.
+
+    From all groups together comes one order, by a Plackett–Luce fit, with an interval on each rank, tiers of those
+    that cannot be told apart, and a test of whether the judge favours a slot. It is a run like any other: ``store``,
+    the cache and the limits are those of ``evaluate``, and what it raises too.
+    """
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.profiles.ranking.design import Design  # noqa: PLC0415
+    from evenhand.profiles.ranking.job import RankingWork  # noqa: PLC0415
+    from evenhand.profiles.ranking.ranked import RankedProfiles  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    work = RankingWork(
+        profiles=profiles,
+        criteria=criteria,
+        judge=judge,
+        kept=as_written(judge),
+        design=Design(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
+        max_attempts=max_attempts,
+        name=name,
+        prices=prices,
+        timeout=timeout,
+    )
+    pace = _pace(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    return RankedProfiles(_started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
+
+
+def evaluate_profiles(
+    profiles: ProfilesLike, *, mode: str = "scoring", **options: Any
+) -> ScoredProfiles | RankedProfiles:
+    """Evaluate profiles: mode ``scoring`` does what ``score`` does, mode ``ranking`` what ``rank`` does.
 
     >>> from evenhand import Scripted, evaluate_profiles
     >>> judge = Scripted(['{"score": 7, "justification": "Strong experience."}'])
     >>> [one.score for one in evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)]
     [7.0]
     """
-    if mode == "ranking":
-        raise ConfigError("mode 'ranking' is not there yet; mode 'scoring' scores each profile alone")
-    if mode != "scoring":
-        raise ConfigError(f"mode is {mode!r:.80}; it must be 'scoring'")
-    made: ScoredProfiles = registry.make(score, {"profiles": profiles, **options}, where="evaluate_profiles")
+    doors: dict[str, Callable[..., ScoredProfiles | RankedProfiles]] = {"scoring": score, "ranking": rank}
+    if mode not in doors:
+        raise ConfigError(f"mode is {mode!r:.80}; it must be 'scoring' or 'ranking'")
+    made: ScoredProfiles | RankedProfiles = registry.make(
+        doors[mode], {"profiles": profiles, **options}, where="evaluate_profiles"
+    )
     return made
+
+
+def _pace(concurrency: int | None, *, max_calls: int | None, max_cost: float | None, cache: bool) -> Pace:
+    from evenhand.engine.budget import Limits  # noqa: PLC0415
+    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace  # noqa: PLC0415
+
+    return Pace(
+        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+        limits=Limits(max_calls=max_calls, max_cost=max_cost),
+        use_cache=cache,
+    )
+
+
+def _started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Undertaking:
+    from evenhand.engine.place import Place  # noqa: PLC0415
+    from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
+
+    return Undertaking(job, scope=scope, pace=pace, place=Place.of(store), progress=progress)

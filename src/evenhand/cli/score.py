@@ -29,21 +29,24 @@ from evenhand.cli.options import (
     Verbose,
 )
 
+Profiles = Annotated[
+    str, typer.Argument(metavar="PROFILES", help="A .jsonl or .csv file, or a folder of .txt and .md files.")
+]
+MaxAttempts = Annotated[
+    int,
+    typer.Option(
+        "--max-attempts", metavar="N", min=1, help="How many replies the judge may give until one can be used."
+    ),
+]
+
 
 def score(
     ctx: typer.Context,
-    profiles: Annotated[
-        str, typer.Argument(metavar="PROFILES", help="A .jsonl or .csv file, or a folder of .txt and .md files.")
-    ],
+    profiles: Profiles,
     *,
     criteria: Annotated[str, text_option("--criteria", f"What profiles are scored by. {WAYS}")],
     judge: Judge = None,
-    max_attempts: Annotated[
-        int,
-        typer.Option(
-            "--max-attempts", metavar="N", min=1, help="How many replies the judge may give until one can be used."
-        ),
-    ] = 3,
+    max_attempts: MaxAttempts = 3,
     repeat: Repeat = None,
     only: Only = None,
     limit: Limit = None,

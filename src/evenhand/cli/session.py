@@ -50,6 +50,8 @@ class Session:
     def work_on(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> ExitCode:
         """Work on a run until it ends, tell how it ended, and give the exit code."""
         expected, done = store.extent(run)
+        if job.following is not None:
+            expected = job.following.total(store, run)
         left = f", of which {done:,} are there already" if done else ""
         left += "; those that ended in an error are done again" if done and pace.retry_errors else ""
         self.console.note(f"run {run.id}: {counted(expected, 'evaluation')}{left}")

@@ -87,6 +87,16 @@ class Estimate:
         """The upper end of the cost, in dollars; None where a price is unknown."""
         return _sum(one.high for one in self.models)
 
+    @property
+    def in_short(self) -> str:
+        """The estimate in one line: calls, tokens, dollars."""
+        tokens = sum(one.input_tokens for one in self.models)
+        told = [f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"]
+        told += [f"{self.cached:,} from the cache"] if self.cached else []
+        told.append(f"about {tokens:,} tokens in")
+        told.append(f"{_dollars(self.low, self.high)} dollars")
+        return ", ".join(told)
+
     def as_dict(self) -> dict[str, Any]:
         """Give the estimate as plain JSON values; an unknown cost is null."""
         return {

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import PlannedCase
+from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.seams import Evaluator
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
 
 if TYPE_CHECKING:
     from evenhand.engine.target import Target
+    from evenhand.store.store import Store
 
 DEFAULT_CONCURRENCY: Final = 32
+
+
+class Following(Protocol):
+    """What a run does when all its cases are judged: more of them, which depend on what was found, or nothing."""
+
+    def total(self, store: Store, run: RunRecord) -> int:
+        """Tell how many evaluations the run will have in the end."""
+        ...
+
+    def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
+        """Give the next cases, by what the store has and nothing else, so that an interrupted run goes on alike."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +46,7 @@ class Job:
     target: Target | None = None
     prices: PriceBook = field(default_factory=PriceBook)
     timeout: float | None = None
+    following: Following | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

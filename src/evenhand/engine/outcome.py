@@ -109,21 +109,22 @@ class Run:
         if format == _TEXT:
             from evenhand.reports.terminal import terminal  # noqa: PLC0415 - rich is slow to load
 
-            return terminal(self._report)
+            return terminal(self.whole_report)
         if format not in FORMATS:
             known = did_you_mean(str(format), [_TEXT, *FORMATS])
             raise ConfigError(f"no report format {format!r}{known}; to write a file: run.save(path)")
         out = io.StringIO()
-        writer_of(format)(self._report, out)
+        writer_of(format)(self.whole_report, out)
         return out.getvalue()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a report to a file, whose ending says the format: ``run.save("report.html")``."""
-        write(self._report, Path(path))
+        write(self.whole_report, Path(path))
         return Path(path)
 
     @property
-    def _report(self) -> Report:
+    def whole_report(self) -> Report:
+        """The run with its numbers, for whoever writes a report of it."""
         return Report(run=self.record, summary=self.summary, gates=self.gates, results=lambda: self)
 
     def __repr__(self) -> str:
@@ -136,4 +137,4 @@ class Run:
     def _repr_html_(self) -> str:
         from evenhand.reports.html import fragment_html  # noqa: PLC0415 - for notebooks only
 
-        return fragment_html(self._report)
+        return fragment_html(self.whole_report)

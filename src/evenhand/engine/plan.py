@@ -55,25 +55,49 @@ def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None
 
 def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     """Put the cases into a run; many short transactions, so that others can write in between."""
+    count = _put(store, run, planned_cases(store, job, scope))
+    if not count:
+        raise ConfigError(f"{job.source or job.name}: there are no cases; list some under cases")
+    return store.runs.mark(run, RunStatus.RUNNING, cases=count)
+
+
+def extend(store: Store, run: RunRecord, job: Job) -> RunRecord | None:
+    """Put the cases into a run that follow from what was found so far; None where nothing follows.
+
+    They come all or not at all: half of them would lead to others than the whole.
+    """
+    if job.following is None:
+        return None
+    cases = job.following.cases(store, run)  # before anything is locked: it may take long to work out
+    with store.database.transaction():
+        count = _put(store, run, _written(job, cases, first=run.cases))
+        return store.runs.mark(run, RunStatus.RUNNING, cases=run.cases + count) if count else None
+
+
+def _put(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
+    """Write cases into the store page by page, and tell how many they were."""
     count = 0
-    planned = planned_cases(store, job, scope)
     # As rows, in which nothing is left of the case but what is stored.
-    while page := [one.row(run) for one in itertools.islice(planned, PAGE)]:
+    while page := [one.row(run) for one in itertools.islice(cases, PAGE)]:
         try:
             store.add_cases(page)
         except StoreError:
             _refuse_doubles(store, run, page)
             raise
         count += len(page)
-    if not count:
-        raise ConfigError(f"{job.source or job.name}: there are no cases; list some under cases")
-    return store.runs.mark(run, RunStatus.RUNNING, cases=count)
+    return count
 
 
 def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
     """Give the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
-    for position, given in enumerate(selected(job.cases(), scope)):
+    return _written(job, selected(job.cases(), scope), earlier=earlier)
+
+
+def _written(
+    job: Job, cases: Iterable[PlannedCase], *, first: int = 0, earlier: EarlierAnswers | None = None
+) -> Iterator[Written]:
+    for position, given in enumerate(cases, first):
         _refuse_odd_id(given.case.id or "")
         one = given if earlier is None else earlier.put_into(given)
         content = case_content(one)

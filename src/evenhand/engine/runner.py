@@ -24,6 +24,7 @@ from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.lane import is_refusal
+from evenhand.engine.plan import extend
 from evenhand.engine.progress import Progress
 from evenhand.engine.target import Target
 from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
@@ -78,6 +79,8 @@ class Runner:
         self._free_places = 0
         self._workers: list[asyncio.Task[None]] = []
         self._interrupted = False
+        # Whether all is planned that there will be.
+        self._whole = job.following is None
 
     @property
     def progress(self) -> Progress:
@@ -90,14 +93,12 @@ class Runner:
     async def run(self) -> RunRecord:
         """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands."""
         expected, judged = self._store.extent(self._run)
-        self._progress = Progress(total=expected, done=judged)
+        following = self._job.following
+        total = expected if following is None else max(expected, following.total(self._store, self._run))
+        self._progress = Progress(total=total, done=judged)
         heart = asyncio.create_task(self._beat())
-        work = self._work(resuming=judged > 0)
-        count = min(self._pace.concurrency, max(self._run.cases * self._run.repeat, 1))
-        self._free_places = self._pace.concurrency - count
-        self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
         try:
-            await self._end_of_workers()
+            await self._judge_all(resuming=judged > 0)
         except BaseException:
             self._give_up()
             await asyncio.gather(*self._workers, return_exceptions=True)
@@ -109,6 +110,25 @@ class Runner:
             heart.cancel()
             await asyncio.wait([heart])
         return self._ended()
+
+    async def _judge_all(self, *, resuming: bool) -> None:
+        """Judge the cases that are planned, then those that follow from what was found, until none do."""
+        first = 0
+        while True:
+            work = self._work(first, resuming=resuming)
+            count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
+            self._free_places = self._pace.concurrency - count
+            self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
+            await self._end_of_workers()
+            if self._whole or self._stopping or self.gateway.refused is not None:
+                return
+            first, resuming = self._run.cases, False
+            # In a thread: what follows may take long to work out, and others are on this loop.
+            extended = await asyncio.to_thread(extend, self._store, self._run, self._job)
+            if extended is None:
+                self._whole = True
+                return
+            self._run = extended
 
     def interrupt(self) -> None:
         """Take no more work. What is under way may end; soon it is given up."""
@@ -136,7 +156,7 @@ class Runner:
         if (refused := self.gateway.refused) is not None:
             self.gateway.stop(refused)
         # Of errors to be done again, a stop may have left some.
-        elif judged >= expected and not (self._stopping and self._pace.retry_errors):
+        elif self._whole and judged >= expected and not (self._stopping and self._pace.retry_errors):
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, self.gateway.stopped)
@@ -163,9 +183,9 @@ class Runner:
         finally:
             self._free_places += 1
 
-    def _work(self, *, resuming: bool) -> Iterator[Work]:
+    def _work(self, start: int, *, resuming: bool) -> Iterator[Work]:
         """Give the samples of cases about which something is to be done, page by page from the store."""
-        for page in self._store.case_rows(self._run):
+        for page in self._store.case_rows(self._run, first=start):
             first, last = page[0][0], page[-1][0]
             judged = self._store.judged(self._run, first, last) if resuming else {}
             answered = {} if self._job.target is None else self._store.answered(self._run, first, last)

@@ -14,9 +14,8 @@ from evenhand.engine.outcome import Run
 from evenhand.engine.place import DEFAULT, PlaceLike
 from evenhand.profiles import telling
 from evenhand.profiles.scores import InvalidSample, ProfileScore, ScoringNumbers, by_score, numbers_of, profile_score
-from evenhand.profiles.scoring import is_scoring
+from evenhand.profiles.undertaken import is_scoring
 from evenhand.reports.numbers import counted, score_text
-from evenhand.reports.report import Report
 
 
 class ScoredProfiles:
@@ -89,8 +88,7 @@ class ScoredProfiles:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the scores to a file, whose ending says the format: ``scored.save("scores.csv")``."""
-        run = self.run
-        telling.write(Report(run=run.record, summary=run.summary, gates=run.gates, results=lambda: run), Path(path))
+        telling.write(self.run.whole_report, Path(path))
         return Path(path)
 
     def __repr__(self) -> str:

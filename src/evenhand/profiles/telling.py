@@ -60,7 +60,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def scoring_rows(report: Report) -> dict[str, Any]:
+def rows(report: Report) -> dict[str, Any]:
     """Give the scores and the numbers as plain JSON values."""
     return {
         "scoring": numbers_of(report.summary, report.results()).as_dict(),
@@ -97,7 +97,7 @@ def _write_json(report: Report, out: TextIO) -> None:
         "summary": summary_row(report.summary),
         "gates": [gate.as_dict() for gate in report.gates],
     }
-    out.write(strict_json(about | scoring_rows(report)) + "\n")
+    out.write(strict_json(about | rows(report)) + "\n")
 
 
 def _write_markdown(report: Report, out: TextIO) -> None:

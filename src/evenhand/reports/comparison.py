@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, Effect, PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
+from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.numbers import NONE, counted, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.standing import Standing
@@ -24,27 +24,7 @@ _NAME: Final = 40
 _CASE: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """A table with a title; its first column is text, the others are numbers or short words."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentences:
-    """Some sentences that belong together, under a title or without one."""
-
-    lines: tuple[str, ...]
-    title: str = ""
-
-
-Part: TypeAlias = Sentences | Grid
-
-
-def parts(comparison: Comparison) -> Iterator[Part]:
+def parts(comparison: Comparison) -> Iterator[Block]:
     """Give the parts in the order in which they are read; what users wrote is in them as it is, but shortened."""
     subject = comparison.subject
     yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))

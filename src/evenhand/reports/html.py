@@ -23,8 +23,11 @@ from evenhand.reports.standing import Standing, standings
 from evenhand.version import __version__
 
 
-def write_html(report: Report, out: TextIO) -> None:
-    """Write the report; the results are read twice and never held, so that memory stays flat."""
+def write_html(report: Report, out: TextIO, *, section: Html | None = None) -> None:
+    """Write the report; the results are read twice and never held, so that memory stays flat.
+
+    ``section`` stands in place of the usual numbers, where a run has others to show.
+    """
     census = _census(report.results())
     evaluators = list(report.summary.evaluators)
     style = _asset("report.css") + f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
@@ -32,7 +35,7 @@ def write_html(report: Report, out: TextIO) -> None:
     out.write('<!doctype html>\n<html lang="en">\n')
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
-    out.write(join(masthead(report), outcome(report, census.bins)))
+    out.write(join(masthead(report), section or outcome(report, census.bins)))
     out.writelines(case_table(report.results(), census.counts, evaluators))
     out.write("</main>\n")
     out.write(_footer(report))

@@ -1,4 +1,4 @@
-"""How much of a distribution lies beyond what was found: p values of Student's t and of a fair coin."""
+"""How much of a distribution lies beyond what was found: p values of Student's t, chi-square and a fair coin."""
 
 from __future__ import annotations
 
@@ -38,6 +38,41 @@ def sign_p_value(wins: int, losses: int) -> float:
         return 1.0
     # P(X <= fewer) of a binomial with as many throws as there were, as an incomplete beta function.
     return min(1.0, 2 * incomplete_beta(more, fewer + 1, 0.5))
+
+
+def chi_square_p_value(statistic: float, df: int) -> float:
+    """Give the probability that chi-square, with ``df`` degrees, is at least so large.
+
+    >>> round(chi_square_p_value(5.991, 2), 4), round(chi_square_p_value(1.5, 3), 6)
+    (0.05, 0.68227)
+    """
+    if df < 1 or statistic < 0:
+        raise ValueError(f"df is 1 or more and the statistic 0 or more, not {df!r} and {statistic!r}")
+    a, x = df / 2, statistic / 2
+    if x == 0:
+        return 1.0
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1:  # a series for what lies below
+        term = total = 1 / a
+        for step in range(1, _MOST_STEPS):
+            term *= x / (a + step)
+            total += term
+            if term < total * _PRECISE:
+                break
+        return max(0.0, 1.0 - front * total)
+    # A continued fraction for what lies beyond.
+    base = x + 1 - a
+    upper, lower = 1 / _SMALLEST, 1 / base
+    value = lower
+    for step in range(1, _MOST_STEPS):
+        factor = -step * (step - a)
+        base += 2
+        lower = 1 / _kept_from_zero(factor * lower + base)
+        upper = _kept_from_zero(base + factor / upper)
+        value *= upper * lower
+        if abs(upper * lower - 1) < _PRECISE:
+            break
+    return front * value
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:

@@ -82,9 +82,9 @@ class Store:
         for rows in self.case_rows(run):
             yield [planned_from(*row) for row in rows]
 
-    def case_rows(self, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+    def case_rows(self, run: RunRecord, *, first: int = 0) -> Iterator[list[tuple[Any, ...]]]:
         """Give the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
-        after = -1
+        after = first - 1
         while rows := self.database.rows(
             "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? "
             "ORDER BY position LIMIT ?",

@@ -1,0 +1,169 @@
+"""Who is ranked with whom: the rounds of a ranking, and the groups of each (SPEC-K2).
+
+``random`` forms new groups by chance in every round. ``swiss`` puts those together that are about equally strong so
+far, where a comparison says most. ``staged`` begins by chance with everybody and then goes on with ever fewer of the
+best, which is the bargain when only the top matters.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.evaluators.ranking import MOST_MEMBERS
+
+DesignName: TypeAlias = Literal["swiss", "random", "staged"]
+DESIGNS: Final = get_args(DesignName)
+DEFAULT_DESIGN: Final = "swiss"
+DEFAULT_GROUP_SIZE: Final = 10
+DEFAULT_ROUNDS: Final[Mapping[str, int]] = {"swiss": 5, "random": 5, "staged": 3}
+
+# A stage of so many groups is the last, and each before it is twice as large, up to this share of all.
+_LAST_STAGE_GROUPS: Final = 4
+_FIRST_STAGE_SHARE: Final = 0.4
+_ROUNDS_A_STAGE: Final = 2
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoFar:
+    """What is known of each profile before a round, by its number.
+
+    ``strengths`` are those found so far. ``shown`` sums how early it was shown: whoever came early comes late next
+    time, so that all are shown early and late as often. ``ranked`` counts its groups, and ``met`` those it shared in
+    pairs with another.
+    """
+
+    strengths: Sequence[float]
+    shown: Sequence[float]
+    ranked: Sequence[int]
+    met: Mapping[int, Mapping[int, int]]
+
+    @classmethod
+    def nothing(cls, count: int) -> SoFar:
+        """Give what is known before the first round."""
+        return cls(strengths=[0.0] * count, shown=[0.0] * count, ranked=[0] * count, met={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How profiles are ranked: in groups of what size, for how many rounds, who with whom.
+
+    ``rounds`` are those in which everybody takes part. ``top`` is how many of the best matter, if not all: the last
+    stage of a ``staged`` design is never smaller than twice that.
+    """
+
+    name: str = DEFAULT_DESIGN
+    group_size: int = DEFAULT_GROUP_SIZE
+    rounds: int | None = None
+    top: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.name not in DESIGNS:
+            raise ConfigError(f"design is {self.name!r:.80}{did_you_mean(str(self.name), DESIGNS)}")
+        if not _is_whole(self.group_size) or not _PAIR <= self.group_size <= MOST_MEMBERS:
+            raise ConfigError(
+                f"group_size is {self.group_size!r:.80}; it must be a whole number from {_PAIR} to {MOST_MEMBERS}"
+            )
+        if self.rounds is None:
+            object.__setattr__(self, "rounds", DEFAULT_ROUNDS[self.name])
+        for name, value in (("rounds", self.rounds), ("top", self.top)):
+            if value is not None and not (_is_whole(value) and value >= 1):
+                raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
+        if not _is_whole(self.seed):
+            raise ConfigError(f"seed is {self.seed!r:.80}; it must be a whole number")
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether two at a time are compared, in both orders."""
+        return self.group_size == _PAIR
+
+    def taking_part(self, count: int) -> list[int]:
+        """Tell how many of so many profiles take part in each round.
+
+        >>> Design(name="staged", group_size=20).taking_part(1000)
+        [1000, 1000, 1000, 320, 320, 160, 160, 80, 80]
+        """
+        rounds = [count] * (self.rounds or 0)
+        if self.name != "staged":
+            return rounds
+        stages = []
+        size = max(_LAST_STAGE_GROUPS * self.group_size, 2 * (self.top or 0))
+        while size < _FIRST_STAGE_SHARE * count:
+            stages.append(size)
+            size *= 2
+        return rounds + [size for size in reversed(stages) for _ in range(_ROUNDS_A_STAGE)]
+
+    def group_counts(self, count: int) -> list[int]:
+        """Tell how many groups each round has."""
+        return [len(self._sizes(number, size)) for number, size in enumerate(self.taking_part(count))]
+
+    def groups(self, number: int, so_far: SoFar) -> list[list[int]]:
+        """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown."""
+        count = len(so_far.strengths)
+        chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
+        lots = [chance.random() for _ in range(count)]
+        everybody = sorted(range(count), key=lots.__getitem__)
+        best = sorted(everybody, key=lambda one: -so_far.strengths[one])  # equal ones stay as the lots fell
+        chosen = best[: self.taking_part(count)[number]]
+        if self.name != "swiss" or number == 0:
+            chosen.sort(key=lots.__getitem__)
+        if self.in_pairs:
+            groups = _pairs(chosen, so_far)
+        else:
+            ends = list(itertools.accumulate(self._sizes(number, len(chosen)), initial=0))
+            groups = [chosen[begin:end] for begin, end in itertools.pairwise(ends)]
+        return [sorted(group, key=lambda one: (so_far.shown[one], lots[one])) for group in groups]
+
+    def _sizes(self, number: int, count: int) -> list[int]:
+        """Give the sizes of a round's groups, as even as may be; nobody is ranked alone."""
+        if self.in_pairs:
+            return [_PAIR] * (count // _PAIR)
+        # Every other round begins with half a group, so that neighbours in strength are not parted for ever.
+        half = math.ceil(self.group_size / 2)
+        first = half if self.name == "swiss" and number > 0 and number % 2 == 0 and count > self.group_size else 0
+        groups = math.ceil((count - first) / self.group_size)
+        return [first] * (first > 0) + [len(range(start, count - first, groups)) for start in range(groups)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the design as plain JSON values."""
+        return {
+            "design": self.name,
+            "group_size": self.group_size,
+            "rounds": self.rounds,
+            "top": self.top,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Design:
+        """Make a design from what ``as_dict`` gave."""
+        rest = {key: given[key] for key in ("group_size", "rounds", "top", "seed")}
+        return cls(name=given["design"], **rest)
+
+
+def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:
+    """Pair each with the next it met least often; of an odd number, one of those who were ranked most often rests."""
+    waiting = list(lined_up)
+    if len(waiting) % 2:
+        waiting.remove(max(waiting, key=so_far.ranked.__getitem__))
+    pairs = []
+    while waiting:
+        one = waiting.pop(0)
+        met = so_far.met.get(one, {})
+        new = (place for place, other in enumerate(waiting) if other not in met)
+        place = next(new, None)
+        if place is None:  # it has met everybody
+            place = min(range(len(waiting)), key=lambda place: met[waiting[place]])
+        pairs.append([one, waiting.pop(place)])
+    return pairs
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

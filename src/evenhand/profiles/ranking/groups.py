@@ -1,0 +1,137 @@
+"""The groups of a ranking as cases of a run, and what a run's results say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Status
+from evenhand.domain.run import CaseResult, PlannedCase
+from evenhand.evaluators.pairwise import PLACES
+from evenhand.evaluators.ranking import MEMBERS, ORDER
+from evenhand.profiles.ranking.design import SoFar
+from evenhand.profiles.ranking.entrants import Entrant
+from evenhand.stats.plackett_luce import Ranking, Rankings, learned_fit
+
+ROUND: Final = "round"
+
+
+def group_case(position: int, number: int, place: int, members: Sequence[Entrant], *, in_pairs: bool) -> PlannedCase:
+    """Make the case of a group: the ``place``-th of a round, both counted from 0. Its members are in shown order."""
+    told = [one.as_dict() for one in members]
+    texts: dict[str, Any] = {}
+    if in_pairs:  # two texts that are compared in both orders have places of their own in a case
+        texts = {"candidate_answer": told[0].pop("text"), "reference_answer": told[1].pop("text")}
+    case = Case(id=f"round-{number + 1}-group-{place + 1}", metadata={ROUND: number + 1, MEMBERS: told}, **texts)
+    return PlannedCase(position=position, case=case)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group that was shown, and how it was ranked.
+
+    ``members`` are numbers, in the order in which they were shown; ``rankings`` are what the judge said of them,
+    empty where it failed or was not asked yet. Of pairs, ``outcome`` is ``win`` where the first one won, ``loss``
+    where the second did, or ``tie``; ``winners`` are the slots, 0 or 1, that won in each order, None for a tie.
+    """
+
+    round: int
+    unit: int
+    members: tuple[int, ...]
+    rankings: tuple[Ranking, ...] = ()
+    outcome: str | None = None
+    winners: tuple[int | None, ...] = ()
+    retries: int = 0
+    error: str | None = None
+
+    @property
+    def places(self) -> list[int]:
+        """The place, from 0, that whatever was shown first, second … was given."""
+        (ranking,) = self.rankings
+        return [ranking.members.index(one) for one in self.members]
+
+
+def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
+    """Read the groups of a run, in the order in which they were planned."""
+    for result in results:
+        told = result.case.metadata[MEMBERS]
+        members = tuple(one["number"] for one in told)
+        known: dict[str, Any] = {}
+        for judgment in result.judgments:
+            evaluation = judgment.evaluation
+            known = {"retries": evaluation.retry_count, "error": evaluation.error}
+            if evaluation.status is not Status.SCORED:
+                continue
+            if ORDER in evaluation.details:
+                numbers = {one["id"]: one["number"] for one in told}
+                order = [numbers[identity] for identity in evaluation.details[ORDER]]
+                known["rankings"] = (_ranked(order, members, unit=result.position),)
+            else:
+                known |= _compared(members, evaluation.details, unit=result.position)
+        yield Group(round=result.case.metadata[ROUND], unit=result.position, members=members, **known)
+
+
+def _ranked(order: Sequence[int], shown: Sequence[int], *, unit: int) -> Ranking:
+    last = len(shown) - 1
+    slots = {member: 0.5 - place / last for place, member in enumerate(shown)}
+    return Ranking(order, [slots[member] for member in order], 1.0, unit)
+
+
+def _compared(members: Sequence[int], details: Mapping[str, Any], *, unit: int) -> dict[str, Any]:
+    """Read what a judge said of a pair in both orders."""
+    first, second = members
+    outcome = details["outcome"]
+    winners = tuple(None if one["winner"] == "tie" else PLACES.index(one["winner"]) for one in details["orders"])
+    if "pair_margin" in details:
+        # What the judge adds for a place has been taken out already, by the probabilities of both orders.
+        share = {"win": 1.0, "tie": 0.5, "loss": 0.0}[outcome]
+        rankings = _halves(first, second, (0.0, 0.0), share, unit)
+    else:
+        rankings = []
+        for order, winner in zip(details["orders"], winners, strict=True):
+            shown = (first, second) if order["candidate"] == PLACES[0] else (second, first)
+            share = 0.5 if winner is None else float(winner == 0)
+            rankings += _halves(*shown, (0.5, -0.5), share, unit)
+    return {"rankings": tuple(rankings), "outcome": outcome, "winners": winners}
+
+
+def _halves(one: int, other: int, slots: tuple[float, float], share: float, unit: int) -> list[Ranking]:
+    """Give a comparison as rankings: one for a win, two halves for a tie."""
+    either = (Ranking((one, other), slots, share, unit), Ranking((other, one), slots[::-1], 1 - share, unit))
+    return [ranking for ranking in either if ranking.weight]
+
+
+def so_far(groups: Iterable[Group], count: int, *, in_pairs: bool) -> tuple[int, SoFar]:
+    """Tell how many rounds there are already, and what is known from them."""
+    rounds = 0
+    shown, ranked = [0.0] * count, [0] * count
+    met: dict[int, dict[int, int]] = {}
+    rankings: list[Ranking] = []
+    for group in groups:
+        rounds = max(rounds, group.round)
+        rankings += group.rankings
+        last = len(group.members) - 1
+        for slot, member in enumerate(group.members):
+            shown[member] += 0.5 - slot / last
+            ranked[member] += 1
+        if in_pairs:
+            one, other = group.members
+            for a, b in ((one, other), (other, one)):
+                known = met.setdefault(a, {})
+                known[b] = known.get(b, 0) + 1
+    strengths = learned_fit(Rankings.of(rankings, count)).values.tolist()
+    return rounds, SoFar(strengths=strengths, shown=shown, ranked=ranked, met=met)
+
+
+def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
+    """Read the profiles back from the first round of a run, in which all of them are; texts may be left out of it."""
+    for result in results:
+        case = result.case
+        if case.metadata[ROUND] > 1:
+            return
+        texts = (case.candidate_answer, case.reference_answer)
+        for place, one in enumerate(case.metadata[MEMBERS]):
+            text = one["text"] if "text" in one else texts[place] or ""
+            yield Entrant(number=one["number"], id=one["id"], text=text, attributes=one.get("attributes", {}))

@@ -1,0 +1,106 @@
+"""Ranking profiles as a run like any other: its first round is planned, and each further one follows from the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.engine.job import Job
+from evenhand.evaluators.pairwise import PairwiseEvaluator
+from evenhand.evaluators.ranking import GROUP_RANKING
+from evenhand.profiles.ranking.design import Design, SoFar
+from evenhand.profiles.ranking.entrants import Entrants, entrants_of
+from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of, so_far
+from evenhand.profiles.reading import profiles_from
+from evenhand.profiles.undertaken import PROFILES, RANKING, ProfileWork
+from evenhand.store.store import Store
+
+
+class Rounds:
+    """The rounds of a ranking: the first from the profiles alone, the others from what the store has of those before.
+
+    ``entrants`` gives the profiles of a run that begins; those of one that goes on are in its first round.
+    """
+
+    def __init__(self, design: Design, entrants: Callable[[], Entrants] | None = None) -> None:
+        self.design = design
+        self._make = entrants
+        self._entrants: Entrants | None = None
+
+    def first(self) -> Iterator[PlannedCase]:
+        """Give the groups of the first round."""
+        entrants = self._all()
+        return self._cases(0, self.design.groups(0, SoFar.nothing(entrants.count)), first=0)
+
+    def every(self) -> Iterator[PlannedCase]:
+        """Give as many groups as all rounds will have, and of their sizes; who will be in them, nobody knows yet."""
+        entrants = self._all()
+        position = 0
+        for number in range(len(self.design.taking_part(entrants.count))):
+            groups = self.design.groups(number, SoFar.nothing(entrants.count))
+            yield from self._cases(number, groups, first=position)
+            position += len(groups)
+
+    def total(self, store: Store, run: RunRecord) -> int:
+        """Tell how many groups there will be in the end."""
+        return sum(self.design.group_counts(self._all(store, run).count))
+
+    def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
+        """Give the groups of the next round, none after the last."""
+        entrants = self._all(store, run)
+        in_pairs = self.design.in_pairs
+        number, known = so_far(groups_of(store.results(run)), entrants.count, in_pairs=in_pairs)
+        if number >= len(self.design.taking_part(entrants.count)):
+            return ()
+        return self._cases(number, self.design.groups(number, known), first=run.cases)
+
+    def _cases(self, number: int, groups: list[list[int]], *, first: int) -> Iterator[PlannedCase]:
+        entrants = self._all()
+        for place, group in enumerate(groups):
+            members = entrants.taken(group)
+            yield group_case(first + place, number, place, members, in_pairs=self.design.in_pairs)
+
+    def _all(self, store: Store | None = None, run: RunRecord | None = None) -> Entrants:
+        if self._entrants is None:
+            if self._make is not None:
+                self._entrants = self._make()
+            elif store is not None and run is not None:
+                self._entrants = Entrants(entrants_in(store.results(run)))
+            else:
+                raise RuntimeError("the profiles of a stored ranking are in its store")
+        return self._entrants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingWork(ProfileWork):
+    """Profiles that are to be ranked, and by which design."""
+
+    design: Design = field(default_factory=Design)
+
+    def job(self) -> Job:
+        """Make the job that the engine does: the first round, and the others after it."""
+        rounds = self._rounds()
+        return self._job(rounds.first, rounds)
+
+    def forecast_job(self) -> Job:
+        """Make a job of all rounds at once, which tells what they will take and cannot be done."""
+        return self._job(self._rounds().every, None)
+
+    def _rounds(self) -> Rounds:
+        return Rounds(self.design, lambda: Entrants(entrants_of(profiles_from(self.profiles))))
+
+    def _job(self, cases: Callable[[], Iterable[PlannedCase]], rounds: Rounds | None) -> Job:
+        kind = PairwiseEvaluator.type if self.design.in_pairs else GROUP_RANKING
+        return self.job_with(
+            mode={"mode": RANKING, **self.design.as_dict()},
+            evaluator={"name": "rank", "type": kind},
+            cases=cases,
+            following=rounds,
+        )
+
+
+def design_of(definition: Mapping[str, Any]) -> Design:
+    """Give the design of a ranking from its run's definition."""
+    return Design.from_dict(definition[PROFILES])

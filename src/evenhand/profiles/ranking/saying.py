@@ -1,0 +1,120 @@
+"""What a ranking has to say to people: sentences and tables, whatever they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evenhand.profiles.ranking.design import Design
+from evenhand.profiles.ranking.ranks import RankedProfile, Ranks
+from evenhand.reports.blocks import Block, Grid, Sentences
+from evenhand.reports.numbers import NONE, counted, interval_text, score_text
+from evenhand.reports.plain import plain
+from evenhand.stats.slots import SIGN
+
+MOST_SHOWN: Final = 50
+_ID: Final = 60
+_FAILED_SHOWN: Final = 10
+
+
+def blocks(ranks: Ranks, design: Design, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
+    """Give the blocks in the order in which they are read: the order, and then how far it can be believed."""
+    shown = shown_profiles(ranks, design, most=most)
+    yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
+    left = len(ranks.profiles) - len(shown)
+    if left:
+        yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
+    yield Sentences(lines=tuple(_about(ranks)))
+    yield Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
+
+
+def shown_profiles(ranks: Ranks, design: Design, *, most: int | None) -> tuple[RankedProfile, ...]:
+    """Give the profiles that a short report shows: the top that was asked for, or the first ones."""
+    return ranks.profiles[: None if most is None else design.top or most]
+
+
+def _headings(design: Design) -> tuple[str, ...]:
+    rates = ("wins", "95 %", "wins, length apart") if design.in_pairs else ()
+    return ("rank", "95 %", "tier", "profile", "strength", *rates, "groups")
+
+
+def _row(one: RankedProfile, design: Design) -> tuple[str, ...]:
+    rates = (
+        (share_text(one.win_rate), interval_text(one.win_rate_interval), share_text(one.win_rate_without_length))
+        if design.in_pairs
+        else ()
+    )
+    return (
+        NONE if one.rank is None else str(one.rank),
+        span_text(one),
+        NONE if one.tier is None else str(one.tier),
+        plain(one.id, _ID),
+        score_text(one.strength),
+        *rates,
+        f"{one.groups:,}",
+    )
+
+
+def span_text(one: RankedProfile) -> str:
+    """Write the interval around a rank."""
+    return NONE if one.interval is None else f"{one.interval[0]:,}–{one.interval[1]:,}"
+
+
+def share_text(share: float | None) -> str:
+    """Write a share in percent."""
+    return NONE if share is None else f"{share:.0%}"
+
+
+def _about(ranks: Ranks) -> Iterator[str]:
+    told = f"{counted(len(ranks.order), 'profile')} ranked in {counted(ranks.groups, 'group')}"
+    if ranks.tiers:
+        told += f", {counted(ranks.tiers, 'tier')} that can be told apart"
+    yield told
+    if ranks.pending:
+        yield f"{counted(ranks.pending, 'group')} not judged yet; the order may change"
+    if ranks.failed:
+        yield f"{counted(ranks.failed, 'group')} failed and count for nobody; evenhand resume --retry-errors asks again"
+    unranked = [one for one in ranks.profiles if one.rank is None]
+    if unranked:
+        names = ", ".join(plain(one.id, _ID) for one in unranked[:_FAILED_SHOWN])
+        more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
+        yield f"without a rank, since no group of theirs was ranked: {names}{more}"
+    if any(one.interval is None for one in ranks.profiles if one.rank is not None):
+        yield "no interval where a profile was in fewer than two groups; more rounds give one"
+    if ranks.total_retries:
+        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used and were asked for again"
+
+
+def _trust(ranks: Ranks) -> Iterator[str]:
+    if ranks.agreement is not None:
+        yield f"the order agrees with {ranks.agreement:.0%} of what the judge said of two profiles"
+    yield position_sentence(ranks)
+    if ranks.length is not None:
+        low, high = ranks.length.interval
+        yield (
+            f"length: twice the length goes with {ranks.length.doubling:+.2f} of strength [{low:+.2f}, {high:+.2f}]; "
+            "whether that is deserved, only reading can tell"
+        )
+    if ranks.cycles:
+        way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
+        yield f"cycles: {counted(ranks.in_cycles, 'profile')} of the best 500 are in one, such as {way}"
+    else:
+        yield "cycles: none"
+
+
+def position_sentence(ranks: Ranks) -> str:
+    """Say whether the judge favours a slot."""
+    bias = ranks.position
+    test = bias.test
+    if test.p is None:
+        return f"position: too few groups ({test.n:,}) to tell whether the judge favours a slot"
+    p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
+    found = "the judge favours a slot" if bias.found else "no sign that the judge favours a slot"
+    told = f"position: {found} ({test.test} test, {p}, n = {test.n:,})"
+    if bias.advantage is not None and bias.interval is not None:
+        low, high = bias.interval
+        told += f"; being shown first adds {bias.advantage:+.2f} to a strength [{low:+.2f}, {high:+.2f}]"
+        told += ", which the order allows for"
+    elif test.test == SIGN and test.places:
+        told += f"; the first of two won {1 - test.places[0]:.0%}, both orders counted"
+    return told

@@ -1,0 +1,133 @@
+"""Who meets whom: everybody takes part, nobody alone, early and late in turn, and the same lots fall each time."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from evenhand import ConfigError
+from evenhand.profiles.ranking.design import Design, SoFar
+
+
+def so_far(strengths: list[float], **others: object) -> SoFar:
+    count = len(strengths)
+    known: dict[str, object] = {"shown": [0.0] * count, "ranked": [0] * count, "met": {}}
+    return SoFar(strengths=strengths, **(known | others))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["swiss", "random", "staged"])
+@pytest.mark.parametrize("group_size", [2, 3, 5, 10])
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 11, 20, 101])
+def test_in_each_round_everybody_is_in_one_group_and_nobody_alone(name: str, group_size: int, count: int) -> None:
+    design = Design(name=name, group_size=group_size, rounds=4)
+
+    for number in range(4):
+        groups = design.groups(number, SoFar.nothing(count))
+        sizes = [len(group) for group in groups]
+        seen = Counter(itertools.chain(*groups))
+        resting = count - len(seen)
+
+        assert set(seen.values()) == {1}
+        assert min(sizes) >= 2
+        assert max(sizes) <= group_size
+        assert resting == (count % 2 if group_size == 2 else 0)
+        assert len(groups) == design.group_counts(count)[number]
+
+
+def test_stages_are_those_of_the_table() -> None:
+    """Three rounds with everybody, then two each with the best 320, 160 and 80 (and 40): 206 and 420 groups."""
+    assert Design(name="staged", group_size=20).taking_part(1000) == [1000] * 3 + [320, 320, 160, 160, 80, 80]
+    assert sum(Design(name="staged", group_size=20).group_counts(1000)) == 206
+    assert sum(Design(name="staged", group_size=10).group_counts(1000)) == 420
+
+
+def test_the_last_stage_leaves_room_around_the_top() -> None:
+    assert min(Design(name="staged", top=100).taking_part(10_000)) == 200
+    assert Design(name="staged", top=10).taking_part(50) == [50] * 3
+
+
+def test_later_stages_are_made_of_the_best() -> None:
+    strengths = [float(number) for number in range(200)]
+    design = Design(name="staged", group_size=5)
+    assert design.taking_part(200)[-1] == 20
+
+    last = design.groups(len(design.taking_part(200)) - 1, so_far(strengths))
+
+    assert sorted(itertools.chain(*last)) == list(range(180, 200))
+
+
+def test_equals_meet_in_a_swiss_round_and_neighbours_are_not_parted_for_ever() -> None:
+    strengths = [float(-number) for number in range(20)]
+    design = Design(name="swiss", group_size=5)
+
+    second, third = (design.groups(number, so_far(strengths)) for number in (1, 2))
+
+    assert [sorted(group) for group in second] == [list(range(start, start + 5)) for start in (0, 5, 10, 15)]
+    assert any({4, 5} <= set(group) for group in third)
+
+
+def test_whoever_was_shown_early_is_shown_late() -> None:
+    design = Design(name="random", group_size=4)
+
+    (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0]))
+
+    assert group == [1, 3, 2, 0]
+
+
+def test_over_many_rounds_everybody_is_shown_early_and_late_alike() -> None:
+    design = Design(name="random", group_size=5, rounds=20)
+    shown = [0.0] * 30
+    for number in range(20):
+        for group in design.groups(number, so_far([0.0] * 30, shown=shown)):
+            for slot, member in enumerate(group):
+                shown[member] += 0.5 - slot / 4
+
+    assert max(map(abs, shown)) <= 1
+
+
+def test_pairs_meet_whom_they_have_not_met() -> None:
+    design = Design(group_size=2, rounds=5)
+    met: dict[int, dict[int, int]] = {}
+    for number in range(5):
+        for one, other in design.groups(number, so_far([3.0, 2.0, 1.0, 0.0, -1.0, -2.0], met=met)):
+            met.setdefault(one, {})[other] = met.get(one, {}).get(other, 0) + 1
+            met.setdefault(other, {})[one] = met.get(other, {}).get(one, 0) + 1
+
+    assert sum(len(others) for others in met.values()) // 2 >= 12  # of 15 pairs that there are
+
+
+def test_of_an_odd_number_whoever_was_ranked_most_rests() -> None:
+    pairs = Design(group_size=2).groups(1, so_far([0.0] * 5, ranked=[1, 1, 2, 1, 1]))
+
+    assert 2 not in itertools.chain(*pairs)
+
+
+def test_the_same_seed_draws_the_same_lots_and_another_does_not() -> None:
+    once, again, other = (Design(group_size=5, seed=seed).groups(0, SoFar.nothing(50)) for seed in (1, 1, 2))
+
+    assert once == again != other
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"name": "swis"}, "design is 'swis'; did you mean 'swiss'"),
+        ({"group_size": 1}, "group_size is 1; it must be a whole number from 2 to 26"),
+        ({"group_size": 27}, "group_size is 27; it must be a whole number from 2 to 26"),
+        ({"group_size": True}, "group_size is True"),
+        ({"rounds": 0}, "rounds is 0; it must be a whole number, 1 or more"),
+        ({"top": 0}, "top is 0; it must be a whole number, 1 or more"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Design(**options)  # type: ignore[arg-type]
+
+
+def test_a_design_survives_being_written_down() -> None:
+    design = Design(name="staged", group_size=7, rounds=2, top=5, seed=9)
+
+    assert Design.from_dict(design.as_dict()) == design

@@ -1,0 +1,324 @@
+"""Ranking from profiles to the order, by way of a run that is stored, stopped, gone on with, and read again."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import (
+    ConfigError,
+    Contains,
+    Profile,
+    RankedProfiles,
+    RunStoppedError,
+    Scripted,
+    evaluate,
+    evaluate_profiles,
+    rank,
+    registry,
+)
+from evenhand.engine.job import Job, Pace
+from evenhand.engine.place import Place
+from evenhand.engine.runner import Runner
+from evenhand.profiles.undertaken import going_on
+
+pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
+
+SHOWN = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)\n')
+
+
+def worth(count: int) -> list[Profile]:
+    """Profiles that say in their text how good they are; their order is mixed, their ids say nothing."""
+    mixed = sorted(range(count), key=lambda number: (number * 7919) % (count + 1))
+    return [Profile(id=f"p{place}", text=f"worth {number}") for place, number in enumerate(mixed)]
+
+
+def in_truth(profiles: list[Profile]) -> tuple[str, ...]:
+    return tuple(one.id for one in sorted(profiles, key=lambda one: -int(one.text.split()[1])))
+
+
+def honest(messages: Any) -> str:
+    """Put a group in its true order."""
+    shown = SHOWN.findall(messages[-1]["content"])
+    return json.dumps({"reasoning": "", "order": [label for label, _ in sorted(shown, key=lambda one: -int(one[1]))]})
+
+
+def fair(messages: Any) -> str:
+    """Name the better of a pair."""
+    a, b = re.findall(r"worth (\d+)", messages[-1]["content"])
+    return json.dumps({"reasoning": "", "winner": "A" if int(a) > int(b) else "B"})
+
+
+@pytest.mark.parametrize(
+    ("count", "options"),
+    [
+        (30, {"group_size": 5, "rounds": 8}),
+        (50, {"group_size": 10, "rounds": 8}),
+        (12, {"group_size": 4, "rounds": 8}),
+        (8, {"group_size": 10, "rounds": 2}),
+        (9, {"group_size": 2, "rounds": 9, "design": "random"}),
+        (2, {}),
+    ],
+)
+def test_a_judge_without_noise_gives_the_exact_order(count: int, options: dict[str, Any]) -> None:
+    profiles = worth(count)
+    judge = fair if options.get("group_size") == 2 else honest
+
+    ranked = rank(profiles, criteria="Worth", judge=judge, store=None, **options)
+
+    assert ranked.order == in_truth(profiles)
+    assert [one.rank for one in ranked] == list(range(1, count + 1))
+
+
+def test_mode_ranking_presents_profiles_in_groups_and_the_judge_ranks_them() -> None:
+    ranked = evaluate_profiles(worth(12), mode="ranking", criteria="Worth", judge=honest, group_size=4, store=None)
+
+    assert isinstance(ranked, RankedProfiles)
+    assert ranked.run.name == "profiles"
+    # Three groups of four, but the third and the fifth round begin with half a group.
+    assert len(ranked.run) == 3 + 3 + 4 + 3 + 4
+
+
+def test_each_profile_has_its_rank_interval_tier_and_strength() -> None:
+    ranked = rank(worth(10), criteria="Worth", judge=honest, rounds=5, store=None)
+
+    best = next(iter(ranked))
+    assert best == ranked[ranked.order[0]]
+    assert (best.rank, best.tier, best.groups, best.failures) == (1, 1, 5, 0)
+    assert best.interval is not None
+    assert best.interval[0] == 1
+    assert best.strength is not None
+    assert best.strength > 0
+    assert [one.strength for one in ranked] == sorted((one.strength or 0 for one in ranked), reverse=True)
+
+
+def test_the_order_in_which_a_group_was_shown_is_on_record() -> None:
+    ranked = rank(worth(6), criteria="Worth", judge=honest, group_size=3, rounds=2, store=None)
+
+    for group in ranked.run:
+        shown = [one["text"] for one in group.case.metadata["profiles"]]
+        request = group.judgments[0].evaluation.evaluator_provider_request or {}
+        assert re.findall(r"worth \d+", request["userPrompt"]) == shown
+
+
+def test_a_group_whose_judge_fails_counts_for_nobody_and_is_said() -> None:
+    profiles = worth(6)
+
+    def moody(messages: Any) -> str:
+        return "no" if "worth 5" in messages[-1]["content"] else honest(messages)
+
+    ranked = rank(profiles, criteria="Worth", judge=moody, group_size=3, rounds=2, max_attempts=2, store=None)
+
+    assert ranked.ranks.failed == 2
+    lost = ranked["p" + next(one.id for one in profiles if one.text == "worth 5")[1:]]
+    assert (lost.rank, lost.strength, lost.interval, lost.failures) == (None, None, None, 2)
+    assert lost.id not in ranked.order
+    assert list(ranked)[-1].rank is None
+    assert ranked.run.summary.retries == 2
+
+
+def test_a_profile_in_one_group_only_has_no_interval() -> None:
+    ranked = rank(worth(4), criteria="Worth", judge=honest, rounds=1, store=None)
+
+    assert [one.interval for one in ranked] == [None] * 4
+    assert [one.tier for one in ranked] == [None] * 4
+
+
+def test_a_judge_that_likes_whatever_comes_first_is_found_out() -> None:
+    def first(messages: Any) -> str:
+        return json.dumps({"reasoning": "", "order": [label for label, _ in SHOWN.findall(messages[-1]["content"])]})
+
+    ranked = rank(worth(40), criteria="Worth", judge=first, group_size=5, rounds=4, store=None)
+
+    bias = ranked.position_bias
+    assert bias.found
+    assert bias.test.places == pytest.approx((0, 0.25, 0.5, 0.75, 1))
+    assert (bias.advantage or 0) > 5
+    assert max(abs(one.strength or 0) for one in ranked) < 1
+
+
+def test_pairs_that_flip_are_ties_and_the_place_is_blamed() -> None:
+    ranked = rank(
+        worth(6), criteria="Worth", judge=lambda _: '{"reasoning": "", "winner": "A"}', group_size=2, store=None
+    )
+
+    assert {one.win_rate for one in ranked} == {0.5}
+    assert {one.rank for one in ranked} == {1}
+    assert {one.interval for one in ranked} == {(1, 6)}
+    assert ranked.position_bias.found
+    assert ranked.position_bias.test.places == (0.0, 1.0)
+
+
+def test_pairs_have_win_rates_with_intervals() -> None:
+    profiles = worth(6)
+
+    ranked = rank(profiles, criteria="Worth", judge=fair, group_size=2, rounds=5, store=None)
+
+    rates = [one.win_rate or 0 for one in ranked]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == 1
+    best = next(iter(ranked)).win_rate_interval
+    assert best is not None
+    assert best.low < 0.7
+    assert best.high == 1
+
+
+def test_a_love_of_length_is_taken_out_of_win_rates() -> None:
+    """Quality and length are independent; the judge goes by quality plus a known bonus for each doubling."""
+    quality = {f"p{number}": number % 5 for number in range(25)}
+    profiles = [
+        Profile(id=name, text=f"quality {points} " + "x" * (20 * 2 ** (int(name[1:]) // 5)))
+        for name, points in quality.items()
+    ]
+
+    def judge(messages: Any) -> str:
+        texts = re.findall(r'<answer_[ab] id="\w+">\n(quality (\d) x+)', messages[-1]["content"])
+        a, b = (int(points) + 1.5 * (len(text)).bit_length() for text, points in texts)
+        return json.dumps({"reasoning": "", "winner": "tie" if a == b else "A" if a > b else "B"})
+
+    ranked = rank(profiles, criteria="Quality", judge=judge, group_size=2, rounds=16, design="random", store=None)
+
+    assert ranked.length is not None
+    assert ranked.length.interval[0] > 0
+    plain = [sum(one.win_rate or 0 for one in ranked if quality[one.id] == points) / 5 for points in range(5)]
+    controlled = [
+        sum(one.win_rate_without_length or 0 for one in ranked if quality[one.id] == points) / 5 for points in range(5)
+    ]
+    assert controlled == sorted(controlled)
+    assert controlled[4] - controlled[0] > plain[4] - plain[0]
+    by_length = [
+        sum(one.win_rate_without_length or 0 for one in ranked if int(one.id[1:]) // 5 == step) / 5 for step in range(5)
+    ]
+    assert max(by_length) - min(by_length) < 0.12
+
+
+def test_cycles_are_told() -> None:
+    beats = {"rock": "scissors", "scissors": "paper", "paper": "rock"}
+
+    def judge(messages: Any) -> str:
+        a, b = re.findall(r"\n(rock|paper|scissors)\n", messages[-1]["content"])
+        return json.dumps({"reasoning": "", "winner": "A" if beats[a] == b else "B"})
+
+    profiles = [Profile(id=name, text=name) for name in beats]
+    ranked = rank(profiles, criteria="Strength", judge=judge, group_size=2, rounds=3, store=None)
+
+    (cycle,) = ranked.cycles
+    assert sorted(cycle) == ["paper", "rock", "scissors"]
+    assert {one.rank for one in ranked} == {1}
+
+
+@pytest.mark.parametrize("group_size", [4, 2])
+def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, group_size: int) -> None:
+    profiles, judge = worth(16), fair if group_size == 2 else honest
+    options: dict[str, Any] = {"criteria": "Worth", "judge": judge, "group_size": group_size, "rounds": 4}
+    whole = rank(profiles, store=None, **options)
+    database = str(tmp_path / "runs.db")
+    with pytest.raises(RunStoppedError) as stopped:
+        rank(profiles, store=database, max_calls=11, **options)
+    run = stopped.value.run
+    assert run is not None
+    assert len(run) < len(whole.run)
+
+    finished = resumed(run.id, database, judge)
+
+    assert finished.order == whole.order
+    assert [group.case.metadata for group in finished.run] == [group.case.metadata for group in whole.run]
+    assert finished.to_dicts() == whole.to_dicts()
+
+
+def resumed(identity: str, database: str, judge: Callable[[Any], str]) -> RankedProfiles:
+    """Go on with a run from what the store has, with the judge that only a program has."""
+    with Place.of(database).opened() as store:
+        run = store.runs.find(identity)
+        (own,) = run.definition["evaluators"]
+        known = {key: value for key, value in own.items() if key != "python"}
+        evaluators = (registry.evaluator({**known, "judge": registry.judge(judge)}),)
+        job = Job(name=run.name, definition=run.definition, cases=lambda: (), evaluators_for=lambda _: evaluators)
+        asyncio.run(Runner(store, run, going_on(job), Pace()).run())
+    return RankedProfiles.open(identity, store=database)
+
+
+def test_a_ranking_is_read_again_from_the_store_and_written_to_files(tmp_path: Path) -> None:
+    database = str(tmp_path / "runs.db")
+    profiles = [{"id": "anna", "text": "worth 3", "city": "Graz"}, {"id": "=1+1", "text": "worth 1"}]
+    ranked = rank(profiles, criteria="Worth", judge=honest, store=database)
+
+    again = RankedProfiles.open(store=database)
+    for ending in ("csv", "json", "jsonl", "md", "html", "xml"):
+        again.save(tmp_path / f"ranking.{ending}")
+
+    assert again.to_dicts() == ranked.to_dicts()
+    assert again["anna"].attributes == {"city": "Graz"}
+    with (tmp_path / "ranking.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["rank"] for row in rows] == ["1", "2"]
+    assert rows[1]["id"].startswith("'=")  # a spreadsheet must not work it out
+    told = json.loads((tmp_path / "ranking.json").read_text())
+    assert told["ranking"]["order"] == ["anna", "=1+1"]
+    assert told["ranking"]["design"] == "swiss"
+    assert [json.loads(line)["id"] for line in (tmp_path / "ranking.jsonl").read_text().splitlines()] == [
+        "anna",
+        "=1+1",
+    ]
+    assert "| 1 |" in (tmp_path / "ranking.md").read_text()
+    page = (tmp_path / "ranking.html").read_text()
+    assert "Leaderboard" in page
+    assert "anna: rank 1" in page
+
+
+def test_markup_in_a_profile_stays_text(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    ranked = rank(
+        [{"id": hostile, "text": f"worth 1\n{hostile}"}, {"id": "b", "text": "worth 2"}],
+        criteria="Worth",
+        judge=lambda _: '{"reasoning": "<img src=x onerror=alert(1)>", "order": ["A", "B"]}',
+        store=None,
+    )
+
+    page = ranked.save(tmp_path / "ranking.html").read_text()
+
+    assert hostile not in page
+    assert "<img src=x" not in page
+
+
+@pytest.mark.parametrize(
+    ("profiles", "why"),
+    [
+        ([], "profiles: there are no profiles"),
+        (["Alone."], "there is only one profile; a ranking needs two or more"),
+        (
+            [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
+            "profile 2: the id 'a' is there twice, first in profile 1",
+        ),
+        ([{"id": "a", "text": "x"}, {"id": "b", "text": " "}], "profile 2: profile 'b': its text is empty"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused_before_anybody_is_asked(profiles: list[Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(why)):
+        rank(profiles, criteria="Worth", judge=Scripted([]), store=None)
+
+
+def test_profiles_may_come_from_anything_that_gives_them_once() -> None:
+    def once() -> Iterator[Profile]:
+        yield from worth(7)
+
+    assert rank(once(), criteria="Worth", judge=honest, store=None).order == in_truth(worth(7))
+
+
+def test_a_mode_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ConfigError, match="mode is 'rating'; it must be 'scoring' or 'ranking'"):
+        evaluate_profiles(["a"], mode="rating")
+
+
+def test_other_runs_are_no_rankings() -> None:
+    run = evaluate([{"candidate_answer": "a"}], Contains(value="a"), store=None)
+
+    with pytest.raises(ConfigError, match="does not rank profiles"):
+        RankedProfiles(run)

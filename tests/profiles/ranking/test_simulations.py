@@ -1,0 +1,74 @@
+"""The designs against a simulated judge: as good as they were measured to be, with the calls that they promise."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Sequence
+
+import pytest
+
+from evenhand.profiles.ranking.design import Design, SoFar
+from evenhand.profiles.ranking.groups import Group, so_far
+from evenhand.stats.plackett_luce import Ranking
+
+COUNT = 1000
+SLOPE = 2.0  # right about 0.83 of all pairs
+SEEDS = 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("design", "calls", "spearman", "top_ten"),
+    [
+        (Design(name="random", group_size=5, rounds=5), 1000, 0.923, 0.36),
+        (Design(name="random", group_size=10, rounds=3), 300, 0.915, 0.38),
+        (Design(name="random", group_size=10, rounds=10), 1000, 0.975, 0.66),
+        (Design(name="random", group_size=20, rounds=5), 250, 0.961, 0.65),
+        (Design(name="swiss", group_size=10, rounds=5), 500, 0.955, 0.65),
+        (Design(name="swiss", group_size=10, rounds=10), 1000, 0.979, 0.80),
+        (Design(name="swiss", group_size=20, rounds=10), 500, 0.982, 0.79),
+        (Design(name="staged", group_size=20), 206, 0.941, 0.79),
+        (Design(name="staged", group_size=10), 420, 0.928, 0.76),
+    ],
+    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, Design) else None,
+)
+def test_a_thousand_are_ranked_as_well_as_was_measured(
+    design: Design, calls: int, spearman: float, top_ten: float
+) -> None:
+    found = [simulated(design, seed) for seed in range(SEEDS)]
+
+    # A round that begins with half a group may have one more.
+    assert calls <= sum(design.group_counts(COUNT)) <= calls * 1.01
+    assert statistics.fmean(one for one, _ in found) == pytest.approx(spearman, abs=0.02)
+    assert statistics.fmean(one for _, one in found) == pytest.approx(top_ten, abs=0.10)
+
+
+def simulated(design: Design, seed: int) -> tuple[float, float]:
+    """Rank a thousand by a noisy judge; give Spearman's correlation with the truth, and the share of the top ten."""
+    chance = random.Random(seed)
+    quality = [chance.gauss(0, 1) for _ in range(COUNT)]
+    groups: list[Group] = []
+    known = SoFar.nothing(COUNT)
+    for number in range(len(design.taking_part(COUNT))):
+        for members in design.groups(number, known):
+            order = sorted(members, key=lambda one: -(SLOPE * quality[one] - math.log(-math.log(chance.random()))))
+            last = len(members) - 1
+            slots = [0.5 - members.index(one) / last for one in order]
+            ranking = Ranking(order, slots, 1.0, len(groups))
+            groups.append(Group(round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
+        _, known = so_far(groups, COUNT, in_pairs=False)
+    best, best_in_truth = _places(known.strengths)[:10], _places(quality)[:10]
+    return statistics.correlation(_ranks(known.strengths), _ranks(quality)), len(set(best) & set(best_in_truth)) / 10
+
+
+def _places(values: Sequence[float]) -> list[int]:
+    return sorted(range(len(values)), key=lambda one: -values[one])
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ranks = [0.0] * len(values)
+    for rank, one in enumerate(_places(values)):
+        ranks[one] = float(rank)
+    return ranks
