@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
@@ -353,6 +353,14 @@ def rank(
     return RankedProfiles(_started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
 
 
+@overload
+def evaluate_profiles(
+    profiles: ProfilesLike, *, mode: Literal["scoring"] = "scoring", **options: Any
+) -> ScoredProfiles: ...
+@overload
+def evaluate_profiles(profiles: ProfilesLike, *, mode: Literal["ranking"], **options: Any) -> RankedProfiles: ...
+@overload
+def evaluate_profiles(profiles: ProfilesLike, *, mode: str, **options: Any) -> ScoredProfiles | RankedProfiles: ...
 def evaluate_profiles(
     profiles: ProfilesLike, *, mode: str = "scoring", **options: Any
 ) -> ScoredProfiles | RankedProfiles:

@@ -195,8 +195,7 @@ def test_what_cannot_be_right_is_refused_before_anybody_is_asked(options: dict[s
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"mode": "ranking", "criteria": "x"}, "mode 'ranking' is not there yet"),
-        ({"mode": "guessing", "criteria": "x"}, "mode is 'guessing'; it must be 'scoring'"),
+        ({"mode": "guessing", "criteria": "x"}, "mode is 'guessing'; it must be 'scoring' or 'ranking'"),
         ({}, "evaluate_profiles: criteria is missing"),
         ({"criteria": "x", "criterion": "y"}, "evaluate_profiles: no option 'criterion'"),
     ],

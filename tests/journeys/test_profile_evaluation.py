@@ -1,4 +1,4 @@
-"""Profiles scored by a model: JSON asked for, checked, asked for again, and all of it on record (SPEC-K1).
+"""Profiles scored and ranked by a model: JSON asked for, checked, asked for again, all on record (SPEC-K1, K2).
 
 Each promise is kept twice: by the library, and by the command line that users have.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from evenhand import ConfigError, Scripted, evaluate_profiles
+from evenhand import Scripted, evaluate_profiles
 from evenhand.cli.main import app
 
 CRITERIA = "Experience on a ward"
@@ -36,15 +37,18 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def serving(replies: list[str]) -> Iterator[tuple[str, list[str]]]:
+def serving(replies: list[str] | Callable[[str], str]) -> Iterator[tuple[str, list[str]]]:
     """Let a server on this machine give the replies, and tell where it is and what it was asked."""
-    left, asked = iter(replies), list[str]()
+    left, asked = iter(replies if isinstance(replies, list) else ()), list[str]()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
             asked.append("\n".join(one["content"] for one in messages))
-            choice = {"message": {"role": "assistant", "content": next(left)}, "finish_reason": "stop"}
+            choice = {
+                "message": {"role": "assistant", "content": replies(asked[-1]) if callable(replies) else next(left)},
+                "finish_reason": "stop",
+            }
             body = json.dumps({"choices": [choice]}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -210,7 +214,7 @@ class TestRetryTracking:
 
 
 class TestEvaluationModes:
-    """Scoring mode; ranking is optional, and not there yet."""
+    """Scoring mode: each profile alone."""
 
     def test_each_profile_is_evaluated_independently_and_assigned_a_score(self, evaluated: Way) -> None:
         replies = [json.dumps({"score": score, "justification": "Fair."}) for score in (8, 2, 5)]
@@ -222,6 +226,46 @@ class TestEvaluationModes:
         assert ["Third" in asked for asked in found.asked] == [False, False, True]
 
 
-def test_ranking_says_that_it_is_not_there_yet() -> None:
-    with pytest.raises(ConfigError, match="mode 'ranking' is not there yet"):
-        evaluate_profiles(["A nurse.", "A baker."], mode="ranking", criteria=CRITERIA, judge=Scripted([]))
+class TestRankingMode:
+    """Profiles are presented in groups, and the model ranks them."""
+
+    TEXTS = ("A year on a ward.", "Ten years on a ward.", "Never on a ward.")
+
+    @staticmethod
+    def ranks(text: str) -> str:
+        """Rank by what the texts say, whatever letters they have."""
+        worth = {"Ten years": 2, "A year": 1, "Never": 0}
+        shown = re.findall(r'<profile_([A-Z]) id="\w+">\n(Ten years|A year|Never)', text)
+        order = [letter for letter, said in sorted(shown, key=lambda one: -worth[one[1]])]
+        return json.dumps({"reasoning": "Years.", "order": order})
+
+    def test_by_the_library(self) -> None:
+        asked = list[str]()
+
+        def judge(messages: Any) -> str:
+            asked.append(messages[-1]["content"])
+            return self.ranks(asked[-1])
+
+        people = [{"id": name, "text": text} for name, text in zip("abc", self.TEXTS, strict=True)]
+        found = evaluate_profiles(people, mode="ranking", criteria=CRITERIA, judge=judge, rounds=2, store=None)
+
+        assert found.order == ("b", "a", "c")
+        assert all(all(text in one for text in self.TEXTS) for one in asked)
+
+    def test_by_the_command_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        people = [{"id": name, "text": text} for name, text in zip("abc", self.TEXTS, strict=True)]
+        Path("people.jsonl").write_text("\n".join(map(json.dumps, people)))
+        with serving(self.ranks) as (url, asked):
+            done = CliRunner().invoke(
+                app,
+                [
+                    "rank", "people.jsonl", "--criteria", CRITERIA, "--judge", "openai/gpt-5-mini", "--rounds", "2",
+                    "--json",
+                ],
+                prog_name="evenhand",
+                env={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"},
+            )  # fmt: skip
+
+        assert json.loads(done.stdout)["ranking"]["order"] == ["b", "a", "c"]
+        assert len(asked) == 2

@@ -1,0 +1,156 @@
+"""`evenhand rank`: from a file of profiles to a leaderboard, by way of a run that can be stopped and gone on with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+
+USUAL = ("--criteria", "Worth", "--judge", "openai/gpt-5-mini")
+GROUPED = (*USUAL, "--group-size", "4", "--rounds", "3")
+
+
+def honest(text: str) -> dict[str, Any]:
+    """Put a group in its true order, or name the better of two."""
+    if "answer_a" in text:
+        a, b = re.findall(r"worth (\d+)", text)
+        return {"says": {"reasoning": "", "winner": "A" if int(a) > int(b) else "B"}}
+    shown = re.findall(r'<profile_([A-Z]) id="\w+">\nworth (\d+)', text)
+    return {"says": {"reasoning": "", "order": [label for label, _ in sorted(shown, key=lambda one: -int(one[1]))]}}
+
+
+@pytest.fixture
+def judge(serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str) -> Any:
+    """The judge whom every command asks."""
+    started = serve(honest)
+    monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    return started
+
+
+@pytest.fixture
+def people(folder: Path) -> Path:
+    """Twelve profiles in no order."""
+    path = folder / "people.jsonl"
+    path.write_text(
+        "\n".join(json.dumps({"id": f"p{n * 5 % 12:02}", "text": f"worth {n * 5 % 12}"}) for n in range(12))
+    )
+    return path
+
+
+def test_the_leaderboard_has_the_best_first_and_the_plan_stands_before_it(
+    people: Path, judge: Any, command: Callable[..., Any]
+) -> None:
+    done = command("rank", "people.jsonl", *GROUPED, "--top", "3", "-o", "ranking.csv")
+
+    assert done.code == 0
+    assert done.err.splitlines()[0].startswith("swiss, groups of 4: 10 to 30 calls to models, about ")
+    assert ": 10 evaluations" in done.err
+    assert [line.split()[3] for line in done.out.splitlines()[3:6]] == ["p11", "p10", "p09"]
+    assert "and 9 more profiles" in done.out
+    assert "12 profiles ranked in 10 groups" in done.out
+    assert "no sign that the judge favours a slot" in done.out
+    with Path("ranking.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows[:3]] == ["p11", "p10", "p09"]
+    assert [int(row["low"]) <= int(row["rank"]) <= int(row["high"]) for row in rows] == [True] * 12
+    assert len(judge.asked) == 10
+
+
+def test_pairs_are_asked_in_both_orders(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    done = command("rank", "people.jsonl", *USUAL, "--group-size", "2", "--rounds", "2", "--json")
+
+    assert done.code == 0
+    assert len(judge.asked) == 2 * 2 * 6
+    assert done.json["ranking"]["groups"] == 12
+    assert {one["groups"] for one in done.json["profiles"]} == {2}
+    assert all(one["win_rate_interval"] for one in done.json["profiles"])
+
+
+def test_a_budget_stops_it_in_the_middle_and_resume_goes_on_though_the_file_is_gone(
+    people: Path, judge: Any, command: Callable[..., Any]
+) -> None:
+    whole = command("rank", "people.jsonl", *GROUPED, "--json", "--db", "whole.db")
+    stopped = command("rank", "people.jsonl", *GROUPED, "--max-calls", "4", "-j", "1")
+    people.unlink()
+    other = command("resume", "--judge", "openai/other")
+    done = command("resume", "--json")
+    again = command("report", "--json")
+
+    assert stopped.code == 102
+    assert "the order may change" in stopped.out
+    assert "for others start a new one with: evenhand rank" in other.err
+    assert done.code == 0
+    assert done.json["profiles"] == whole.json["profiles"]
+    assert again.json["ranking"] == done.json["ranking"]
+    assert len(judge.asked) == 20
+
+
+def test_groups_that_failed_are_asked_again(
+    people: Path, serve: Callable[..., Any], command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    mood = {"bad": True}
+    moody = serve(lambda text: {"says": "no"} if mood["bad"] and "worth 3\n" in text else honest(text))
+    monkeypatch.setenv("OPENAI_BASE_URL", moody.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    failed = command("rank", "people.jsonl", *GROUPED, "--max-attempts", "1", "--json")
+    mood["bad"] = False
+    done = command("resume", "--retry-errors", "--json")
+
+    assert failed.code == 101
+    assert failed.json["ranking"]["failed_groups"] == 3
+    assert failed.json["profiles"][-1] | {"groups": 0} == failed.json["profiles"][-1]
+    assert failed.json["profiles"][-1]["rank"] is None
+    assert done.code == 0
+    assert done.json["ranking"]["failed_groups"] == 0
+
+
+def test_an_estimate_counts_all_rounds_and_asks_nobody(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    done = command("rank", "people.jsonl", *GROUPED, "--estimate", "--json")
+
+    assert (done.code, judge.asked) == (0, [])
+    assert done.json["calls"] == {"low": 10, "high": 30}
+    assert not Path(".evenhand").exists()
+
+
+def test_what_was_asked_before_comes_from_the_cache(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    first = command("rank", "people.jsonl", *GROUPED, "--json")
+    second = command("rank", "people.jsonl", *GROUPED, "--json")
+
+    assert first.json["profiles"] == second.json["profiles"]
+    assert len(judge.asked) == 10
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("people.jsonl", "--criteria", "x"), "no judge: give --judge"),
+        (("people.jsonl", "--criteria", " ", "--judge", "openai/a"), "criteria is ' '"),
+        (("one.jsonl", *USUAL), "there is only one profile; a ranking needs two or more"),
+        (("people.jsonl", *USUAL, "--design", "swis"), "design is 'swis'; did you mean 'swiss'"),
+        (("people.jsonl", *USUAL, "--group-size", "1"), "group_size is 1; it must be a whole number from 2 to 26"),
+        (("people.jsonl", *USUAL, "--rounds", "0"), "rounds is 0; it must be a whole number, 1 or more"),
+        (("twice.jsonl", *USUAL), "twice.jsonl:2: the id 'a' is there twice, first in twice.jsonl:1"),
+        (("people.jsonl", *USUAL, "-o", "ranking.xls"), "no report is written to .xls"),
+    ],
+)
+def test_a_mistake_is_told_before_anybody_is_asked(
+    argv: tuple[str, ...], told: str, people: Path, folder: Path, judge: Any, command: Callable[..., Any]
+) -> None:
+    (folder / "one.jsonl").write_text('{"text": "A"}\n')
+    (folder / "twice.jsonl").write_text('{"id": "a", "text": "A"}\n{"id": "a", "text": "B"}\n')
+
+    done = command("rank", *argv)
+
+    assert done.code == 2
+    assert told in done.err
+    assert judge.asked == []
+    assert not Path(".evenhand").exists() or command("runs", "list").out == "no runs yet\n"
