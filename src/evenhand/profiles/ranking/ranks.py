@@ -299,7 +299,7 @@ class _Standing:
         best = np.argsort(-self._fitted.values, kind="stable")[:_MOST_IN_CYCLES]
         among = {int(place) for place in best}
         net: dict[tuple[int, int], float] = {}
-        for members, weight in zip(self._rankings.members.tolist(), self._rankings.weights.tolist(), strict=True):
+        for members, weight in zip(self._rankings.members.T.tolist(), self._rankings.weights.tolist(), strict=True):
             there = [one for one in members if one in among]
             for high, one in enumerate(there):
                 for other in there[high + 1 :]:
@@ -319,10 +319,10 @@ def _agreement(rankings: Rankings, fitted: Strengths) -> float | None:
     """Tell with which share of what was said of two the strengths agree; equal ones count half."""
     values = np.append(fitted.values, np.nan)[rankings.members]
     weight = total = 0.0
-    for ahead in range(values.shape[1] - 1):
-        gaps = values[:, ahead : ahead + 1] - values[:, ahead + 1 :]
+    for ahead in range(len(values) - 1):
+        gaps = values[ahead] - values[ahead + 1 :]
         said = ~np.isnan(gaps)
-        weights = np.broadcast_to(rankings.weights[:, None], gaps.shape)
+        weights = np.broadcast_to(rankings.weights, gaps.shape)
         total += float(weights[said].sum())
         weight += float((weights * np.where(said, np.heaviside(np.nan_to_num(gaps), 0.5), 0.0)).sum())
     return weight / total if total else None
