@@ -14,6 +14,7 @@ from evenhand.version import __version__ as __version__
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
     from evenhand.api import (
         aevaluate as aevaluate,
+        audit as audit,
         compare as compare,
         create_async_llm_as_judge as create_async_llm_as_judge,
         create_llm_as_judge as create_llm_as_judge,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.scoring import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
+    from evenhand.profiles.audit.audited import Audit as Audit
     from evenhand.profiles.ranking.ranked import RankedProfiles as RankedProfiles
     from evenhand.profiles.ranking.ranks import RankedProfile as RankedProfile
     from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
@@ -86,6 +88,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
 _HOMES = {
     "api": (
         "aevaluate",
+        "audit",
         "compare",
         "create_async_llm_as_judge",
         "create_llm_as_judge",
@@ -144,6 +147,7 @@ _HOMES = {
     "evaluators.scoring": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
+    "profiles.audit.audited": ("Audit",),
     "profiles.ranking.ranked": ("RankedProfiles",),
     "profiles.ranking.ranks": ("RankedProfile",),
     "profiles.scored": ("ScoredProfiles",),

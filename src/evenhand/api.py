@@ -7,6 +7,8 @@ import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from evenhand import registry
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
     from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.profiles.audit.audited import Audit
     from evenhand.profiles.ranking.ranked import RankedProfiles
     from evenhand.profiles.reading import ProfilesLike
     from evenhand.profiles.scored import ScoredProfiles
@@ -378,6 +381,67 @@ def evaluate_profiles(
         doors[mode], {"profiles": profiles, **options}, where="evaluate_profiles"
     )
     return made
+
+
+def audit(
+    design: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    judge: object = None,
+    repetitions: int | None = None,
+    max_attempts: int = 3,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    progress: bool | Watcher = False,
+) -> Audit:
+    """Audit a judge: have it score profiles that differ in known ways, and say what each difference is worth to it.
+
+    >>> from evenhand import audit
+    >>> design = {
+    ...     "template": "{name}, {years} years a nurse.",
+    ...     "factors": {"name": ["Anna", "Jonas"], "years": [1, 10]},
+    ...     "groups": ["name"],
+    ...     "criteria": "Experience",
+    ...     "repetitions": 1,
+    ... }
+    >>> def judge(messages):
+    ...     score = 8 if "10 years" in messages[-1]["content"] else 5
+    ...     return f'{{"score": {score}, "justification": "By the years."}}'
+    >>> found = audit(design, judge=judge, store=None)
+    >>> [(one.name, round(one.estimate, 6)) for one in found.effects if one.kind == "main"]
+    [('name: Jonas − Anna', 0.0), ('years: 10 − 1', 3.0)]
+
+    ``design`` is a mapping, or the path of a YAML file: a template, factors with their levels, which of them are
+    groups that must not matter, and the criteria. ``judge`` and ``repetitions`` count before the design's own. Calls
+    that failed are missing, never 0. It is a run like any other: the other options are those of ``score``.
+    """
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.profiles.audit.audited import Audit  # noqa: PLC0415
+    from evenhand.profiles.audit.design import WHAT, Design  # noqa: PLC0415
+    from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
+    from evenhand.suites.definition import with_paths  # noqa: PLC0415
+    from evenhand.suites.mapping_file import read_mapping  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    path = Path(design) if isinstance(design, str | os.PathLike) else None
+    wanted = Design.of(design) if path is None else Design.of(read_mapping(path, what=WHAT), where=str(path))
+    chosen = wanted.judge if judge is None else judge
+    planned = auditing(
+        wanted if name is None else replace(wanted, name=name),
+        source=path,
+        repetitions=repetitions,
+        judge=with_paths(chosen, None if path is None else path.absolute().parent),
+        kept=as_written(chosen),
+        max_attempts=max_attempts,
+        timeout=timeout,
+    )
+    pace = _pace(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    scope = Scope(repeat=planned.design.repetitions)
+    return Audit(_started(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())
 
 
 def _pace(concurrency: int | None, *, max_calls: int | None, max_cost: float | None, cache: bool) -> Pace:

@@ -8,8 +8,8 @@ from evenhand.cli.console import Console
 from evenhand.domain.gates import ExitCode, Gates, exit_code
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.models.retry import BUDGET
-from evenhand.profiles import telling
-from evenhand.profiles.scoring import is_scoring
+from evenhand.profiles.tellers import teller_of
+from evenhand.profiles.undertaken import is_audit
 from evenhand.reports.formats import write
 from evenhand.reports.numbers import counted
 from evenhand.reports.report import Report
@@ -22,17 +22,17 @@ from evenhand.store.store import Store
 def report_of(store: Store, run: RunRecord) -> Report:
     """Make the report of a run from its rows alone."""
     summary = summarize(store.results(run))
-    return Report(
-        run=run,
-        summary=summary,
-        gates=Gates.of(run.definition.get("gates")).check(summary),
-        results=lambda: store.results(run),
-    )
+    gates = Gates.of(run.definition.get("gates")).check(summary)
+    if is_audit(run.definition):
+        from evenhand.profiles.audit.numbers import numbers_of
+
+        gates += numbers_of(run.definition, store.results(run)).gates
+    return Report(run=run, summary=summary, gates=gates, results=lambda: store.results(run))
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
     """Give a report on standard output: for people, or as one JSON object for programs."""
-    of_profiles = is_scoring(report.run.definition)
+    teller = teller_of(report.run.definition)
     if json:
         told = {
             "schema_version": SCHEMA_VERSION,
@@ -40,11 +40,11 @@ def show(report: Report, console: Console, *, json: bool = False, html_written: 
             "summary": summary_row(report.summary),
             "gates": [gate.as_dict() for gate in report.gates],
         }
-        console.result(strict_json(told | telling.scoring_rows(report) if of_profiles else told))
+        console.result(strict_json(told if teller is None else told | teller.rows(report)))
         return
     from evenhand.reports.terminal import terminal
 
-    written = telling.terminal if of_profiles else terminal
+    written = terminal if teller is None else teller.terminal
     console.result(written(report, width=console.width, colour=console.colour, html_written=html_written))
 
 
@@ -53,8 +53,9 @@ def write_files(report: Report, outputs: Sequence[str], console: Console) -> Non
     pending = report.summary.cases.pending
     are = "that is" if pending == 1 else "that are"
     partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
+    teller = teller_of(report.run.definition)
     for path in outputs:
-        (telling.write if is_scoring(report.run.definition) else write)(report, path)
+        (write if teller is None else teller.write)(report, path)
         console.note(f"wrote {path}{partial}")
 
 
@@ -63,13 +64,15 @@ def code_of(report: Report) -> ExitCode:
     run = report.run
     stopped = run.status is RunStatus.STOPPED
     budget = stopped and run.reason.startswith(f"{BUDGET}:")
-    return exit_code(
+    code = exit_code(
         report.summary,
         Gates.of(run.definition.get("gates")),
         interrupted=run.status is RunStatus.INTERRUPTED,
         usage=stopped and not budget,
         budget_reached=budget,
     )
+    # Runs of a kind of its own have gates that only their report knows of.
+    return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
 
 
 def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:

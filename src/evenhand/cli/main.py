@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from evenhand.cli import (
+    audit,
     cache,
     compare,
     config,
@@ -21,6 +22,7 @@ from evenhand.cli import (
     judge,
     models,
     prompts,
+    rank,
     report,
     resume,
     run,
@@ -103,6 +105,8 @@ _add("compare", compare.compare, "evenhand compare 20261115-093000-k7mq last --f
 app.add_typer(runs.app, name="runs")
 _add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
 _add("score", score.score, "evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv")
+_add("rank", rank.rank, "evenhand rank people.jsonl --criteria @criteria.md --top 10 -o ranking.html")
+app.add_typer(audit.app, name="audit")
 _add("export", export.export, "evenhand export last -o run.jsonl")
 _add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
 app.add_typer(prompts.app, name="prompts")

@@ -67,7 +67,7 @@ def rank(
     log_file: LogFile = None,
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Rank profiles: in groups that the judge puts in order, round by round.
+    """Rank profiles by criteria, in groups that a judge puts in order.
 
     The judge sees the criteria and the texts of a group under letters. A reply that is no exact order of the group is
     asked for again. From all groups comes one order, with an interval on each rank, and tiers of those that cannot be

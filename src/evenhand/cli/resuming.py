@@ -18,7 +18,7 @@ from evenhand.engine.job import Job
 from evenhand.engine.place import Place
 from evenhand.engine.plan import fill, plan
 from evenhand.engine.resume import case_differences, copy_finished, scope_of
-from evenhand.profiles.scoring import is_scoring
+from evenhand.profiles.undertaken import AUDIT, RANKING, SCORING, going_on, mode_of
 from evenhand.reports.numbers import counted
 from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
@@ -27,6 +27,12 @@ from evenhand.suites.job import job_of, job_of_run
 from evenhand.workspace.trial import is_trial
 
 _MOST_TOLD = 10
+# What a run of profiles does, and the command that starts one.
+_OF_PROFILES = {
+    SCORING: ("scores profiles", "evenhand score"),
+    RANKING: ("ranks profiles", "evenhand rank"),
+    AUDIT: ("audits a judge", "evenhand audit"),
+}
 
 
 def go_on(
@@ -86,8 +92,9 @@ def _job(store: Store, run: RunRecord, replaced: Replaced, at_work: Session) -> 
     """Make the job from the suite's file, or from what the run stored where the file is gone."""
     if is_trial(run.definition):
         job = _kept_job(store, run, replaced, cases="test cases", does="tries a prompt", again="evenhand prompts run")
-    elif is_scoring(run.definition):
-        job = _kept_job(store, run, replaced, cases="profiles", does="scores profiles", again="evenhand score")
+    elif (mode := mode_of(run.definition)) is not None:
+        does, again = _OF_PROFILES[mode]
+        job = going_on(_kept_job(store, run, replaced, cases="profiles", does=does, again=again))
     elif run.source is not None and Path(run.source).is_file():
         job = job_of(replaced.read(run.source))
     elif run.source is None and not is_imported(run):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace
-from evenhand.profiles.scoring import is_scoring
+from evenhand.profiles.undertaken import going_on, mode_of
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.job import job_of_run
@@ -30,8 +30,8 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
         raise ConfigError(f"run {run.id} was imported; look at what it would use with: evenhand resume {run.id}")
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"the cases of run {run.id} were never all read; delete it, and start it again")
-    if run.source is None and not (is_trial(run.definition) or is_scoring(run.definition)):
+    if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
         raise ConfigError(f"run {run.id} was started by a program, and only that can go on with it; run it again")
-    job = job_of_run(store, run)
+    job = going_on(job_of_run(store, run))
     store.runs.claim(run)
     return store.runs.mark(run, RunStatus.RUNNING), job, pace

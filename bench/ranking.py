@@ -1,0 +1,97 @@
+"""What ranking costs: the arithmetic of a thousand profiles, and a shortlist out of a hundred thousand."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.measure import ROUNDS, Row, cpu_seconds
+
+ARITHMETIC_SECONDS = 10
+PLANNING_SECONDS = 5
+MORE_MEGABYTES = 60
+SOME, MANY = 10_000, 100_000
+WORDS = "has led a team of nine, moved a warehouse, and speaks three languages, one of them well. " * 6
+
+
+def rows() -> Iterator[Row]:
+    taken = min(cpu_seconds(rank_a_thousand) for _ in range(ROUNDS))
+    yield "ranking 1,000 profiles, groups of 20, 10 Swiss rounds, 200 refits", f"{taken:.1f} s", f"{ARITHMETIC_SECONDS} s"
+    with tempfile.TemporaryDirectory() as folder:
+        some, many = (shortlist(Path(folder), count) for count in (SOME, MANY))
+    yield f"planning a shortlist of {MANY:,} profiles, from file to store", f"{many['planning']:.1f} s", f"{PLANNING_SECONDS} s"
+    yield f"peak memory of such a shortlist, judged and fitted, {SOME:,} profiles", f"{some['megabytes']:.0f} MB", ""
+    more = many["megabytes"] - some["megabytes"]
+    yield f"more than that with {MANY:,} profiles ({MANY * len(WORDS) // 2**20} MB of text)", f"{more:+.0f} MB", f"{MORE_MEGABYTES} MB"
+
+
+def rank_a_thousand() -> None:
+    from evenhand import rank
+
+    chance = random.Random(1)
+    profiles = [{"id": f"p{number}", "text": f"worth {chance.gauss(0, 1):.6f}"} for number in range(1000)]
+    ranked = rank(
+        profiles, criteria="Worth", judge=Noisy(), design="swiss", group_size=20, rounds=10, store=None
+    )
+    assert len(ranked.order) == 1000
+
+
+class Noisy:
+    """A judge that is right more often the further two lie apart."""
+
+    def __init__(self) -> None:
+        self._chance = random.Random(2)
+
+    def __call__(self, messages: Any) -> str:
+        shown = re.findall(r'<profile_([A-Z]) id="\w+">\nworth (\S+)', messages[-1]["content"])
+        order = sorted(shown, key=lambda one: -(2 * float(one[1]) - math.log(-math.log(self._chance.random()))))
+        return json.dumps({"reasoning": "", "order": [label for label, _ in order]})
+
+
+def shortlist(folder: Path, count: int) -> dict[str, float]:
+    """Make a shortlist in a process of its own, and tell how long planning took and the peak memory."""
+    chance = random.Random(3)
+    path = folder / f"{count}.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            line = {"id": f"candidate-{number}", "text": f"worth {chance.gauss(0, 1):.6f}\n{WORDS}"}
+            file.write(json.dumps(line) + "\n")
+    told = folder / f"{count}.json"
+    process = os.posix_spawn(
+        sys.executable, [sys.executable, "-m", "bench.ranking", str(path), str(told)], dict(os.environ)
+    )
+    _, status, used = os.wait4(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    return {**json.loads(told.read_text()), "megabytes": used.ru_maxrss / 1024}
+
+
+def make_shortlist(profiles: str, told: str) -> None:
+    from evenhand.engine.job import Pace, Scope
+    from evenhand.engine.place import Place
+    from evenhand.engine.undertaking import Undertaking
+    from evenhand.profiles.ranking.design import Design
+    from evenhand.profiles.ranking.job import RankingWork
+    from evenhand.profiles.ranking.ranked import RankedProfiles
+
+    design = Design(name="staged", group_size=20, top=10)
+    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=design)
+    began = time.process_time()
+    place = Place.of(told + ".db")
+    undertaking = Undertaking(work.job(), scope=Scope(), pace=Pace(), place=place)
+    planning = time.process_time() - began
+    ranked = RankedProfiles(undertaking.run_and_wait())
+    assert len(ranked.order) == sum(1 for _ in Path(profiles).open())
+    Path(told).write_text(json.dumps({"planning": planning, "all": time.process_time() - began}))
+
+
+if __name__ == "__main__":
+    make_shortlist(*sys.argv[1:])

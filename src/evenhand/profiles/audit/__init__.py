@@ -1,0 +1,1 @@
+"""Audits of a judge: profiles made by design, scored like any others, and what each attribute does to the score."""

@@ -1,0 +1,170 @@
+"""An audit as a folder that stands alone: what was shown, what the judge said, what was made of it, and by what."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import CaseResult, Judgment
+from evenhand.engine.identity import digest_of
+from evenhand.profiles.audit import telling
+from evenhand.profiles.audit.numbers import design_of
+from evenhand.profiles.audit.saying import NO_CERTIFICATE
+from evenhand.reports.report import Report
+from evenhand.reports.rows import moment
+from evenhand.reports.strict import strict_json
+from evenhand.version import __version__
+
+METADATA: Final = "metadata.json"
+_KIND: Final = "evenhand audit"
+_GIT_SECONDS: Final = 10
+
+
+def require_free(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that has something else in it; ask this before a run, so that the mistake costs nothing."""
+    path = Path(folder)
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise ConfigError(f"{path} is no folder; name one that is new, empty, or of an earlier audit")
+    if any(path.iterdir()) and not _is_ours(path):
+        raise ConfigError(f"{path} has other files in it; name a folder that is new, empty, or of an earlier audit")
+
+
+def write_artifacts(report: Report, folder: str | os.PathLike[str]) -> Path:
+    """Write the folder, whole or not at all; that of an earlier audit is replaced."""
+    path = Path(folder)
+    require_free(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    unfinished.mkdir()
+    try:
+        _write_into(unfinished, report)
+        _put_in_place(unfinished, path)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return path
+
+
+def _write_into(folder: Path, report: Report) -> None:
+    rows: dict[str, Callable[[CaseResult], Iterable[dict[str, Any]]]] = {
+        "inputs.jsonl": _inputs,
+        "replies.jsonl": _replies,
+        "outputs.jsonl": _outputs,
+    }
+    for name, of_result in rows.items():
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(strict_json(row) + "\n" for result in report.results() for row in of_result(result))
+    (folder / "metrics.json").write_text(strict_json(telling.rows(report)) + "\n", encoding="utf-8")
+    telling.write(report, folder / "report.html")
+    telling.write(report, folder / "report.md")
+    (folder / METADATA).write_text(json.dumps(_metadata(report), indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def _inputs(result: CaseResult) -> Iterator[dict[str, Any]]:
+    """Give the profile as the judge saw it, and its levels, which the judge did not see as such."""
+    case = result.case
+    yield {"profile": result.id, "text": case.candidate_answer, "levels": dict(case.metadata), "base": case.cluster}
+
+
+def _replies(result: CaseResult) -> Iterator[dict[str, Any]]:
+    """Give every attempt, also those of evaluations that were done anew."""
+    replaced = [one for one in result.replaced if isinstance(one, Judgment)]
+    for judgment in sorted((*replaced, *result.judgments), key=lambda one: (one.sample, one.round)):
+        for number, attempt in enumerate(judgment.evaluation.attempts, 1):
+            yield {**_which(result, judgment), "round": judgment.round, "attempt": number, **attempt.as_dict()}
+
+
+def _outputs(result: CaseResult) -> Iterator[dict[str, Any]]:
+    for judgment in result.judgments:
+        evaluation = judgment.evaluation
+        yield {
+            **_which(result, judgment),
+            "status": evaluation.status.value,
+            "score": evaluation.score_raw if evaluation.error is None else None,
+            "justification": evaluation.reasoning,
+            "error": evaluation.error,
+            "retry_count": evaluation.retry_count,
+            "flags": list(evaluation.flags),
+        }
+
+
+def _which(result: CaseResult, judgment: Judgment) -> dict[str, Any]:
+    return {"profile": result.id, "repetition": judgment.sample + 1}
+
+
+def _metadata(report: Report) -> dict[str, Any]:
+    run = report.run
+    design = design_of(run.definition)
+    return {
+        "kind": _KIND,
+        "notice": NO_CERTIFICATE,
+        "run": run.id,
+        "name": run.name,
+        "status": run.status.value,
+        "evenhand": __version__,
+        "judged_with": run.version,
+        "python": platform.python_version(),
+        "git": _git(Path(run.source).parent if run.source else Path.cwd()),
+        "seed": design.seed,
+        "design_hash": digest_of(design.as_dict()),
+        "design": design.as_dict(),
+        "judge": run.definition.get("judge"),
+        "judges": list(report.summary.judges),
+        "repetitions": run.repeat,
+        "started": moment(run.created),
+        "finished": None if run.finished is None else moment(run.finished),
+        "gates": [one.as_dict() for one in report.gates],
+    }
+
+
+def _git(folder: Path) -> dict[str, Any]:
+    """Ask git which commit the design's folder is at; that there is none is said."""
+    try:
+        commit, changes = (_asked(folder, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+    except (OSError, subprocess.SubprocessError):
+        return {"commit": None, "note": f"{folder} is in no git repository, or git could not be asked"}
+    return {"commit": commit.strip(), "changed": bool(changes.strip())}
+
+
+def _asked(folder: Path, *words: str) -> str:
+    git = shutil.which("git")
+    if git is None:
+        raise FileNotFoundError("git")
+    # Only looks: no lock is taken from somebody who is at work there.
+    command = [git, "--no-optional-locks", "-C", str(folder), *words]
+    done = subprocess.run(  # noqa: S603 - nothing in it is input
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_GIT_SECONDS
+    )
+    return done.stdout
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        known = json.loads((path / METADATA).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(known, dict) and known.get("kind") == _KIND
+
+
+def _put_in_place(made: Path, path: Path) -> None:
+    if not path.exists():
+        made.rename(path)
+        return
+    earlier = path.with_name(f".{path.name}.{secrets.token_hex(4)}.old")
+    path.rename(earlier)
+    try:
+        made.rename(path)
+    except OSError:
+        earlier.rename(path)
+        raise
+    shutil.rmtree(earlier, ignore_errors=True)

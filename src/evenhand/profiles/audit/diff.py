@@ -1,0 +1,149 @@
+"""Two audits of the same design: which effects differ between them, profile by profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.summary import Interval
+from evenhand.evaluators.showing import shown
+from evenhand.profiles.audit.design import Design
+from evenhand.profiles.audit.effects import Effect
+from evenhand.profiles.audit.estimating import effects_of
+from evenhand.profiles.audit.numbers import design_of
+from evenhand.profiles.audit.observed import Observed, mean_of, observed
+from evenhand.profiles.undertaken import is_audit
+
+# The parts of a design that make its profiles, and say what is told of them.
+_SAME: Final = ("template", "factors", "groups", "profiles", "seed", "max_profiles", "select_at")
+_MOST_TOLD: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectChange:
+    """An effect in both audits, over the profiles that are scored in both; ``difference`` is that of B minus A."""
+
+    effect: Effect
+    a: float | None
+    b: float | None
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether a group matters more in B, beyond chance."""
+        return self.effect.is_group and self.effect.found and abs(self.b or 0.0) > abs(self.a or 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the change as plain JSON values."""
+        row = self.effect.as_dict()
+        return {"a": self.a, "b": self.b, "difference": row.pop("estimate"), **row, "is_worse": self.is_worse}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditDiff:
+    """What differs between audit B and audit A: ``profiles`` are scored in both, ``notes`` say how the two differ.
+
+    ``mean`` is by how much B scores higher on the whole.
+    """
+
+    a: RunRecord
+    b: RunRecord
+    profiles: int
+    mean: float
+    interval: Interval | None
+    changes: tuple[EffectChange, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def worse(self) -> tuple[EffectChange, ...]:
+        """The effects of groups that are larger in B, beyond chance."""
+        return tuple(one for one in self.changes if one.is_worse)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the diff as plain JSON values."""
+        return {
+            "a": self.a.id,
+            "b": self.b.id,
+            "profiles": self.profiles,
+            "mean": self.mean,
+            "interval": self.interval and asdict(self.interval),
+            "effects": [one.as_dict() for one in self.changes],
+            "worse": [one.effect.name for one in self.worse],
+            "notes": list(self.notes),
+        }
+
+
+def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterable[CaseResult]) -> AuditDiff:
+    """Hold audit B against audit A; audits of other designs are refused, with what differs."""
+    design = _same_design(a, b)
+    before, texts = _read(design, ours)
+    after, other_texts = _read(design, theirs)
+    _require_same_profiles(texts, other_texts)
+    both = [name for name in before if before[name].score is not None and after[name].score is not None]
+    if not both:
+        raise ConfigError("no profile is scored in both audits; there is nothing to compare")
+    changed = [replace(before[name], score=(after[name].score or 0.0) - (before[name].score or 0.0)) for name in both]
+    # Effects on what changed are changes of effects: every profile is its own comparison.
+    found = effects_of(design, changed).effects
+    sides = [
+        {one.name: one.estimate for one in effects_of(design, [side[name] for name in both]).effects}
+        for side in (before, after)
+    ]
+    mean = mean_of([(one, one.score or 0.0) for one in changed])
+    return AuditDiff(
+        a=a,
+        b=b,
+        profiles=len(both),
+        mean=mean.value,
+        interval=mean.interval,
+        changes=tuple(EffectChange(effect=one, a=sides[0][one.name], b=sides[1][one.name]) for one in found),
+        notes=tuple(_notes(a, b, len(before) - len(both))),
+    )
+
+
+def _same_design(a: RunRecord, b: RunRecord) -> Design:
+    for run in (a, b):
+        if not is_audit(run.definition):
+            raise ConfigError(f"run {run.id} is no audit; compare other runs with: evenhand compare {a.id} {b.id}")
+        if run.status is not RunStatus.FINISHED:
+            raise ConfigError(f"audit {run.id} is not finished; go on with: evenhand resume {run.id}")
+    designs = [design_of(run.definition) for run in (a, b)]
+    known = [one.as_dict() for one in designs]
+    differing = [name for name in _SAME if known[0].get(name) != known[1].get(name)]
+    if differing:
+        told = [f"- {name}: {shown(known[0].get(name))} in A, {shown(known[1].get(name))} in B" for name in differing]
+        raise ConfigError("\n".join([f"audits {a.id} and {b.id} have different designs:", *told]))
+    return designs[0]
+
+
+def _read(design: Design, results: Iterable[CaseResult]) -> tuple[dict[str, Observed], dict[str, str | None]]:
+    several = list(results)
+    texts = {one.id: one.case.candidate_answer for one in several}
+    return {one.id: one for one in observed(design, several)}, texts
+
+
+def _require_same_profiles(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> None:
+    differing = [name for name in dict.fromkeys((*ours, *theirs)) if ours.get(name) != theirs.get(name)]
+    if differing:
+        more = f" and {len(differing) - _MOST_TOLD:,} more" if len(differing) > _MOST_TOLD else ""
+        names = ", ".join(differing[:_MOST_TOLD])
+        raise ConfigError(f"the two audits have different texts for {names}{more}; base profiles may have changed")
+
+
+def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
+    """Say in what the configurations differ, which is what a diff is for, and what it leaves out."""
+    known = [
+        {
+            "judge": run.definition.get("judge"),
+            "criteria": run.definition["evaluators"][0].get("criteria"),
+            "repetitions": run.repeat,
+        }
+        for run in (a, b)
+    ]
+    for name in known[0]:
+        if known[0][name] != known[1][name]:
+            yield f"{name}: {shown(known[0][name])} in A, {shown(known[1][name])} in B"
+    if unscored:
+        yield f"{unscored:,} profiles are not scored in both, and left out"

@@ -1,0 +1,161 @@
+"""What came of the profiles of an audit: for each its levels and its scores, read from the stored run."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import CaseResult
+from evenhand.domain.summary import Interval
+from evenhand.evaluators.scoring import SCALE
+from evenhand.profiles.audit.design import Design
+from evenhand.profiles.audit.fraction import Cell
+from evenhand.profiles.scores import profile_score
+from evenhand.stats.regression import Estimate, Fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A profile: ``score`` is the mean of ``scores``, and None where none of its calls gave one, or some are to come.
+
+    ``cluster`` is what it shares with others: its base profile, or itself where there is none.
+    """
+
+    id: str
+    cell: Cell
+    cluster: str
+    scores: tuple[float, ...] = ()
+    score: float | None = None
+    failures: int = 0
+    pending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """How the profiles of one level came out.
+
+    ``missing`` says that none of them has a score: then nothing is known of the level, which is not a zero.
+    """
+
+    factor: str
+    level: str
+    is_group: bool
+    profiles: int
+    scored: int
+    calls: int
+    failed: int
+    mean: float | None
+    interval: Interval | None
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing is known of the level."""
+        return not self.scored
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the level as plain JSON values."""
+        return asdict(self) | {"missing": self.missing}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far the judge is from agreeing with itself: the standard deviation over repetitions of the same profile.
+
+    ``mean`` is over the ``profiles`` that were scored twice or more; ``largest`` is that of the profile ``widest``.
+    """
+
+    profiles: int = 0
+    mean: float | None = None
+    interval: Interval | None = None
+    largest: float | None = None
+    widest: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the spread as plain JSON values."""
+        return asdict(self)
+
+
+def observed(design: Design, results: Iterable[CaseResult]) -> list[Observed]:
+    """Read the profiles of a run, in its order."""
+    places = [{level: place for place, level in enumerate(one.names)} for one in design.factors]
+    found = []
+    for result in results:
+        try:
+            cell = tuple(
+                known[str(result.case.metadata[factor.name])]
+                for known, factor in zip(places, design.factors, strict=True)
+            )
+        except KeyError as error:
+            raise ConfigError(f"profile {result.id} does not fit the design of its run: no {error}") from None
+        scored = profile_score(result)
+        found.append(
+            Observed(
+                id=result.id,
+                cell=cell,
+                cluster=result.id if scored.cluster is None else scored.cluster,
+                scores=scored.scores,
+                score=scored.score,
+                failures=scored.failures,
+                pending=result.pending,
+            )
+        )
+    return found
+
+
+def levels(design: Design, profiles: Iterable[Observed]) -> tuple[Level, ...]:
+    """Give how each level of each factor came out."""
+    several = list(profiles)
+    return tuple(
+        _level(design, factor.name, name, [one for one in several if one.cell[place] == number])
+        for place, factor in enumerate(design.factors)
+        for number, name in enumerate(factor.names)
+    )
+
+
+def spread(profiles: Iterable[Observed]) -> Spread:
+    """Give how far repetitions lie apart."""
+    several = [(one, statistics.stdev(one.scores)) for one in profiles if one.score is not None and one.scores[1:]]
+    if not several:
+        return Spread()
+    around = mean_of(several)
+    widest, largest = max(several, key=lambda one: one[1])
+    return Spread(
+        profiles=len(several),
+        mean=around.value,
+        interval=_within(around.interval, math.inf),
+        largest=largest,
+        widest=widest.id if largest > 0 else None,
+    )
+
+
+def _level(design: Design, factor: str, name: str, mine: list[Observed]) -> Level:
+    scored = [(one, one.score) for one in mine if one.score is not None]
+    around = mean_of(scored) if scored else None
+    return Level(
+        factor=factor,
+        level=name,
+        is_group=factor in design.groups,
+        profiles=len(mine),
+        scored=len(scored),
+        calls=sum(len(one.scores) + one.failures for one in mine),
+        failed=sum(one.failures for one in mine),
+        mean=None if around is None else around.value,
+        interval=None if around is None else _within(around.interval, SCALE.high),
+    )
+
+
+def _within(interval: Interval | None, most: float) -> Interval | None:
+    """Give an interval that ends where scores and spreads do."""
+    return interval and replace(interval, low=max(interval.low, 0.0), high=min(interval.high, most))
+
+
+def mean_of(several: list[tuple[Observed, float]]) -> Estimate:
+    """Give the mean of a number over profiles, with an error that allows for clusters; there must be some."""
+    fit = Fit([[1.0]] * len(several), [value for _, value in several], [one.cluster for one, _ in several])
+    found = fit.estimate([1.0])
+    assert found is not None  # noqa: S101 - nothing else is in the model
+    return found
