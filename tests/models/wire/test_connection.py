@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from evenhand.models.wire.connection import Connection
+
 Hear = Callable[..., Any]
 OnALine = Callable[[Callable[[Any], Any]], Any]
 
@@ -191,15 +193,15 @@ def test_a_body_comes_out_as_it_went_in(chunks: list[bytes], chunked: bool, plac
     assert heard == (200, body)
 
 
+class Nowhere(asyncio.Transport):
+    def write(self, data: Any) -> None: ...
+
+    def is_closing(self) -> bool:
+        return False
+
+
 def read_in_pieces(pieces: list[bytes]) -> tuple[int, bytes]:
     """Read a stream without any network: for very many of them."""
-    from evenhand.models.wire.connection import Connection
-
-    class Nowhere(asyncio.Transport):
-        def write(self, data: Any) -> None: ...
-
-        def is_closing(self) -> bool:
-            return False
 
     async def read() -> tuple[int, bytes]:
         connection = Connection("http://judge.example", asyncio.get_running_loop())
@@ -338,3 +340,20 @@ def test_a_request_that_is_given_up_leaves_nothing_behind(on_a_line: OnALine, ar
         return clean
 
     assert on_a_line(story) is False
+
+
+def test_an_interruption_while_a_response_is_read_goes_on_its_way() -> None:
+    class Interrupted(Connection):
+        def on_body(self, data: bytes) -> None:
+            raise KeyboardInterrupt
+
+    async def story() -> None:
+        connection = Interrupted("http://judge.example", asyncio.get_running_loop())
+        connection.connection_made(Nowhere())
+        asking = asyncio.create_task(connection.exchange(b"", most=99, progress=lambda: None))
+        await asyncio.sleep(0)
+        with pytest.raises(KeyboardInterrupt):
+            connection.data_received(TWO)
+        asking.cancel()
+
+    asyncio.run(story())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ssl
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply
@@ -71,6 +74,27 @@ def test_the_same_route_leads_to_the_same_place() -> None:
         assert shared.place(route_to("https://box")) is not shared.place(route_to("https://box", ca_file="a"))
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_encrypted_connections_are_used_again_too(
+    serve: Serve, lead_through: Callable[..., Any], openai: Any, tmp_path: Path, proxied: bool
+) -> None:
+    authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    server = serve(openai.reply(), tls=tls)
+    proxy = lead_through(server).origin if proxied else ""
+    model = openai.model(server, ca_file=str(tmp_path / "ca.pem"), proxy=proxy)
+
+    async def story() -> None:
+        for _ in range(3):
+            assert isinstance(await model.ask(Ask(messages=(Message("user", "?"),), judge=model)), Reply)
+
+    asyncio.run(story())
+    gc.collect()
+
+    assert used(server) == [1, 1, 1]
 
 
 ENDED: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.response import Response
@@ -77,7 +77,9 @@ class Connection(asyncio.Protocol):
         if self._response is None:
             assert self._fault is not None  # noqa: S101 - nothing else ends the wait
             raise self._fault
-        return self._response
+        # Not to be kept while the connection waits: it may be large.
+        response, self._response, self._body = self._response, None, bytearray()
+        return response
 
     # What the transport calls
 
@@ -106,6 +108,8 @@ class Connection(asyncio.Protocol):
                 self._read_body(data)
             else:
                 self._read_head(data)
+        except HttpParserCallbackError as error:
+            raise error.__context__ or error  # noqa: B904 - not the server's: Ctrl-C, or a mistake of ours
         except (HttpParserError, HttpParserUpgrade) as error:
             self._keeps = False
             self._refuse(str(error))
@@ -189,7 +193,6 @@ class Connection(asyncio.Protocol):
     def _lost(self, error: Exception | None) -> None:
         """End a response with the connection, which is its proper end where it has no other."""
         if not self.has_head:
-            # Others wait that are as old. Their turn would end the same way: one new try, and not on one of these.
             stale = self._exchanges > 1 and not self._received
             why = error or "the server closed it"
             self._fail("connection", f"the connection to {self._origin} broke: {why}", at_once=stale)
