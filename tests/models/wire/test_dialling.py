@@ -16,6 +16,7 @@ import pytest
 import trustme
 
 from evenhand.domain.secret import Secret
+from evenhand.models.providers import OPENAI
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.dialling import dial
 from evenhand.models.wire.head import request_head
@@ -198,6 +199,26 @@ def test_a_server_without_tls_is_no_question_of_trust() -> None:
 
     assert str(caught.value).startswith(f"connection: cannot connect to {url}: [SSL")
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize("silent", ["the server", "the proxy", "the server behind the proxy"])
+def test_whoever_is_silent_before_there_is_a_connection_has_as_long_as_connecting_may_take(
+    serve: Serve, lead_through: LeadThrough, put: Callable[..., Any], silent: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # the system lets everybody in, and nobody answers
+        there = f"127.0.0.1:{listening.getsockname()[1]}"
+        url, proxy = "https://judge.example", ""
+        if silent == "the server":
+            url = f"https://{there}"
+        elif silent == "the proxy":
+            proxy = f"http://{there}"
+        else:
+            proxy = lead_through(serve({"json": "it waits for a request"})).origin
+
+        answer = put(OPENAI("m", base_url=url, api_key="k", proxy=proxy, connect_timeout=0.3, max_transport_attempts=1))
+
+    assert answer.error.startswith("connect_timeout: no connection within 0.3 s")
+    gc.collect()
 
 
 @pytest.mark.parametrize("over", ["http", "https"])
