@@ -83,3 +83,29 @@ def test_what_the_client_says_by_itself_cannot_be_set(name: str) -> None:
         OPENAI("m", api_key="k", headers={name: "7"})
 
     assert str(caught.value) == f"openai/m: header {name.lower()} cannot be set; the client says it by itself"
+
+
+@pytest.mark.parametrize("host", ["a b", "a..b", "x" * 64, "bü..cher", "a,b", "a\\b", "a'b", "[::1%25a b]"])
+@pytest.mark.parametrize("by", ["base_url", "proxy"])
+def test_a_host_that_nobody_can_have_is_refused_before_anything_is_sent(host: str, by: str) -> None:
+    given = {"base_url": "http://judge.example", by: f"http://{host}:80"}
+
+    with pytest.raises(ConfigError, match=r"openai/m: .* is no name of a host"):
+        OPENAI("m", api_key="k", **given)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "my_service",
+        "10.0.0.1",
+        "a.b.example.",
+        "[::1]",
+        "[fe80::1%25eth0]",
+        "[::ffff:10.0.0.1]",
+        "bücher.example",
+    ],
+)
+def test_hosts_that_there_are_can_be_asked(host: str) -> None:
+    assert OPENAI("m", api_key="k", base_url=f"http://{host}:8080", proxy=f"http://{host}:80")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
 
 _PORTS = {"http": 80, "https": 443}
+# Names, and addresses of either kind. What else there is would mean something else in the line of a request.
+_HOST = re.compile(r"([\w~-]{1,63}[.])*[\w~-]{1,63}[.]?|[0-9a-f]*:[0-9a-f:.]*(%[\w.~-]+)?", re.ASCII)
 
 
 class Route(NamedTuple):
@@ -33,13 +37,21 @@ def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) 
     """Find the way to a URL."""
     parts = urlsplit(url)
     host, port = host_and_port(parts)
+    if proxy is not None:
+        host_and_port(urlsplit(proxy.reveal()))  # complains now of what cannot be asked
     return Route(f"{parts.scheme}://{parts.netloc}", host, port, parts.scheme == "https", proxy, ca_file)
 
 
 def host_and_port(parts: SplitResult) -> tuple[str, int]:
     """Give where a URL leads, with names such as bücher.example in the letters that the network knows."""
     host = parts.hostname or ""
-    return host if host.isascii() else host.encode("idna").decode(), parts.port or _PORTS[parts.scheme]
+    try:
+        known = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        known = ""
+    if not _HOST.fullmatch(known):
+        raise ConfigError(f"{host!r:.100} is no name of a host")
+    return known, parts.port or _PORTS[parts.scheme]
 
 
 def authority(host: str, port: int) -> str:
