@@ -128,7 +128,7 @@ import evenhand
 
 assert not sockets, f"import evenhand made sockets: {sockets}"
 assert threading.active_count() == 1, f"import evenhand started {threading.enumerate()[1:]}"
-heavy = {"aiohttp", "jsonschema_rs", "langchain_core", "numpy", "openai", "orjson", "pydantic", "sqlalchemy", "typer"}
+heavy = {"httptools", "jsonschema_rs", "langchain_core", "numpy", "openai", "orjson", "pydantic", "sqlalchemy", "typer"}
 assert not heavy & sys.modules.keys(), f"import evenhand loaded {heavy & sys.modules.keys()}"
 """
 

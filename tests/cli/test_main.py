@@ -54,7 +54,7 @@ def test_a_verb_it_does_not_have_is_a_usage_error() -> None:
 IMPORTING = """
 import sys
 import evenhand.cli.main
-heavy = {"aiohttp", "jsonschema_rs", "numpy", "orjson", "rich", "sqlite3", "yaml"}
+heavy = {"httptools", "jsonschema_rs", "numpy", "orjson", "rich", "sqlite3", "yaml"}
 assert not heavy & sys.modules.keys(), f"the command line loaded {heavy & sys.modules.keys()}"
 """
 

@@ -14,6 +14,7 @@ that it can be cut short, reset, or dripped. The server is made of sockets alone
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import ssl
@@ -120,18 +121,19 @@ class Listener:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        try:
-            await self._talk(reader, writer, self.connections)
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            self._open.discard(task)
-            writer.transport.abort()
+        task = self._loop.create_task(self._talk_to_the_end(reader, writer, self.connections))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+        # Not in the task: one that is ended before it began does nothing any more.
+        task.add_done_callback(lambda _: writer.transport.abort())
+
+    async def _talk_to_the_end(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int
+    ) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await self._talk(reader, writer, connection)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:
         raise NotImplementedError
@@ -186,11 +188,20 @@ class Server(Listener):
 class Proxy(Listener):
     """A proxy that leads every name to one server, and keeps the heads of the requests to itself in ``seen``."""
 
-    def __init__(self, server: Server, *, refuses_with: int | None = None) -> None:
+    def __init__(
+        self,
+        server: Server,
+        *,
+        refuses_with: int | None = None,
+        says: bytes = b"HTTP/1.1 200 Connected\r\n\r\n",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         super().__init__()
         self.seen: list[tuple[str, Mapping[str, str]]] = []
+        self.tls = tls
         self._server = server
         self._refuses_with = refuses_with
+        self._says = says
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -202,7 +213,7 @@ class Proxy(Listener):
             return
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self._server.port)
         if first.startswith("CONNECT "):
-            writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+            writer.write(self._says)
         else:
             inner_writer.write(head)
         try:

@@ -13,8 +13,8 @@ import trustme
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.endpoint import trusting
 from evenhand.models.providers import OLLAMA
+from evenhand.models.wire.trust import trusting
 
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]

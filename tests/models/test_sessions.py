@@ -275,7 +275,7 @@ def test_making_a_model_loads_no_http_library() -> None:
         """
         from evenhand.models.resolve import resolve
         resolve("ollama/qwen2.5:7b")
-        print({"aiohttp", "orjson", "urllib.request"} & sys.modules.keys())
+        print({"aiohttp", "httptools", "orjson", "urllib.request"} & sys.modules.keys())
         """,
         "http://127.0.0.1:1",
     )

@@ -24,7 +24,7 @@ from evenhand.models.retry import (
 )
 
 if TYPE_CHECKING:
-    from evenhand.models.exchange import Response
+    from evenhand.models.wire.response import Response
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
 
@@ -107,7 +107,7 @@ class HttpModel:
         """Raise the fault of a response that is no success; where it was the request's form, add another first."""
         status = response.status
         if 300 <= status < 400:
-            target = response.headers.get("Location", "elsewhere")
+            target = response.headers.get("location", "elsewhere")
             raise TransportFault(
                 "redirect",
                 f"HTTP {status}: redirects are not followed, so that a key does not travel; base_url leads to {target}",
@@ -128,7 +128,7 @@ class HttpModel:
 
 @functools.cache
 def _post() -> Post:
-    """Load the HTTP library, for the first ask and before its time is taken."""
+    """Load what speaks HTTP, for the first ask and before its time is taken."""
     from evenhand.models.exchange import post  # noqa: PLC0415
 
     return post
@@ -138,4 +138,4 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = retry_after_seconds(headers.get("retry-after-ms"), now=0)
     if milliseconds is not None:
         return milliseconds / 1000
-    return retry_after_seconds(headers.get("Retry-After"), now=time.time())
+    return retry_after_seconds(headers.get("retry-after"), now=time.time())

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
-
-if TYPE_CHECKING:
-    import ssl
-
-    from aiohttp import ClientTimeout
+from evenhand.models.wire.head import request_head
+from evenhand.models.wire.route import Route, route_to
 
 USUAL_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip"}
 
@@ -23,10 +18,10 @@ _LEAST_SECRET = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What all requests have in common; the headers are those that the session does not have already."""
+    """What all requests have in common: their way, and their head as far as the length of the body."""
 
-    headers: Mapping[str, str] = field(repr=False)
-    timeout: ClientTimeout
+    route: Route
+    head: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +41,14 @@ class Endpoint:
     first_byte_timeout: float = 120.0
     max_body_bytes: int = 16 * 1024 * 1024
 
-    @functools.cached_property
-    def origin(self) -> str:
-        """The scheme and host of the URL."""
-        return "/".join(self.url.split("/")[:3])
+    def __post_init__(self) -> None:
+        self.prepared  # noqa: B018 - complains now of what cannot be sent
 
     @functools.cached_property
     def prepared(self) -> Prepared:
         """What need not be made anew for each request."""
-        from aiohttp import ClientTimeout  # noqa: PLC0415 - loaded by the first request
-
-        own = {name: value for name, value in self.headers.items() if value != USUAL_HEADERS.get(name)}
-        return Prepared(
-            headers={name: value if isinstance(value, str) else value.reveal() for name, value in own.items()},
-            # The alarm keeps all other limits. Without a threshold, aiohttp would round this one up to whole seconds.
-            timeout=ClientTimeout(total=None, sock_connect=self.connect_timeout, ceil_threshold=math.inf),
-        )
+        route = route_to(self.url, self.proxy, self.ca_file)
+        return Prepared(route=route, head=request_head(self.url, self.headers, route))
 
     def scrub(self, text: str) -> str:
         """Hide the secrets in a text."""
@@ -75,15 +62,3 @@ class Endpoint:
             if len(secret.reveal()) >= _LEAST_SECRET:
                 text = secret.scrub(text)
         return text
-
-
-@functools.cache
-def trusting(ca_file: str) -> ssl.SSLContext:
-    """Trust the certificate authorities in a file, and no others."""
-    import ssl  # noqa: PLC0415 - for servers with a private authority
-
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:  # ssl.SSLError is one too
-        why = error.strerror if error.filename or not isinstance(error, ssl.SSLError) else "it holds no certificates"
-        raise ConfigError(f"ca_file {ca_file!r} cannot be used: {why or error}") from None

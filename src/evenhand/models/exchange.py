@@ -1,112 +1,69 @@
 """One HTTP exchange: a request out, a response back whole, or the fault that came between.
 
-This module loads the HTTP library; it is itself loaded by the first question that goes over HTTP.
+This module loads what speaks HTTP; it is itself loaded by the first question that goes over it.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import aiohttp
 import orjson
 
 from evenhand.models.alarm import Alarm
-from evenhand.models.endpoint import Endpoint, trusting
+from evenhand.models.endpoint import Endpoint
 from evenhand.models.retry import TransportFault
-from evenhand.models.sessions import current_connections, open_connections
+from evenhand.models.sessions import current_pool, open_pool
+from evenhand.models.wire.connection import Connection
+from evenhand.models.wire.response import Response
 
 _GZIP = 16 + zlib.MAX_WBITS
-_LONGEST_PAGE = 64 * 1024
-
-
-class Response(NamedTuple):
-    """A response, whole."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> Any:
-        """The body as JSON; None when it is none."""
-        try:
-            return orjson.loads(self.content)
-        except ValueError:
-            pass
-        try:
-            # More patient: with bytes that are no UTF-8, and with lone surrogates.
-            return json.loads(self.content.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            return None
-
-    @property
-    def page(self) -> str:
-        """The body as text, where it is no JSON, or nobody's error object."""
-        return self.content[:_LONGEST_PAGE].decode("utf-8", "replace").strip() or "an empty body"
 
 
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
     body, prepared = _written(request), endpoint.prepared
-    connections = current_connections() or await open_connections()
-    turns = connections.turns_at(endpoint.origin)
-    began_to_answer = False
-    alarm = Alarm(connections.watch, seconds)
+    message = b"%b%d\r\n\r\n%b" % (prepared.head, len(body), body)
+    pool = current_pool() or await open_pool()
+    place = pool.place(prepared.route)
+    connection = None
+    alarm = Alarm(pool.watch, seconds)
     try:
         with alarm:
-            await turns.acquire()
+            await place.turns.acquire()
             try:
-                alarm.allow(endpoint.timeout, step=endpoint.first_byte_timeout)
-                # Not as a context manager: that would wait once more for a connection which has long been given back.
-                response = await connections.session.post(
-                    endpoint.url,
-                    data=body,
-                    headers=prepared.headers,
-                    timeout=prepared.timeout,
-                    proxy=endpoint.proxy.reveal() if endpoint.proxy else None,
-                    ssl=trusting(endpoint.ca_file) if endpoint.ca_file else True,
-                    allow_redirects=False,  # a key must not travel
-                )
-                began_to_answer = True
+                alarm.allow(endpoint.timeout, step=endpoint.connect_timeout)
+                connection = await place.connection()
+                progress = functools.partial(alarm.allow, step=endpoint.first_byte_timeout)
+                progress()
                 try:
-                    content = await _read(response, endpoint, alarm)
+                    response = await connection.exchange(message, most=endpoint.max_body_bytes, progress=progress)
                 finally:
-                    if not response.closed:  # the rest of it is of no use, and the connection neither
-                        response.close()
-                return Response(response.status, response.headers, content)
+                    place.give_back(connection)
             finally:
-                turns.release()
-    except (aiohttp.ClientError, OSError) as error:
-        raise _fault(error, endpoint, alarm, min(endpoint.timeout, seconds), began_to_answer) from None
+                place.turns.release()
+    except TimeoutError:
+        kind, told = _timeout(endpoint, alarm, min(endpoint.timeout, seconds), connection)
+        raise TransportFault(kind, told, retryable=True) from None
+    return _unpacked(response, endpoint.max_body_bytes)
 
 
-async def _read(response: aiohttp.ClientResponse, endpoint: Endpoint, alarm: Alarm) -> bytes:
-    """Read a body up to its limit, and unpack it no further than that: a small bomb must not grow in memory."""
-    encoding = response.headers.get("Content-Encoding", "identity").lower()
-    if encoding not in ("identity", "gzip"):
+def _unpacked(response: Response, most: int) -> Response:
+    """Unpack a body, no further than its limit: a small bomb must not grow in memory."""
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        return response
+    if encoding != "gzip":
         raise TransportFault("invalid_body", f"the response is packed as {encoding!r:.40}, unasked", retryable=True)
-    unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
-    chunks: list[bytes] = []
-    most = endpoint.max_body_bytes
-    room = most + 1
-    arriving = response.content
     try:
-        while not arriving.at_eof():
-            if arriving.is_eof():  # nothing more to wait for: short bodies come with their head
-                chunk = arriving.read_nowait()
-            else:
-                alarm.allow(step=endpoint.first_byte_timeout)
-                chunk = await arriving.readany()
-            chunks.append(chunk if unpacker is None else unpacker.decompress(chunk, room))
-            room -= len(chunks[-1])
-            if room <= 0:
-                raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
+        content = zlib.decompressobj(_GZIP).decompress(response.content, most + 1)
     except zlib.error as error:
         raise TransportFault("invalid_body", f"the response cannot be unpacked: {error}", retryable=True) from None
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    if len(content) > most:
+        raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
+    return response._replace(content=content)
 
 
 def _written(request: dict[str, Any]) -> bytes:
@@ -117,39 +74,12 @@ def _written(request: dict[str, Any]) -> bytes:
         return json.dumps(request).encode()
 
 
-def _fault(error: Exception, endpoint: Endpoint, alarm: Alarm, seconds: float, began_to_answer: bool) -> TransportFault:
-    """Class what went wrong on the way."""
-    origin = endpoint.origin
-    retryable = True
-    match error:
-        case TimeoutError():
-            kind, message = _timeout(error, endpoint, alarm, seconds, began_to_answer)
-        case aiohttp.ClientHttpProxyError():
-            kind, message = "proxy", f"the proxy answered HTTP {error.status}: {error.message}"
-            retryable = error.status == 429 or error.status >= 500
-        case aiohttp.ClientProxyConnectionError():
-            kind, message = "proxy", f"cannot connect to the proxy: {error.os_error}"
-        case aiohttp.ClientConnectorCertificateError():
-            kind, message = "certificate", f"{origin} is not trusted ({error.certificate_error}); is ca_file right?"
-            retryable = False
-        case aiohttp.ClientConnectorError():
-            kind, message = "connection", f"cannot connect to {origin}: {error.os_error}"
-        case aiohttp.ClientPayloadError():
-            kind, message = "incomplete_body", f"the response broke off: {error}"
-        case aiohttp.ClientResponseError():
-            kind, message = "invalid_response", f"{origin} does not speak proper HTTP: {error.message}"
-        case _:
-            kind, message = "connection", f"the connection to {origin} broke: {error}"
-    return TransportFault(kind, message, retryable=retryable)
-
-
-def _timeout(
-    error: TimeoutError, endpoint: Endpoint, alarm: Alarm, seconds: float, began_to_answer: bool
-) -> tuple[str, str]:
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
+def _timeout(endpoint: Endpoint, alarm: Alarm, seconds: float, connection: Connection | None) -> tuple[str, str]:
+    """Say which limit it was."""
     if alarm.is_over:
         return "timeout", f"no whole response within {seconds:.3g} s"
-    if began_to_answer:
+    if connection is None:
+        return "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
+    if connection.has_head:
         return "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
     return "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"

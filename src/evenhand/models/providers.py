@@ -16,13 +16,13 @@ from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
-from evenhand.models.endpoint import USUAL_HEADERS, Endpoint, trusting
+from evenhand.models.endpoint import USUAL_HEADERS, Endpoint
 from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
 from evenhand.models.settings import ModelSettings
+from evenhand.models.wire.trust import trusting
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})
-_UNSENDABLE = re.compile(r"[^\x20-\x7e\x80-\xff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +94,20 @@ class Provider:
         ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.startswith("https:") else None
         if ca_file:
             trusting(ca_file)  # complains now if it is no use
-        return Endpoint(
-            url=base_url + path,
-            headers=headers,
-            secrets=tuple(secrets),
-            proxy=proxy,
-            ca_file=ca_file,
-            timeout=given.timeout,
-            connect_timeout=given.connect_timeout,
-            first_byte_timeout=given.first_byte_timeout,
-            max_body_bytes=given.max_body_bytes,
-        )
+        try:
+            return Endpoint(
+                url=base_url + path,
+                headers=headers,
+                secrets=tuple(secrets),
+                proxy=proxy,
+                ca_file=ca_file,
+                timeout=given.timeout,
+                connect_timeout=given.connect_timeout,
+                first_byte_timeout=given.first_byte_timeout,
+                max_body_bytes=given.max_body_bytes,
+            )
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from None
 
     def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:
         """Put the headers together, with the secrets in them; the user's own win, also over that of the key."""
@@ -119,9 +122,6 @@ class Provider:
         if self.key_header not in headers and (key := self._key(given, base_url, name)):
             secrets.append(Secret(key))
             headers[self.key_header] = Secret(self.key_form.format(key))
-        for header, sent in headers.items():
-            if _UNSENDABLE.search(sent if isinstance(sent, str) else sent.reveal()):
-                raise ConfigError(f"{name}: header {header} has a character that cannot be sent, such as a line break")
         return headers, secrets
 
     def _key(self, given: ModelSettings, base_url: str, name: str) -> str | None:

@@ -38,7 +38,7 @@ class Legacy:
 def test_importing_the_adapters_loads_none_of_the_libraries_they_adapt() -> None:
     program = (
         "import sys, evenhand.models.adapters.adapt\n"
-        "print(sorted({'langchain_core', 'openai', 'pydantic_ai', 'pydantic', 'aiohttp'} & set(sys.modules)))"
+        "print(sorted({'langchain_core', 'openai', 'pydantic_ai', 'pydantic', 'httptools'} & set(sys.modules)))"
     )
 
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

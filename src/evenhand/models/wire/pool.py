@@ -1,0 +1,104 @@
+"""The connections of one event loop: those that wait for the next request, and the turns of those who wait for one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evenhand.models.alarm import Watch
+from evenhand.models.wire.connection import Connection
+from evenhand.models.wire.dialling import dial
+from evenhand.models.wire.route import Route
+
+# Servers close connections that idle, some after as few as 5 seconds, and a request that crosses this is lost.
+_LONGEST_IDLE = 15.0
+# A loop that stood still for longer, on a machine that slept perhaps, may not know yet that a connection was closed.
+_UNSEEN = 1.0
+
+
+class Pool:
+    """What all requests on one loop share: the places that they go to, and the watch over their time."""
+
+    def __init__(self, at_once: int) -> None:
+        self.watch = Watch()
+        self._at_once = at_once
+        self._places: dict[Route, Place] = {}
+
+    def place(self, route: Route) -> Place:
+        """Give the place that a route leads to."""
+        place = self._places.get(route)
+        if place is None:
+            place = self._places[route] = Place(route, self._at_once)
+        return place
+
+    async def close(self) -> None:
+        """Close the connections that wait."""
+        for place in self._places.values():
+            place.close_idle()
+        # A transport is gone after the next round of the loop; an encrypted one has another inside.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+class Place:
+    """The connections over one route, and the turns at it, one of which each request takes."""
+
+    def __init__(self, route: Route, at_once: int) -> None:
+        self.turns = asyncio.Semaphore(at_once)
+        self._route = route
+        self._idle: list[Connection] = []
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def connection(self) -> Connection:
+        """Give the connection that was used last, if it is still good, or else a new one."""
+        while self._idle:
+            connection = self._idle.pop()
+            if await self._is_good(connection):
+                return connection
+        return await dial(self._route)
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next request, or close it if anything about the last one was odd."""
+        if connection.is_clean:
+            connection.idle_since = self._loop.time()
+            self._idle.append(connection)
+            if self._timer is None:
+                self._timer = self._loop.call_later(_LONGEST_IDLE, self._close_old)
+            return
+        connection.close()
+        if connection.was_stale:
+            self.close_idle()  # they have waited longer than this one: a second try must not fall into the same hole
+
+    def close_idle(self) -> None:
+        """Close the connections that wait."""
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _is_good(self, connection: Connection) -> bool:
+        """Tell whether a connection that waited can be used, or close it."""
+        waited = self._loop.time() - connection.idle_since
+        if waited >= _UNSEEN:
+            try:
+                # Two rounds of the loop: the first looks at the network, and by the second it is read what there was.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            except BaseException:
+                connection.close()
+                raise
+        if connection.is_open and waited < _LONGEST_IDLE:
+            return True
+        connection.close()
+        return False
+
+    def _close_old(self) -> None:
+        """Close the connections that have waited for too long; the oldest stand first."""
+        self._timer = None
+        last = self._loop.time() - _LONGEST_IDLE
+        while self._idle and (self._idle[0].idle_since <= last or not self._idle[0].is_open):
+            self._idle.pop(0).close()
+        if self._idle:
+            self._timer = self._loop.call_at(self._idle[0].idle_since + _LONGEST_IDLE, self._close_old)

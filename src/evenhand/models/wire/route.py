@@ -1,0 +1,59 @@
+"""The way to a server: what two requests must have in common to go over the same connection."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.secret import Secret
+
+_PORTS = {"http": 80, "https": 443}
+# Names, and addresses of either kind. What else there is would mean something else in the line of a request.
+_HOST = re.compile(r"([\w~-]{1,63}[.])*[\w~-]{1,63}[.]?|[0-9a-f]*:[0-9a-f:.]*(%[\w.~-]+)?", re.ASCII)
+
+
+class Route(NamedTuple):
+    """Where a connection leads, through which proxy, and whom it trusts on the way.
+
+    ``origin`` is the server's scheme and host as the user wrote them, for messages.
+    """
+
+    origin: str
+    host: str
+    port: int
+    is_encrypted: bool
+    proxy: Secret | None = None
+    ca_file: str | None = None
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether a proxy reads the requests and passes them on; to encrypted servers it only opens a tunnel."""
+        return self.proxy is not None and not self.is_encrypted
+
+
+def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) -> Route:
+    """Find the way to a URL."""
+    parts = urlsplit(url)
+    host, port = host_and_port(parts)
+    if proxy is not None:
+        host_and_port(urlsplit(proxy.reveal()))  # complains now of what cannot be asked
+    return Route(f"{parts.scheme}://{parts.netloc}", host, port, parts.scheme == "https", proxy, ca_file)
+
+
+def host_and_port(parts: SplitResult) -> tuple[str, int]:
+    """Give where a URL leads, with names such as bücher.example in the letters that the network knows."""
+    host = parts.hostname or ""
+    try:
+        known = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        known = ""
+    if not _HOST.fullmatch(known):
+        raise ConfigError(f"{host!r:.100} is no name of a host")
+    return known, parts.port or _PORTS[parts.scheme]
+
+
+def authority(host: str, port: int) -> str:
+    """Write a host and its port as HTTP does."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
