@@ -23,13 +23,17 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "case_score",
         "Weighed",
     ),
-    "Profiles": ("score", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore"),
+    "Profiles": (
+        "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
+        "RankedProfile", "Audit",
+    ),
     "The judge factory": ("create_llm_as_judge", "create_async_llm_as_judge", "EvaluatorResult", "FewShotExample"),
     "Cases and results": (
         "Case", "Message", "Rubric", "Evaluation", "Status", "Verdict", "Thresholds", "Check", "Attempt", "Usage",
     ),
     "Evaluators that ask a judge": (
-        "PromptEvaluator", "PairwiseEvaluator", "ProfileScoreEvaluator", "jury", "CompositeEvaluator",
+        "PromptEvaluator", "PairwiseEvaluator", "ProfileScoreEvaluator", "GroupRankingEvaluator", "jury",
+        "CompositeEvaluator",
     ),
     "Evaluators that ask nobody": (
         "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "Regex", "IsJson",

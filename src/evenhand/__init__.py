@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
-    from evenhand.api import (
-        aevaluate as aevaluate,
-        audit as audit,
-        compare as compare,
+    from evenhand.api.judges import (
         create_async_llm_as_judge as create_async_llm_as_judge,
         create_llm_as_judge as create_llm_as_judge,
-        evaluate as evaluate,
+    )
+    from evenhand.api.profiles import (
+        audit as audit,
         evaluate_profiles as evaluate_profiles,
         rank as rank,
         score as score,
     )
+    from evenhand.api.runs import aevaluate as aevaluate, compare as compare, evaluate as evaluate
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
     from evenhand.domain.case import Case as Case
@@ -86,17 +86,9 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
 _HOMES = {
-    "api": (
-        "aevaluate",
-        "audit",
-        "compare",
-        "create_async_llm_as_judge",
-        "create_llm_as_judge",
-        "evaluate",
-        "evaluate_profiles",
-        "rank",
-        "score",
-    ),
+    "api.judges": ("create_async_llm_as_judge", "create_llm_as_judge"),
+    "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
+    "api.runs": ("aevaluate", "compare", "evaluate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
     "domain.case": ("Case",),

@@ -167,7 +167,7 @@ class Checker:
     ) -> Run:
         """Judge many cases, with the options of ``evenhand.evaluate``, and give the run, whatever it found."""
         __tracebackhide__ = True
-        from evenhand.api import evaluate  # noqa: PLC0415
+        from evenhand.api.runs import evaluate  # noqa: PLC0415
 
         options.setdefault("judge", self._judging.judge)
         options.setdefault("store", self._judging.place)

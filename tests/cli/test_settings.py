@@ -30,6 +30,9 @@ TYPED_ONLY = {
     "prompts run --model", "prompts run --version", "prompts run --only",
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --fail-if-worse",
     "score --criteria", "score --max-attempts",
+    "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
+    "rank --seed",
+    "audit run --max-attempts", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
     "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",
 }  # fmt: skip
 

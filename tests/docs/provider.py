@@ -6,7 +6,8 @@ the provider makes for itself and writes into the folder. When it is ready, it p
 As a judge it is simple and always of the same opinion: an answer is good if it has half of the words of the reference
 answer (of the expected outcome or the criteria, if there is none), or if there is nothing to hold it against. Good is
 0.9 of the scale, bad is 0.2.
-Of two answers the longer one is better. Asked for no judgment, it knows a capital or two.
+Of two answers the longer one is better; of several profiles, the one with more words of the criteria, and then the
+longer one. Asked for no judgment, it knows a capital or two.
 """
 
 from __future__ import annotations
@@ -62,6 +63,13 @@ class Question:
         first, second = len(self._section("answer_a")), len(self._section("answer_b"))
         return "tie" if first == second else "A" if first > second else "B"
 
+    @property
+    def order(self) -> list[str]:
+        """Put the profiles of a group in order, by their letters."""
+        shown = re.findall(r'<profile_([A-Z]) id="(\w+)">\n(.*?)\n</profile_\1 id="\2">', self.text, re.DOTALL)
+        wanted = words(self._section("criteria"))
+        return [label for label, _, text in sorted(shown, key=lambda one: (-len(wanted & words(one[2])), -len(one[2])))]
+
     def _schema_in_words(self) -> Json | None:
         """Read the contract out of the prompt, where the provider is given no schema."""
         keys = re.findall(r'^- "(\w+)": (.+)$', self.text.rpartition("Its keys are:")[2], re.MULTILINE)
@@ -96,6 +104,8 @@ class Question:
     def _value(self, name: str, schema: Json) -> Any:
         if name == "winner":
             return self.winner
+        if name == "order":
+            return self.order
         if "enum" in schema:
             numbers = [one for one in schema["enum"] if isinstance(one, (int, float))]
             return schema["enum"][0] if not numbers else max(numbers) if self.is_good else min(numbers)

@@ -46,7 +46,7 @@ def compare(
     cases that changed; where there is too little data, that is said instead. Runs that were judged by other judges,
     evaluators or rubrics are refused.
     """
-    from evenhand.api import compare as compare_runs
+    from evenhand.api.runs import compare as compare_runs
     from evenhand.reports.comparison_formats import (
         comparison_json,
         comparison_text,

@@ -1,0 +1,1 @@
+"""The library's functions: thin doors onto the evaluators, the engine and the profiles."""

@@ -1,0 +1,223 @@
+"""Profiles: scored, ranked, and used to audit a judge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from evenhand import registry
+from evenhand.api.starting import pace_of, started
+from evenhand.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from evenhand.engine.place import PlaceLike
+    from evenhand.engine.undertaking import Watcher
+    from evenhand.profiles.audit.audited import Audit
+    from evenhand.profiles.ranking.ranked import RankedProfiles
+    from evenhand.profiles.reading import ProfilesLike
+    from evenhand.profiles.scored import ScoredProfiles
+
+
+def score(
+    profiles: ProfilesLike,
+    *,
+    criteria: str,
+    judge: object = None,
+    max_attempts: int = 3,
+    repeat: int = 1,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> ScoredProfiles:
+    """Score profiles from 0 to 10, each one alone, by the same criteria, and give the scores with what they took.
+
+    >>> from evenhand import Profile, Scripted, score
+    >>> judge = Scripted(['{"score": 7.5, "justification": "Ten years on a ward."}'])
+    >>> anna = Profile(id="anna", text="A nurse for ten years.")
+    >>> scored = score([anna], criteria="Experience", judge=judge, store=None)
+    >>> [(one.id, one.score, one.justification) for one in scored]
+    [('anna', 7.5, 'Ten years on a ward.')]
+
+    ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or mere texts, from any iterable; or the
+    path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. A reply that
+    is no JSON, lacks a key, or has a score outside 0 to 10 is asked for again, up to ``max_attempts`` replies; a
+    profile for which none can be used has failed, and has no score. With ``repeat`` each is scored several times.
+
+    It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
+    """
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.profiles.scored import ScoredProfiles  # noqa: PLC0415
+    from evenhand.profiles.scoring import Scoring  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    work = Scoring(
+        profiles=profiles,
+        criteria=criteria,
+        judge=judge,
+        kept=as_written(judge),
+        max_attempts=max_attempts,
+        name=name,
+        prices=prices,
+        timeout=timeout,
+    )
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    run = started(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
+    return ScoredProfiles(run)
+
+
+def rank(
+    profiles: ProfilesLike,
+    *,
+    criteria: str,
+    judge: object = None,
+    design: str = "swiss",
+    group_size: int = 10,
+    rounds: int | None = None,
+    top: int | None = None,
+    seed: int = 1,
+    max_attempts: int = 3,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> RankedProfiles:
+    """Rank profiles by criteria, in groups that the judge puts in order, and say how sure each place is.
+
+    >>> from evenhand import Profile, Scripted, rank
+    >>> judge = Scripted(['{"reasoning": "Experience.", "order": ["A", "B"]}'] * 5)
+    >>> people = [Profile(id="anna", text="Ten years a nurse."), Profile(id="ben", text="A year a nurse.")]
+    >>> ranked = rank(people, criteria="Experience", judge=judge, rounds=5, group_size=3, store=None)
+    >>> sorted(ranked.order), ranked.position_bias.test.n
+    (['anna', 'ben'], 5)
+
+    ``profiles`` are as in ``score``. In each round every profile is in one group, shown under a letter, in an order by
+    chance that is kept. ``design`` is ``swiss`` (equals meet, best for a whole order), ``random``, or ``staged``
+    (ever fewer of the best, the bargain when only the ``top`` matters). ``rounds`` are 5, or 3 with everybody when
+    staged. With ``group_size=2`` pairs are compared, in both orders. A reply that is no exact order of its group is
+    asked for again, up to ``max_attempts`` replies.
+
+    From all groups together comes one order, by a Plackett–Luce fit, with an interval on each rank, tiers of those
+    that cannot be told apart, and a test of whether the judge favours a slot. It is a run like any other: ``store``,
+    the cache and the limits are those of ``evaluate``, and what it raises too.
+    """
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.profiles.ranking.design import Design  # noqa: PLC0415
+    from evenhand.profiles.ranking.job import RankingWork  # noqa: PLC0415
+    from evenhand.profiles.ranking.ranked import RankedProfiles  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    work = RankingWork(
+        profiles=profiles,
+        criteria=criteria,
+        judge=judge,
+        kept=as_written(judge),
+        design=Design(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
+        max_attempts=max_attempts,
+        name=name,
+        prices=prices,
+        timeout=timeout,
+    )
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    return RankedProfiles(started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
+
+
+@overload
+def evaluate_profiles(
+    profiles: ProfilesLike, *, mode: Literal["scoring"] = "scoring", **options: Any
+) -> ScoredProfiles: ...
+@overload
+def evaluate_profiles(profiles: ProfilesLike, *, mode: Literal["ranking"], **options: Any) -> RankedProfiles: ...
+@overload
+def evaluate_profiles(profiles: ProfilesLike, *, mode: str, **options: Any) -> ScoredProfiles | RankedProfiles: ...
+def evaluate_profiles(
+    profiles: ProfilesLike, *, mode: str = "scoring", **options: Any
+) -> ScoredProfiles | RankedProfiles:
+    """Evaluate profiles: mode ``scoring`` does what ``score`` does, mode ``ranking`` what ``rank`` does.
+
+    >>> from evenhand import Scripted, evaluate_profiles
+    >>> judge = Scripted(['{"score": 7, "justification": "Strong experience."}'])
+    >>> [one.score for one in evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)]
+    [7.0]
+    """
+    doors: dict[str, Callable[..., ScoredProfiles | RankedProfiles]] = {"scoring": score, "ranking": rank}
+    if mode not in doors:
+        raise ConfigError(f"mode is {mode!r:.80}; it must be 'scoring' or 'ranking'")
+    made: ScoredProfiles | RankedProfiles = registry.make(
+        doors[mode], {"profiles": profiles, **options}, where="evaluate_profiles"
+    )
+    return made
+
+
+def audit(
+    design: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    judge: object = None,
+    repetitions: int | None = None,
+    max_attempts: int = 3,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    progress: bool | Watcher = False,
+) -> Audit:
+    """Audit a judge: have it score profiles that differ in known ways, and say what each difference is worth to it.
+
+    >>> from evenhand import audit
+    >>> design = {
+    ...     "template": "{name}, {years} years a nurse.",
+    ...     "factors": {"name": ["Anna", "Jonas"], "years": [1, 10]},
+    ...     "groups": ["name"],
+    ...     "criteria": "Experience",
+    ...     "repetitions": 1,
+    ... }
+    >>> def judge(messages):
+    ...     score = 8 if "10 years" in messages[-1]["content"] else 5
+    ...     return f'{{"score": {score}, "justification": "By the years."}}'
+    >>> found = audit(design, judge=judge, store=None)
+    >>> [(one.name, round(one.estimate, 6)) for one in found.effects if one.kind == "main"]
+    [('name: Jonas − Anna', 0.0), ('years: 10 − 1', 3.0)]
+
+    ``design`` is a mapping, or the path of a YAML file: a template, factors with their levels, which of them are
+    groups that must not matter, and the criteria. ``judge`` and ``repetitions`` count before the design's own. Calls
+    that failed are missing, never 0. It is a run like any other: the other options are those of ``score``.
+    """
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.profiles.audit.audited import Audit  # noqa: PLC0415
+    from evenhand.profiles.audit.design import WHAT, Design  # noqa: PLC0415
+    from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
+    from evenhand.suites.definition import with_paths  # noqa: PLC0415
+    from evenhand.suites.mapping_file import read_mapping  # noqa: PLC0415
+    from evenhand.suites.panel import as_written  # noqa: PLC0415
+
+    path = Path(design) if isinstance(design, str | os.PathLike) else None
+    wanted = Design.of(design) if path is None else Design.of(read_mapping(path, what=WHAT), where=str(path))
+    chosen = wanted.judge if judge is None else judge
+    planned = auditing(
+        wanted if name is None else replace(wanted, name=name),
+        source=path,
+        repetitions=repetitions,
+        judge=with_paths(chosen, None if path is None else path.absolute().parent),
+        kept=as_written(chosen),
+        max_attempts=max_attempts,
+        timeout=timeout,
+    )
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    scope = Scope(repeat=planned.design.repetitions)
+    return Audit(started(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())

@@ -1,0 +1,172 @@
+"""Runs: cases judged by evaluators and stored, and two of them compared."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from evenhand.api.starting import pace_of, started
+from evenhand.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import Comparison
+    from evenhand.domain.verdict import Thresholds
+    from evenhand.engine.outcome import Run
+    from evenhand.engine.place import PlaceLike
+    from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.suites.given import CaseLike
+    from evenhand.suites.panel import EvaluatorLike
+
+_log = logging.getLogger(__name__)
+
+Options = ParamSpec("Options")
+Made = TypeVar("Made")
+
+
+def undertaking(
+    cases: str | os.PathLike[str] | CaseLike | Iterable[CaseLike],
+    evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
+    *,
+    target: object = None,
+    judge: object = None,
+    name: str | None = None,
+    store: PlaceLike = "default",
+    concurrency: int | None = None,
+    repeat: int | None = None,
+    cache: bool = True,
+    max_calls: int | None = None,
+    max_cost: float | None = None,
+    timeout: float | None = None,
+    thresholds: Thresholds | Mapping[str, float] | None = None,
+    gates: Mapping[str, Any] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    progress: bool | Watcher = False,
+) -> Undertaking:
+    """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
+    # The engine, its store and the suites are loaded when there is a run to be made.
+    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.suites.given import job_from  # noqa: PLC0415
+    from evenhand.suites.kinship import kinship_notes  # noqa: PLC0415
+    from evenhand.suites.suite import read_suite  # noqa: PLC0415
+
+    suite = read_suite(cases) if isinstance(cases, str | os.PathLike) else None
+    job = job_from(
+        suite or cast("Iterable[CaseLike]", cases),
+        evaluators,
+        target=target,
+        judge=judge,
+        name=name,
+        thresholds=thresholds,
+        gates=gates,
+        prices=prices,
+        timeout=timeout,
+    )
+    usual_concurrency = suite.built.concurrency if suite else None
+    usual_repeat = suite.built.repeat if suite else 1
+    planned = started(
+        job,
+        Scope(repeat=usual_repeat if repeat is None else repeat),
+        pace_of(
+            usual_concurrency if concurrency is None else concurrency,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            cache=cache,
+        ),
+        store=store,
+        progress=progress,
+    )
+    # A suite's notes may be about what does not count, if something else was given.
+    notes = suite.notes if suite is not None and evaluators is None and judge is None else []
+    for note in (*notes, *kinship_notes(job.definition)):
+        _log.warning("%s", note)
+    return planned
+
+
+def _with_options_like(
+    other: Callable[Options, object],
+) -> Callable[[Callable[..., Made]], Callable[Options, Made]]:
+    """Let a door that passes its options on say which they are, to type checkers and ``help``."""
+
+    def decorate(door: Callable[..., Made]) -> Callable[Options, Made]:
+        returned = inspect.signature(door).return_annotation
+        door.__signature__ = inspect.signature(other).replace(return_annotation=returned)  # type: ignore[attr-defined]
+        return door
+
+    return decorate
+
+
+@_with_options_like(undertaking)
+def evaluate(*args: Any, **options: Any) -> Run:
+    """Judge cases by evaluators, store every evaluation as it is made, and give the run.
+
+    >>> from evenhand import Case, Contains, evaluate
+    >>> cases = [Case(id="france", candidate_answer="Paris"), Case(id="italy", candidate_answer="Milan")]
+    >>> run = evaluate(cases, [Contains(value="Paris")], store=None)
+    >>> run.summary.cases.passed, run.summary.cases.failed
+    (1, 1)
+
+    ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; or the
+    path of a suite, which may bring everything else. ``evaluators`` are objects, definitions as in a suite, or
+    functions that give a score for a case. ``judge`` is for definitions without one, ``target`` makes the answers of
+    cases that have none. ``store`` is where the run is kept: by default what ``EVENHAND_DB`` names, or
+    ``.evenhand/evenhand.db``; None keeps it in memory.
+
+    A judge that fails on a case is that case's error, and raises nothing. A run that cannot go on, since a key is
+    refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
+    """
+    return undertaking(*args, **options).run_and_wait()
+
+
+@_with_options_like(undertaking)
+async def aevaluate(*args: Any, **options: Any) -> Run:
+    """Do what ``evaluate`` does, with the same options, on the running event loop.
+
+    Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
+    """
+    return await undertaking(*args, **options).run()
+
+
+def compare(
+    a: str | Run,
+    b: str | Run,
+    *,
+    evaluator: str | None = None,
+    limit: int | None = 10,
+    anyway: bool = False,
+    store: PlaceLike = "default",
+) -> Comparison:
+    """Compare run B with run A, case by case: is it better, by how much, and how sure is that.
+
+    >>> from evenhand import Case, Contains, compare, evaluate
+    >>> def answered(answer):
+    ...     cases = [Case(id=f"case-{number}", candidate_answer=answer) for number in range(8)]
+    ...     return evaluate(cases, Contains(value="Paris"), store=None)
+    >>> found = compare(answered("Rome"), answered("Paris"))
+    >>> found.cases.scores.difference, found.cases.scores.test, found.cases.scores.better
+    (1.0, 'exact McNemar', True)
+
+    Runs are given as they are, or by their ids, the beginning of these, or as ``last``; ``store`` has those. With
+    ``evaluator``, the comparison is by that evaluator and not by whole cases; ``limit`` is how many of the cases that
+    changed are listed, None for all. Raises ``ConfigError`` for runs that are not finished, or were not judged by the
+    same judges, evaluators, rubrics and thresholds, unless they are to be compared ``anyway``.
+    """
+    from evenhand.engine.comparing import compare_runs, opened  # noqa: PLC0415
+    from evenhand.engine.outcome import Run  # noqa: PLC0415
+    from evenhand.suites.judging import judging_differences  # noqa: PLC0415
+
+    for given in (a, b):
+        if not isinstance(given, Run | str):
+            raise ConfigError(f"compare takes runs, or their ids as text, not {given!r:.80}")
+    before, after = (given if isinstance(given, Run) else Run.open(given, store=store) for given in (a, b))
+    with opened(before) as ours, opened(after) as theirs:
+        return compare_runs(
+            ours,
+            theirs,
+            differing=judging_differences(ours.run.definition, theirs.run.definition),
+            evaluator=evaluator,
+            limit=limit,
+            anyway=anyway,
+        )
