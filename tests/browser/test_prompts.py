@@ -86,7 +86,14 @@ def tab(browser: Browser, running: Running) -> Iterator[Open]:
             trouble.append(f"dialog: {dialog.message}")
             dialog.dismiss()
 
-        def opened(path: str, *, server: Running = running, refused: bool = False, **options: Any) -> Page:
+        def opened(
+            path: str,
+            *,
+            server: Running = running,
+            refused: bool = False,
+            on_dialog: Callable[[Dialog], None] = told_of_dialog,
+            **options: Any,
+        ) -> Page:
             context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
             contexts.callback(context.close)
             page = context.new_page()
@@ -97,7 +104,7 @@ def tab(browser: Browser, running: Running) -> Iterator[Open]:
                 lambda said: None if refused and REFUSED in said.text else trouble.append(f"console: {said.text}"),
             )
             page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-            page.on("dialog", told_of_dialog)
+            page.on("dialog", on_dialog)
             page.on("request", lambda sent: None if sent.url.startswith(server.address) else trouble.append(sent.url))
             page.goto(server.address + path)
             return page
@@ -192,6 +199,58 @@ def test_a_schema_is_checked_while_it_is_typed_with_line_and_column(tab: Open, r
     page.get_by_role("button", name="Add test case").click()
     page.wait_for_url("**/cases/t-*")
     assert [case.text.input for case in running.store.prompts.cases(by_schema)][-1] == "Three boots"
+
+
+def test_what_is_said_about_a_schema_goes_away_when_it_is_right(tab: Open, running: Running) -> None:
+    by_judge, _ = filled(running.store)
+    page = tab(f"/prompts/{by_judge}", refused=True)
+    schema = page.get_by_label("Expected schema")
+    schema.fill('{"type": "array"}')
+    expect(page.locator("[data-schema-result]")).to_contain_text("must be one of an object")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Not saved: expected schema")).to_be_visible()
+    expect(page.locator("#expected_schema-error")).to_contain_text("must be one of an object")
+
+    schema.fill('{"type": "string"}')
+    expect(page.locator("[data-schema-result]")).to_contain_text("must be one of an object")
+    expect(page.locator("#expected_schema-error")).to_be_visible()
+    schema.fill('{"type": "object"}')
+
+    expect(page.locator("[data-schema-result]")).to_contain_text("A valid schema.")
+    expect(page.locator("#expected_schema-error")).to_have_count(0)
+    expect(page.get_by_text("Not saved")).to_have_count(0)
+    expect(schema).not_to_have_attribute("aria-invalid", "true")
+    page.get_by_role("link", name="Discard changes").click()
+
+
+def test_who_leaves_a_page_with_changes_in_it_is_asked_first(tab: Open, running: Running) -> None:
+    by_judge, _ = filled(running.store)
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page = tab(f"/prompts/{by_judge}", on_dialog=answer)
+    content = page.get_by_label("System prompt")
+    content.fill("Be brief.")
+    content.fill("Be kind.\nBe brief.")  # as it was
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.wait_for_url("**/runs")
+    untouched = list(asked)
+    page.goto(f"{running.address}/prompts/{by_judge}")
+    content.fill("Be long.")
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.wait_for_url("**/runs")
+    left = list(asked)
+    page.goto(f"{running.address}/prompts/{by_judge}")
+    content.fill("Be very long.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved as a new version.")).to_be_visible()
+
+    assert untouched == []
+    assert left == ["beforeunload"]
+    assert asked == left
 
 
 def test_the_field_for_a_schema_is_there_in_schema_mode_only(tab: Open, running: Running) -> None:

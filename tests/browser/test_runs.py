@@ -21,7 +21,9 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
+from evenhand.server import desk
 from evenhand.server.app import make_app
+from evenhand.server.lineage import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 
@@ -109,19 +111,25 @@ def judged_hostile(db: str, scores: tuple[float, float]) -> str:
     return evaluate(cases, evaluators, judge=Scripted(replies), store=db, name=everything, concurrency=1).id
 
 
+def pinned(store: Store, run: str) -> str:
+    pin(store, store.runs.find(run))
+    return run
+
+
 def filled(store: Store, db: str, *, address: str, model: str) -> Site:
     prompt = store.prompts.create(PromptText(name="Refunds", content="Be kind.", evaluation_criteria="Names 30 days"))
     store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {n}?") for n in range(12)])
     bad = store.prompts.create(PromptText(name=HOSTILE[0], content=HOSTILE[1], evaluation_criteria=HOSTILE[2]))
     store.prompts.add_cases(bad.id, [TestCaseText(input=said.replace("\0", "")) for said in HOSTILE])
     scores = [(GOOD, FAIR, BAD)[n % 3] for n in range(290)]
+    many = pinned(store, judged(db, [*scores, "no verdict"]))
     return Site(
         address=address,
         model=model,
         prompt=prompt.id,
-        many=judged(db, [*scores, "no verdict"]),
+        many=many,
         changed=judged(db, [*scores[1:], GOOD, GOOD]),
-        hostile=(judged_hostile(db, (GOOD, BAD)), judged_hostile(db, (BAD, GOOD))),
+        hostile=(pinned(store, judged_hostile(db, (GOOD, BAD))), judged_hostile(db, (BAD, GOOD))),
         hostile_prompt=bad.id,
     )
 
@@ -157,12 +165,13 @@ def visit(browser: Browser, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iter
         trouble.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def opened(address: str, **options: Any) -> Page:
+    def opened(address: str, *, may_be_refused: bool = False, **options: Any) -> Page:
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda said: trouble.append(f"console: {said.text}"))
+        if not may_be_refused:  # Chromium tells of the status
+            page.on("console", lambda said: trouble.append(f"console: {said.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("dialog", told_of_dialog)
         page.on("request", lambda sent: None if sent.url.startswith(site.address) else trouble.append(sent.url))
@@ -227,6 +236,20 @@ def test_a_run_is_cancelled_and_resumed(visit: Visit, site: Site) -> None:
 
     expect(page.get_by_text("Live: this page follows the run.")).to_be_visible()
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=40_000)
+
+
+def test_where_too_many_watch_the_page_asks_by_itself(
+    visit: Visit, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = visit(f"/runs/new?prompt={site.prompt}", may_be_refused=True)
+    monkeypatch.setattr(desk, "MOST_STREAMS", 0)
+    page.get_by_label("Models").fill("ollama/four")
+    page.get_by_label("At once").fill("1")
+
+    page.get_by_role("button", name="Start").click()
+
+    expect(page.get_by_text("Live: this page follows the run.")).to_be_visible()
+    expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=30_000)
 
 
 # The table
@@ -329,6 +352,73 @@ def test_everything_can_be_done_without_javascript(visit: Visit, site: Site) -> 
     expect(page.get_by_text("1 judge error")).to_be_visible()
 
 
+def headings(page: Page) -> list[str]:
+    return page.locator("#results thead th:visible").all_inner_texts()
+
+
+def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results?verdict=fail")
+    always = ["Verdict", "Score", "Case"]
+    assert headings(page) == [*always, "Asked", "Latency", "Hits", "Input", "Output", "Why"]
+
+    page.get_by_text("Columns", exact=True).first.click()
+    for name in ("Asked", "Hits", "Input", "Output"):
+        page.get_by_role("checkbox", name=name).uncheck()
+    page.get_by_role("checkbox", name="Cost").check()
+    press(page, "Escape")
+
+    expect(page).to_have_url(re.compile(r"\?verdict=fail&column=seconds&column=cost&column=why$"))
+    assert headings(page) == [*always, "Latency", "Cost", "Why"]
+    page.locator("#scroll").evaluate("one => one.scrollTo(0, one.scrollHeight)")
+    page.get_by_label("Verdict").select_option("pass")
+    expect(page.get_by_role("status")).to_have_text("97 evaluations match")
+    expect(page).to_have_url(re.compile(r"\?verdict=pass&column=seconds&column=cost&column=why$"))
+    assert page.locator("#results tbody tr").nth(1).locator("td").nth(2).inner_text().endswith(" s")
+    page.goto(f"{site.address}/runs/{site.changed}/results")
+    assert headings(page) == [*always, "Latency", "Cost", "Why"]
+
+
+def test_columns_are_chosen_without_javascript(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results", java_script_enabled=False)
+
+    page.get_by_text("Columns", exact=True).first.click()
+    for name in ("Asked", "Latency", "Hits", "Input", "Output"):
+        page.get_by_role("checkbox", name=name).uncheck()
+    page.get_by_role("button", name="Show these").click()
+
+    assert headings(page) == ["Verdict", "Score", "Case", "Why"]
+
+
+def test_the_file_has_what_the_filter_shows(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results")
+
+    page.get_by_label("Verdict").select_option("fail")
+    page.get_by_label("Text").fill("capital 1")
+    expect(page.get_by_role("status")).to_have_text("36 evaluations match")
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="JSONL").click()
+    lines = [json.loads(line) for line in Path(loading.value.path()).read_text(encoding="utf-8").splitlines()]
+
+    assert len(lines) == 36
+    assert {one["verdict"] for one in lines} == {"fail"}
+
+
+def test_on_a_narrow_screen_verdict_score_and_case_stay_in_sight(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results", viewport={"width": 400, "height": 800})
+
+    def ends() -> list[float]:
+        cells = page.locator("#results tbody tr:not(.spacer)").nth(0).locator(":scope > :is(td, th)")
+        return [cells.nth(n).evaluate("one => one.getBoundingClientRect().right") for n in range(3)]
+
+    assert headings(page) == ["Verdict", "Score", "Case"]
+    assert max(ends()) <= 400
+    page.goto(f"{page.url}?column=question&column=answer&column=why")
+    page.locator("#scroll").evaluate("one => one.scrollTo(400, 0)")
+
+    assert max(ends()) <= 320
+    expect(page.locator("#results tbody th a").first).to_be_in_viewport()
+
+
 def test_a_case_is_copied_as_json(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results/3", permissions=["clipboard-read", "clipboard-write"])
 
@@ -348,6 +438,7 @@ def addresses(site: Site) -> list[str]:
         f"/runs/{site.many}",
         f"/runs/{site.many}/results",
         f"/runs/{site.many}/results?open=290",
+        f"/runs/{site.changed}",
         f"/runs/{site.many}/results/1",
         f"/runs/{site.many}/delete",
         f"/compare?a={site.many}&b={site.changed}",
@@ -363,6 +454,7 @@ def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, scheme: str) -
     for address in addresses(site):
         page.goto(site.address + address)
         page.wait_for_timeout(300)
+        page.locator("details.menu").evaluate_all("all => all.forEach((one) => { one.open = true; })")
         found[address] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
 
     assert found == {address: [] for address in addresses(site)}
@@ -383,7 +475,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
 
     for address in [
         "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/delete",
-        f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}", f"/compare?a={first}&b={site.many}",
+        f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
         f"/runs/{first}/results?text=%3Cscript%3E", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),
     ]:  # fmt: skip
         page.goto(site.address + address)

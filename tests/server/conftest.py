@@ -172,12 +172,13 @@ class Served:
         line = self.process.stdout.readline()
         assert line.startswith("Evenhand is at http"), line + (self.process.communicate()[1])
         self.url = line.split()[-1]
+        self.said = ""
         self.client = httpx.Client(base_url=self.url, headers=AUTH, timeout=30)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal, and give the exit code."""
+        """Send a signal, and give the exit code; ``said`` is what it wrote for people."""
         self.process.send_signal(number)
-        self.process.communicate(timeout=30)
+        self.said = self.process.communicate(timeout=30)[1]
         return self.process.returncode
 
 

@@ -81,7 +81,12 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
             await start(desk, store, trial)
         return [store.runs.find(run.id) for run in runs]
 
-    assert {run.status for run in asyncio.run(closed())} == {RunStatus.INTERRUPTED}
+    runs = asyncio.run(closed())
+
+    assert {run.status for run in runs} == {RunStatus.INTERRUPTED}
+    assert [run.reason for run in runs] == [
+        f"the server was stopped; resume it here or with: evenhand resume {run.id}" for run in runs
+    ]
 
 
 def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
@@ -153,7 +158,8 @@ def test_a_run_of_another_process_is_watched_in_the_store(
     told = asyncio.run(watched())
 
     assert (told[0]["status"], told[0]["here"], told[0]["rate"]) == ("running", False, None)
-    assert (told[-1]["status"], told[-1]["done"]) == ("finished", 3)
+    assert (told[-1]["status"], told[-1]["done"], told[-1]["not_evaluated"]) == ("finished", 3, 3)
+    assert (told[-1]["eta"], told[-1]["errors"], told[-1]["calls"], told[-1]["retries"]) == (0.0, 0, 3, 0)
 
 
 def test_nobody_starts_a_run_with_a_model_that_is_a_file(store: Store, trial: Trial, settings: ServerSettings) -> None:

@@ -147,7 +147,18 @@ def test_a_name_that_is_there_twice_is_refused_wherever_it_stands(client: TestCl
     assert client.get("/api/prompts").json()["items"] == []
 
 
-def test_a_body_of_another_kind_is_refused(client: TestClient) -> None:
-    answer = client.post("/api/prompts", content=b'{"name": "p"}', headers={"content-type": "text/plain"})
+def test_a_body_of_another_kind_is_told_which_to_send(client: TestClient) -> None:
+    kinds = {"text/plain": "not 'text/plain'", "": "no Content-Type came with it"}
 
-    assert answer.status_code == 422
+    for kind, told in kinds.items():
+        answer = client.post("/api/prompts", content=b'{"name": "p"}', headers={"content-type": kind} if kind else {})
+
+        assert answer.status_code == 415
+        assert "Content-Type: application/json" in answer.json()["detail"]
+        assert told in answer.json()["detail"]
+    right = {"content-type": "Application/JSON; charset=utf-8"}
+    assert client.post("/api/prompts", content=b'{"name": "p"}', headers=right).status_code == 201
+
+
+def test_where_no_body_is_needed_none_needs_a_kind(client: TestClient) -> None:
+    assert client.post("/api/runs/nobody/resume").status_code == 404

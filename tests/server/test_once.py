@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.prompt import PromptText
+from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
+from evenhand.engine.job import Job, Scope
 from evenhand.server.app import make_app
+from evenhand.server.planning import Planner
 from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store, open_store
 
 BASE = "http://localhost:8642"
 KEY = {"Idempotency-Key": "k-1"}
@@ -78,6 +88,95 @@ def test_a_request_that_was_refused_leaves_its_key_free(client: TestClient, prom
     right = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"]}, headers=KEY)
 
     assert (wrong.status_code, right.status_code) == (422, 201)
+
+
+def asking(store: Store, cases: Callable[[], Iterator[PlannedCase]]) -> tuple[RunRecord, Job | None]:
+    """Ask for a run of these cases under a key."""
+    job = Job(name="j", definition={}, cases=cases, evaluators_for=lambda _: ())
+    return Planner(store).planned(lambda: job, Scope(), key="k", asked="the same")
+
+
+def one_by_one(*, until: Callable[[int], None], count: int = 1_500) -> Callable[[], Iterator[PlannedCase]]:
+    def cases() -> Iterator[PlannedCase]:
+        for number in range(count):
+            until(number)
+            yield PlannedCase(position=number, case=Case(id=f"c{number}", question="q"))
+
+    return cases
+
+
+def test_while_a_run_is_planned_others_write_and_who_asks_again_gets_that_run(tmp_path: Path) -> None:
+    with contextlib.closing(open_store(str(tmp_path / "e.db"))) as store:
+        other = open_store(str(tmp_path / "e.db"))
+        seen: list[tuple[str, str]] = []
+
+        def look(number: int) -> None:
+            if number == 1_200:
+                other.prompts.create(PromptText(name="written meanwhile"))
+                again, job = asking(other, one_by_one(until=lambda _: pytest.fail("it is planned once")))
+                seen.append((again.id, again.status.value))
+                assert job is None
+
+        run, _ = asking(store, one_by_one(until=look))
+        other.close()
+
+        assert seen == [(run.id, "planning")]
+        assert (run.status, run.cases) == (RunStatus.RUNNING, 1_500)
+        assert len(store.runs.newest()) == 1
+
+
+def test_a_case_that_is_wrong_leaves_no_run_and_the_key_free(tmp_path: Path) -> None:
+    def break_off(number: int) -> None:
+        if number == 1_200:
+            raise ConfigError("case 1200 is wrong")
+
+    with contextlib.closing(open_store(str(tmp_path / "e.db"))) as store:
+        with pytest.raises(ConfigError, match="1200"):
+            asking(store, one_by_one(until=break_off))
+        before = store.runs.newest()
+        run, job = asking(store, one_by_one(until=lambda _: None, count=3))
+
+        assert before == []
+        assert (run.cases, job is not None) == (3, True)
+
+
+KILLED_WHILE_PLANNING = """
+import os, signal, sys
+from evenhand.domain.case import Case
+from evenhand.domain.run import PlannedCase
+from evenhand.engine.job import Job, Scope
+from evenhand.server.planning import Planner
+from evenhand.store.store import open_store
+
+def cases():
+    for number in range(3_000):
+        if number == 2_000:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield PlannedCase(position=number, case=Case(id=f"c{number}", question="q"))
+
+job = Job(name="j", definition={"prompt": {"id": "p-1"}}, cases=cases, evaluators_for=lambda _: ())
+Planner(open_store(sys.argv[1])).planned(lambda: job, Scope(), key="k", asked="the same")
+"""
+
+
+@pytest.mark.slow
+def test_a_run_whose_planning_was_killed_is_named_again_and_says_what_to_do(client: TestClient, app: Any) -> None:
+    store, where = app.state.store, app.state.settings.db
+
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_PLANNING, where], check=False, timeout=60)
+    again, job = asking(store, one_by_one(until=lambda _: pytest.fail("it is planned once")))
+    told = client.get(f"/api/runs/{again.id}").json()
+    page = client.get(f"/runs/{again.id}").text
+    resumed = client.post(f"/api/runs/{again.id}/resume")
+    deleted = client.delete(f"/api/runs/{again.id}")
+
+    assert killed.returncode == -signal.SIGKILL
+    assert (again.status, job) == (RunStatus.PLANNING, None)
+    assert (told["status"], told["cases"]) == ("interrupted", 0)
+    assert told["reason"].startswith("it was still planning when")
+    assert "delete it, and start it again" in page
+    assert f"/runs/{again.id}/resume" not in page
+    assert (resumed.status_code, deleted.status_code) == (422, 204)
 
 
 def test_an_import_is_answered_again_as_it_was(client: TestClient) -> None:

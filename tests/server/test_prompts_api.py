@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -135,6 +136,15 @@ def test_what_is_exported_is_imported_elsewhere_all_or_none(client: TestClient, 
     assert client.get("/api/export?prompt=nobody").status_code == 404
 
 
+def test_times_are_written_as_everywhere(client: TestClient, prompt: str) -> None:
+    (case, *_) = client.get(f"/api/prompts/{prompt}/test-cases").json()["items"]
+    found = client.get(f"/api/prompts/{prompt}").json()
+
+    for told in (found["created"], found["edited"], case["created"], case["edited"]):
+        assert abs(datetime.fromisoformat(told) - datetime.now(UTC)) < timedelta(minutes=5)
+        assert told.endswith("Z")
+
+
 def test_a_schema_and_an_output_are_looked_at(client: TestClient) -> None:
     def looked(**body: Any) -> Any:
         return client.post("/api/check-schema", json=body).json()
@@ -143,7 +153,10 @@ def test_a_schema_and_an_output_are_looked_at(client: TestClient) -> None:
     wrong_text, wrong_schema = looked(schema='{\n"type": }'), looked(schema='{"type": "objct"}')
     fine, bad = looked(schema=priced, output='{"price": 1}'), looked(schema=priced, output='{"price": "x"}')
     no_json, none = looked(schema=priced, output="Price: 1"), looked(schema=" ")
+    listed = looked(schema='{"type": "array"}'), looked(schema='{"type": "array"}', purpose="generate")
 
+    assert [one["is_schema"] for one in listed] == [True, False]
+    assert "must be one of an object" in listed[1]["schema_errors"][0]["message"]
     assert (wrong_text["is_schema"], wrong_text["schema_errors"][0]["line"]) == (False, 2)
     assert wrong_schema["schema_errors"][0]["path"] == "$.type"
     assert (fine["is_valid"], fine["output_errors"]) == (True, [])

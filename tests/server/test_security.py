@@ -168,6 +168,20 @@ def test_a_form_shows_the_token_in_a_field(strangers: TestClient) -> None:
     assert (wrong.status_code, no_form.status_code, no_page.status_code) == (401, 401, 401)
 
 
+def test_a_wrong_token_is_told_from_none(strangers: TestClient) -> None:
+    def title(**sent: Any) -> str:
+        return str(strangers.post("/api/prompts", **sent).json()["title"])
+
+    by_header = [title(json={"name": "p"}, headers={"authorization": one}) for one in ("Bearer wrong", "Basic x", "x")]
+    none = title(json={"name": "p", "token": "wrong"})
+    wrong_form = strangers.post("/prompts/new", data={"token": "wrong", "name": "q"})
+    no_form = strangers.post("/prompts/new", data={"name": "q"})
+
+    assert by_header == ["Wrong token"] * 3
+    assert none == "No token"
+    assert ("Wrong token" in wrong_form.text, "No token" in no_form.text) == (True, True)
+
+
 def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path: Any) -> None:
     settings = ServerSettings(db=str(tmp_path / "e.db"), token=Secret(TOKEN), host="0.0.0.0", names=("evals.example",))
     with TestClient(make_app(settings), base_url="https://evals.example", follow_redirects=False) as client:

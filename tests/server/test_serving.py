@@ -56,12 +56,15 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
     models.wait = 0.0
 
     after = served()
-    status = after.client.get(f"/api/runs/{run}").json()["status"]
+    standing = after.client.get(f"/api/runs/{run}").json()
+    status, reason = standing["status"], standing["reason"]
     after.client.post(f"/api/runs/{run}/resume")
     with after.client.stream("GET", f"/api/runs/{run}/events") as stream:
         stream.read()
 
     assert code == 0
+    assert f"run {run} was interrupted; go on with: evenhand resume {run}\n" in server.said
+    assert reason == f"the server was stopped; resume it here or with: evenhand resume {run}"
     assert taken < 15  # far less, but the machine may be busy; without an end to streams it would be 30
     assert not watching.is_alive()
     assert "event: end" not in heard
@@ -116,6 +119,16 @@ def test_what_cannot_be_served_is_refused_with_a_message(tmp_path: Path) -> None
     assert "chmod 600" in readable.stderr
     assert "cannot listen on 192.0.2.1" in elsewhere.stderr
     assert not (tmp_path / ".evenhand/token").exists()
+
+
+@pytest.mark.slow
+def test_a_server_for_others_says_how_they_reach_it(served: Callable[..., Any]) -> None:
+    nameless, named = served("--host", "0.0.0.0"), served("--host", "0.0.0.0", "--allow-host", "evals.example")
+
+    assert (nameless.end(), named.end()) == (0, 0)
+
+    assert "--allow-host NAME" in nameless.said
+    assert "--allow-host" not in named.said
 
 
 @pytest.mark.slow

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, Db, Judge, NoEnvFile, Quiet, Verbose
+from evenhand.cli.options import DB, Db, Judge, NoEnvFile, Quiet, Verbose, is_typed
 
 if TYPE_CHECKING:
     from evenhand.server.settings import ServerSettings
@@ -18,6 +19,7 @@ TOKEN_FILE = ".evenhand/token"  # noqa: S105 - the name of a file
 
 
 def serve(
+    ctx: typer.Context,
     *,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 8642,
@@ -56,6 +58,7 @@ def serve(
         from evenhand.domain.errors import ConfigError
 
         raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
+    from evenhand.cli.stores import without_password
     from evenhand.cli.token_file import token_of
     from evenhand.domain.errors import ConfigError
     from evenhand.domain.secret import Secret
@@ -76,9 +79,14 @@ def serve(
         models=tuple(model or ()),
     )
     console = Console(quiet=quiet)
-    serve_app(settings, lambda settled: _tell(console, settled, TOKEN_VARIABLE if given else token_file))
+    left = serve_app(settings, lambda settled: _tell(console, settled, TOKEN_VARIABLE if given else token_file))
+    place = f" --db {shlex.quote(without_password(db))}" if is_typed(ctx, "db") else ""
+    for run in left:
+        console.note(f"run {run} was interrupted; go on with: evenhand resume {run}{place}")
 
 
 def _tell(console: Console, settings: ServerSettings, token: str) -> None:
     console.result(f"Evenhand is at {settings.address}")
     console.note(f"the token for programs is in {token}; Ctrl-C ends the server")
+    if settings.is_public and not settings.names:
+        console.note("others reach it only by a name that is given: --allow-host NAME, such as evals.example")

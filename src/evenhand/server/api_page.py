@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
 _DEEPEST: Final = 4
+_CODE: Final = re.compile(r"(`{1,2})([^`]+)\1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,16 @@ def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterat
                 example = _example(given.get("schema", {}), schemas)
                 shown = json.dumps(example, indent=2) if isinstance(example, (dict, list)) else ""
                 yield status, media, shown
+
+
+def in_pieces(text: str) -> list[tuple[str, bool]]:
+    """Take apart what is said into pieces, with whether each is code: that stands between backticks, one or two.
+
+    >>> in_pieces("Gives ``next`` or `null`.")
+    [('Gives ', False), ('next', True), (' or ', False), ('null', True), ('.', False)]
+    """
+    pieces = [(piece, place % 3 == 2) for place, piece in enumerate(_CODE.split(text)) if place % 3 != 1]
+    return [(piece, is_code) for piece, is_code in pieces if piece]
 
 
 def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:

@@ -15,8 +15,9 @@ from starlette.staticfiles import StaticFiles
 from evenhand.domain.errors import EvenhandError
 from evenhand.engine.place import Place
 from evenhand.server import api, pages
+from evenhand.server.counting import Counted
 from evenhand.server.desk import RunDesk
-from evenhand.server.pages.results_numbers import Counted
+from evenhand.server.import_reports import ImportReports
 from evenhand.server.problems import Problem
 from evenhand.server.results import Results
 from evenhand.server.security import Gate, guard
@@ -35,9 +36,9 @@ def make_app(settings: ServerSettings) -> FastAPI:
         place = Place(settings.db)
         with place.opened() as store, place.opened() as reading, contextlib.closing(Results(store, reading)) as results:
             app.state.store = store
-            app.state.desk = RunDesk(store, settings)
-            app.state.results = results
             app.state.counted = Counted()
+            app.state.desk = RunDesk(store, settings, app.state.counted)
+            app.state.results = results
             try:
                 yield
             finally:
@@ -55,6 +56,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         openapi_url=None,  # ours stands behind the guard
     )
     app.state.settings = settings
+    app.state.imports = ImportReports()
     app.add_middleware(Gate, settings=settings)
     app.mount("/static", StaticFiles(packages=[("evenhand.server", "static")]), name="static")
     app.include_router(api.router)

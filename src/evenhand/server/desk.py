@@ -14,10 +14,10 @@ from evenhand.domain.errors import ConflictError, EvenhandError, RunBusyError, R
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine import telemetry
 from evenhand.engine.job import Job, Pace, Scope
-from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.server.choosing import require_all_offered
-from evenhand.server.once import once
+from evenhand.server.counting import Counted
+from evenhand.server.planning import Planner
 from evenhand.server.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.resuming import taken_up
 from evenhand.server.settings import ServerSettings
@@ -25,11 +25,15 @@ from evenhand.store.store import Store
 
 MOST_AT_ONCE: Final = 4
 MOST_WAITING: Final = 100
+# Of those who watch; others ask for the progress every now and then.
+MOST_STREAMS: Final = 100
 # Of a run here, and of one that another process works on, which has to be counted in the store.
 WATCH_SECONDS: Final = 0.5
 POLL_SECONDS: Final = 1.0
 # How long questions under way may take when the server ends, and then what they brought to be stored.
 CLOSING_SECONDS: Final = 0.8
+
+SERVER_STOPPED: Final = "the server was stopped; resume it here or with: evenhand resume {}"
 
 _log = logging.getLogger("evenhand.server")
 
@@ -54,14 +58,19 @@ class Work:
 class RunDesk:
     """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
 
-    def __init__(self, store: Store, settings: ServerSettings) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, counts: Counted | None = None) -> None:
         self._store = store
+        self._counts = counts or Counted()
         self._settings = settings
+        self._planner = Planner(store)
         self._work: dict[str, Work] = {}
         self._taking_up: set[str] = set()
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._streams_end = asyncio.Event()
         self._is_closed = False
+        self._streams = 0
+        # The runs that the end of the server interrupted.
+        self.left: list[str] = []
 
     async def start(
         self, job: Callable[[], Job], scope: Scope, pace: Pace, *, key: str | None = None, asked: Any = None
@@ -71,19 +80,14 @@ class RunDesk:
         With a ``key``, whoever has ``asked`` for the same under it before gets that run: then the second is False.
         """
         self._require_room()
-        made: list[Job] = []
 
-        def planned() -> str:
-            made.append(job())
-            require_all_offered(made[0].definition, self._settings)
-            return plan(self._store, made[0], scope).id
+        def offered() -> Job:
+            made = job()
+            require_all_offered(made.definition, self._settings)
+            return made
 
-        def found() -> tuple[RunRecord, bool]:
-            run_id, is_new = once(self._store, key, asked, planned)
-            return self._store.runs.find(run_id), is_new
-
-        run, is_new = await asyncio.to_thread(found)
-        return (self.drive(run, made[0], pace) if is_new else run), is_new
+        run, made = await asyncio.to_thread(self._planner.planned, offered, scope, key=key, asked=asked)
+        return (run, False) if made is None else (self.drive(run, made, pace), True)
 
     async def resume(self, wanted: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
         """Go on with a run of which something is missing; refused where it is finished, busy, or from elsewhere.
@@ -130,12 +134,25 @@ class RunDesk:
         if work is not None:
             return work.progress()
         try:
-            return progress_in(self._store, self._store.runs.find(run_id))
+            return progress_in(self._store, self._store.runs.find(run_id), self._counts)
         except RunNotFoundError:
             return None
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether as many watch as there is room for."""
+        return self._streams >= MOST_STREAMS
+
     async def watch(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         """Tell how a run gets on, at most twice a second, until it ends or the server does."""
+        self._streams += 1
+        try:
+            async for told in self._watched(run_id):
+                yield told
+        finally:
+            self._streams -= 1
+
+    async def _watched(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         while True:
             work = self._work.get(run_id)
             if work is None:
@@ -163,6 +180,7 @@ class RunDesk:
         """End in good order and soon: what is under way may take a moment, and all runs can be resumed."""
         self._is_closed = True
         self.end_streams()
+        at_work = [work.run.id for work in self._work.values() if not work.is_stopping]
         for work in list(self._work.values()):
             self._stop(work)
         tasks = [work.task for work in self._work.values() if work.task is not None]
@@ -173,6 +191,16 @@ class RunDesk:
             task.cancel()
         if slow:
             await asyncio.wait(slow, timeout=CLOSING_SECONDS)
+        await asyncio.to_thread(self._say_why, at_work)
+
+    def _say_why(self, were_at_work: list[str]) -> None:
+        """Say of the runs that the end of the server interrupted how they go on."""
+        for identity in were_at_work:
+            with contextlib.suppress(EvenhandError):  # it is marked already, only in other words
+                run = self._store.runs.find(identity)
+                if run.status is RunStatus.INTERRUPTED:
+                    self._store.runs.mark(run, RunStatus.INTERRUPTED, SERVER_STOPPED.format(run.id))
+                    self.left.append(run.id)
 
     def _stop(self, work: Work) -> None:
         if work.is_stopping:

@@ -7,13 +7,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
+from evenhand.server.filtering import Filter, Order, joined
 from evenhand.server.searching import positions_with
 from evenhand.store.rows import loads
 from evenhand.store.sqlite import SQLite
@@ -46,38 +47,6 @@ _NEWEST: Final = (
 # Whether a judge was asked again, here or by a member of a panel; in a text, these quotes would have a backslash.
 _RETRIED: Final = """content GLOB '*"retry_count":[1-9]*'"""
 _RETRIED_ON_POSTGRES: Final = """content ~ '"retry_count":[1-9]'"""
-# By what a list is sorted, and what stands for nothing, so that it comes last.
-_NUMBERS: Final = ("score", "cost", "seconds")
-_KEYS: Final = {"model": "c.model", "case_id": "c.id"}
-_VERDICTS: Final = "CASE e.verdict WHEN 'fail' THEN 0 WHEN 'borderline' THEN 1 WHEN 'pass' THEN 2 END"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """Which evaluations are wanted; None is any. ``text`` is looked for in case and answer."""
-
-    verdict: tuple[str, ...] = ()
-    status: tuple[str, ...] = ()
-    evaluator: tuple[str, ...] = ()
-    model: tuple[str, ...] = ()
-    min_score: float | None = None
-    max_score: float | None = None
-    has_error: bool | None = None
-    retried: bool | None = None
-    text: str | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether all are wanted."""
-        return all(getattr(self, one.name) in ((), None, "") for one in fields(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """How a list is sorted; evaluations that do not have what it is sorted by come last."""
-
-    by: str = "position"
-    descending: bool = False
 
 
 @dataclass(slots=True)
@@ -119,9 +88,9 @@ class Narrow:
     ) -> tuple[list[tuple[Any, tuple[int, int, int]]], int]:
         """Give evaluations by their places, each with what it is sorted by, and how many there are in all."""
         where, values = self._where(run, wanted)
-        source = f"FROM evaluations e {_joined(wanted, order)} WHERE {where}"
+        source = f"FROM evaluations e {joined(wanted, order)} WHERE {where}"
         ((total,),) = self._rows(run, f"SELECT COUNT(*) {source}", values)
-        key = _key(order)
+        key = order.key
         if after is not None:
             than = "<" if order.descending else ">"
             source += f" AND ({key} {than} ? OR ({key} = ? AND (e.position, e.place, e.sample) > (?, ?, ?)))"
@@ -159,28 +128,11 @@ class Narrow:
             return self._memory.execute(sql, values).fetchall()
 
     def _where(self, run: RunRecord, wanted: Filter) -> tuple[str, list[Any]]:
-        parts, values = ["e.run = ?"], list[Any]([run.number])
-        for column, several in (
-            ("e.verdict", wanted.verdict),
-            ("e.status", wanted.status),
-            ("e.evaluator", wanted.evaluator),
-            ("c.model", wanted.model),
-        ):
-            if several:
-                parts.append(f"{column} IN ({', '.join('?' * len(several))})")
-                values += several
-        for condition, value in (("e.score >= ?", wanted.min_score), ("e.score <= ?", wanted.max_score)):
-            if value is not None:
-                parts.append(condition)
-                values.append(value)
-        if wanted.has_error is not None:
-            parts.append(f"e.status {'=' if wanted.has_error else '<>'} 'error'")
-        if wanted.retried is not None:
-            parts.append("e.retried" if wanted.retried else "NOT e.retried")
+        parts, values = wanted.conditions()
         if wanted.text:
             parts.append("e.position IN (SELECT value FROM json_each(?))")
             values.append(orjson.dumps(positions_with(self._source, run, wanted.text)).decode())
-        return " AND ".join(parts), values
+        return " AND ".join(["e.run = ?", *parts]), [run.number, *values]
 
     def _copy_since(self, run: RunRecord, known: _Copied) -> None:
         """Copy by the order in which SQLite was given the rows, so that what is new stands at the end."""
@@ -233,21 +185,6 @@ class Narrow:
             number, _ = self._runs.popitem(last=False)
             for table in ("evaluations", "cases"):
                 self._memory.execute(f"DELETE FROM {table} WHERE run = ?", [number])  # noqa: S608 - our own names
-
-
-def _joined(wanted: Filter, order: Order) -> str:
-    needs = wanted.model or order.by in _KEYS
-    return "JOIN cases c ON c.run = e.run AND c.position = e.position" if needs else ""
-
-
-def _key(order: Order) -> str:
-    if order.by in _NUMBERS:
-        return f"COALESCE(e.{order.by}, {'-1e300' if order.descending else '1e300'})"
-    if order.by == "verdict":
-        return f"COALESCE({_VERDICTS}, {-1 if order.descending else 9})"
-    if order.by == "position":
-        return "e.position"
-    return f"COALESCE({_KEYS.get(order.by, f'e.{order.by}')}, '')"
 
 
 def _model_in(content: str) -> str | None:

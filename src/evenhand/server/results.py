@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.server import cursors
-from evenhand.server.narrow import Filter, Narrow, Order
+from evenhand.server.filtering import Filter, Order
+from evenhand.server.narrow import Narrow
 from evenhand.server.rows_shown import rows_shown
 from evenhand.store.store import Store
 
@@ -53,6 +54,11 @@ class Results:
             "total": total,
             "next": more,
         }
+
+    def places(self, run: RunRecord, wanted: Filter, order: Order) -> list[Place]:
+        """Give the places of all that is wanted, as it stands at this moment."""
+        keyed, _ = self._narrow.page(run, wanted, order, limit=_LARGEST, after=None)
+        return [place for _, place in keyed]
 
     def _in_order(self, run: RunRecord, limit: int, cursor: str | None) -> dict[str, Any]:
         after = _read(cursor, Order())

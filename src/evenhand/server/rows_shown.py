@@ -62,6 +62,8 @@ def _row(
         "cost": cost,
         "seconds": seconds,
         "retry_count": evaluation.get("retry_count", 0),
+        "hits": len(evaluation.get("hits", ())),
+        "misses": len(evaluation.get("misses", ())),
         "error": _cut(evaluation.get("error")),
         "reasoning": _cut(evaluation.get("reasoning")) or "",
         "question": _cut(_asked(case)) or "",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from evenhand.domain.run import RunRecord
 from evenhand.reports.rows import run_row, summary_row
-from evenhand.server.progress import AT_WORK, as_it_is
+from evenhand.server.counting import Counted
+from evenhand.server.lineage import is_baseline
+from evenhand.server.named_models import judge_of, names_in
+from evenhand.server.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
 from evenhand.store.store import Store
 from evenhand.workspace.trial import PROMPT
-
-if TYPE_CHECKING:
-    from evenhand.server.pages.results_numbers import Counted
 
 # A larger run is not counted while it goes on, nor, if nobody has looked at it yet, while somebody waits for a list.
 MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
-
-# How long somebody waits for the numbers of one run.
-PATIENCE_SECONDS: Final = 2.0
 
 
 def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
@@ -51,22 +47,7 @@ def _row(run: RunRecord) -> dict[str, Any]:
     definition = run.definition
     return run_row(run) | {
         "prompt": definition.get(PROMPT),
-        "models": _names(definition.get("target")),
-        "judge": next(iter(_names(definition.get("judge"))), None),
+        "models": names_in(definition.get("target")),
+        "judge": judge_of(run),
+        "baseline": is_baseline(run),
     }
-
-
-def _names(given: Any) -> list[str]:
-    """Give the names of the models that a part of a definition names."""
-    match given:
-        case str():
-            return [given]
-        case list():
-            return [name for one in given for name in _names(one)]
-        case {"models": several}:
-            return _names(several)
-        case {"model": one}:
-            return _names(one)
-        case Mapping():
-            return []
-    return []

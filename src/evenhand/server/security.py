@@ -114,7 +114,10 @@ async def guard(request: Request) -> None:
     if not await _shows_token(request, settings):
         if request.method in SAFE_METHODS and not is_api(request.url.path):
             raise Problem(303, "Log in first", headers={"location": "/login"})
-        raise Problem(401, "No token", "send it as Authorization: Bearer …; see .evenhand/token or EVENHAND_TOKEN")
+        where = "see .evenhand/token or EVENHAND_TOKEN of the server"
+        if await _brings_token(request):
+            raise Problem(401, "Wrong token", f"what was sent is not the token of this server; {where}")
+        raise Problem(401, "No token", f"send it as Authorization: Bearer …; {where}")
 
 
 async def _shows_token(request: Request, settings: ServerSettings) -> bool:
@@ -124,11 +127,22 @@ async def _shows_token(request: Request, settings: ServerSettings) -> bool:
         return scheme.lower() == "bearer" and equal(given.strip(), token)
     if settings.is_public and request.method in SAFE_METHODS:
         return equal(request.cookies.get(SESSION_COOKIE, ""), settings.session)
+    field = await _token_field(request)
+    return field is not None and equal(field, token)
+
+
+async def _brings_token(request: Request) -> bool:
+    """Tell whether a token came with a request, whatever it is worth."""
+    return "authorization" in request.headers or bool(await _token_field(request))
+
+
+async def _token_field(request: Request) -> str | None:
+    """Give the token that a form of our pages has in it."""
     # Not under /api: a body is read once, and its routes read it as JSON.
-    if not is_api(request.url.path) and _is_form(request):
-        field = (await request.form(max_part_size=MOST_IMPORT_BYTES)).get(FORM_FIELD)
-        return isinstance(field, str) and equal(field, token)
-    return False
+    if is_api(request.url.path) or not _is_form(request):
+        return None
+    field = (await request.form(max_part_size=MOST_IMPORT_BYTES)).get(FORM_FIELD)
+    return field if isinstance(field, str) else None
 
 
 def _is_form(request: Request) -> bool:

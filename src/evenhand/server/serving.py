@@ -23,14 +23,18 @@ GRACE_SECONDS: Final = 1
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> None:
-    """Serve until a signal comes; ``told`` hears of it once the server listens, with the port that it got."""
+def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> list[str]:
+    """Serve until a signal comes, and give the ids of the runs that this interrupted.
+
+    ``told`` hears of it once the server listens, with the port that it got.
+    """
     with Place(settings.db).opened():
         pass  # what is wrong with the database is said before anybody connects
     with _listening(settings) as listening:
         settings = replace(settings, port=listening.getsockname()[1])
+        app = make_app(settings)
         config = uvicorn.Config(
-            make_app(settings),
+            app,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -43,6 +47,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> N
             server.run(sockets=[listening])
         if not server.started:
             raise ConfigError("the server did not start; what it wrote above says why")
+        return list(app.state.desk.left)
 
 
 class _Server(uvicorn.Server):

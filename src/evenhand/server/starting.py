@@ -65,15 +65,18 @@ class RunWanted:
             use_cache=self.use_cache,
         )
 
-    def job(self, store: Store, settings: ServerSettings) -> Job:
-        """Make the job; what cannot be right is refused here, by field, and nobody is asked."""
+    def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:
+        """Make the job; what cannot be right is refused here, by field, and nobody is asked.
+
+        One that is not ``to_ask`` anybody, but only to be estimated, needs no keys.
+        """
         prompt = store.prompts.find(self.prompt, self.version)
         models = [require_offered(name, settings, "models") for name in self.models or settings.models]
         judge = settings.judge if self.judge is None else require_offered(self.judge, settings, "judge")
         if judge is None and prompt.text.criteria is not None and prompt.text.evaluation_mode is EvaluationMode.LLM:
             judge = _judge_of_the_environment()
         trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
-        job = _job_of(trial, store)
+        job = _job_of(trial, store, to_ask=to_ask)
         if self.max_cost is not None:
             self._require_prices(self.estimate(store, job))
         return job
@@ -97,10 +100,10 @@ def _judge_of_the_environment() -> str:
     return name
 
 
-def _job_of(trial: Trial, store: Store) -> Job:
+def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
     """Make the job, and say by field which model cannot be asked: keys are the server's, from its environment."""
     try:
-        return trial.job(store)
+        return trial.job(store, to_ask=to_ask)
     except (MissingKeyError, MissingModelError) as error:
         told = str(error).replace(", or give api_key", " where the server runs")
         if told.startswith(_OF_THE_TARGET):

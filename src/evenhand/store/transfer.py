@@ -20,7 +20,11 @@ SCHEMA_VERSION: Final = 1
 KIND: Final = "evenhand-run"
 # In the options of a run that came from elsewhere.
 IMPORTED: Final = "imported"
+# In the options of a run that others of its suite or prompt are held against.
+BASELINE: Final = "baseline"
 _MORE: Final = "more"
+# What is said of a run in this store only.
+_OWN: Final = (IMPORTED, BASELINE, _MORE)
 # No honest case comes near it.
 MAX_LINE_BYTES: Final = 64_000_000
 
@@ -78,7 +82,7 @@ def _evaluation(*row: Any) -> dict[str, Any]:
 
 def _run_fields(run: RunRecord) -> dict[str, Any]:
     fields = {name: getattr(run, name) for name in _OF_A_RUN if run.abandoned_calls or not name.startswith("abandoned")}
-    fields["options"] = {name: value for name, value in run.options.items() if name not in (IMPORTED, _MORE)}
+    fields["options"] = {name: value for name, value in run.options.items() if name not in _OWN}
     return fields | dict(run.options.get(_MORE, {}))
 
 
@@ -170,7 +174,7 @@ def _free_id(store: Store, wanted: str) -> str:
 
 def _add_run(store: Store, run: Mapping[str, Any], identity: str) -> int:
     more = {name: value for name, value in run.items() if name not in _OF_A_RUN}
-    options = {name: value for name, value in run["options"].items() if name not in (IMPORTED, _MORE)}
+    options = {name: value for name, value in run["options"].items() if name not in _OWN}
     options |= {IMPORTED: True} | ({_MORE: more} if more else {})
     usual = {"abandoned_calls": 0, "abandoned_cost": 0.0}
     columns = {**usual, **run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCase, TestCaseText
+from evenhand.reports.rows import moment
 from evenhand.store.store import Store
 from evenhand.workspace.texts import PROMPT_FIELDS, prompt_text, snake, test_case_text
 
@@ -44,15 +45,15 @@ class _Record:
 
 def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
     """Give prompts with their test cases as one document: all of them, or those that are named."""
-    prompts = store.prompts.all() if wanted is None else _named(store, wanted)
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "prompts": [
-            prompt_dict(prompt.text) | {"test_cases": [case_dict(one) for one in store.prompts.cases(prompt.id)]}
+    # What somebody writes meanwhile is in it as a whole or not at all.
+    with store.database.transaction():
+        store.database.lock()
+        prompts = store.prompts.all() if wanted is None else _named(store, wanted)
+        written = [
+            prompt_dict(prompt.text) | {_CASES: [case_dict(one) for one in store.prompts.cases(prompt.id)]}
             for prompt in prompts
-        ],
-    }
+        ]
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "prompts": written}
 
 
 def _named(store: Store, wanted: Iterable[str]) -> list[Prompt]:
@@ -97,27 +98,27 @@ def case_dict(case: TestCase) -> dict[str, Any]:
 
 
 def prompt_summary(prompt: Prompt) -> dict[str, Any]:
-    """Give all there is to tell of a prompt, in plain JSON values."""
+    """Give all there is to tell of a prompt, in plain JSON values; times as ISO 8601."""
     return {
         "id": prompt.id,
         "version": prompt.version,
         "latest_version": prompt.latest,
         **prompt_dict(prompt.text),
         "test_cases": prompt.test_cases,
-        "created": prompt.created,
-        "edited": prompt.edited,
+        "created": moment(prompt.created),
+        "edited": moment(prompt.edited),
     }
 
 
 def case_summary(case: TestCase) -> dict[str, Any]:
-    """Give all there is to tell of a test case, in plain JSON values."""
+    """Give all there is to tell of a test case, in plain JSON values; times as ISO 8601."""
     return {
         "id": case.id,
         "prompt_id": case.prompt_id,
         "version": case.version,
         **case_dict(case),
-        "created": case.created,
-        "edited": case.edited,
+        "created": moment(case.created),
+        "edited": moment(case.edited),
     }
 
 

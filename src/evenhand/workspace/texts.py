@@ -25,8 +25,7 @@ def prompt_text(given: Mapping[str, Any]) -> PromptText:
     fields = _fields(given, PROMPT_FIELDS, "a prompt")
     if "name" not in fields:
         raise FieldError("name", "it is missing; a prompt needs one")
-    fields["expected_schema"] = schema_text(fields.get("expected_schema"), "expected_schema")
-    _require_shape(fields["expected_schema"])
+    fields["expected_schema"] = expected_schema_text(fields.get("expected_schema"), "expected_schema")
     return PromptText(**{name: value for name, value in fields.items() if value is not None or name == "name"})
 
 
@@ -52,6 +51,21 @@ def schema_text(given: object, field: str) -> str | None:
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
 
 
+def expected_schema_text(given: object, field: str) -> str | None:
+    """Give a schema that models are to generate by as text; refused too is one that none could be told to keep to."""
+    text = schema_text(given, field)
+    if text is None or is_empty(text):
+        return text
+    schema = parse_strict(text)
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise FieldError(field, "models generate objects by a schema, so it must be one of an object")
+    try:
+        output_contract(schema)
+    except ConfigError as error:
+        raise FieldError(field, str(error).removeprefix("output_schema: ")) from None
+    return text
+
+
 def snake(name: str) -> str:
     """Write a name as we do.
 
@@ -59,19 +73,6 @@ def snake(name: str) -> str:
     'evaluation_mode'
     """
     return _CAPITAL.sub(r"_\1", name).lower()
-
-
-def _require_shape(expected: str | None) -> None:
-    """Refuse a schema that no model could be told to keep to, before somebody runs the prompt."""
-    if expected is None or is_empty(expected):
-        return
-    schema = parse_strict(expected)
-    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-        raise FieldError("expected_schema", "models generate objects by a schema, so it must be one of an object")
-    try:
-        output_contract(schema)
-    except ConfigError as error:
-        raise FieldError("expected_schema", str(error).removeprefix("output_schema: ")) from None
 
 
 def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict[str, Any]:

@@ -44,12 +44,12 @@ def told(page: Any) -> str:
 
 def test_without_two_runs_it_says_what_is_needed(client: TestClient, judged: Judge, parsed: Parsed) -> None:
     empty = told(parsed(client.get("/compare")))
-    judged(0.9)
-    judged(0.9)
+    first, second = judged(0.9), judged(0.9)
+    judged(0.9, evaluators={**JUDGE, "name": "brief"})
     chosen = parsed(client.get("/compare"))
 
     assert "Two runs are needed" in empty
-    assert len(chosen.all("option", selected="")) == 2
+    assert [one.attributes["value"] for one in chosen.all("option", selected="")] == [first.id, second.id]
     assert "Choose two runs" in told(chosen)
 
 

@@ -18,7 +18,8 @@ from evenhand.domain.run import Judgment, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Verdict
 from evenhand.server.app import make_app
-from evenhand.server.pages import runs
+from evenhand.server.lineage import pin
+from evenhand.server.pages import results_run, runs
 from evenhand.server.settings import ServerSettings
 from evenhand.store.rows import Batch, evaluation_row
 from evenhand.store.store import Store
@@ -108,6 +109,22 @@ def test_a_long_list_has_pages(client: TestClient, store: Store, parsed: Parsed)
     assert client.get("/runs?after=99999999").status_code == 200
 
 
+def test_the_two_newest_runs_that_can_be_compared_are_chosen(
+    client: TestClient, store: Store, judged: Judge, parsed: Parsed
+) -> None:
+    alone = parsed(client.get("/runs"))
+    first, second = judged(reply(0.9)), judged(reply(0.8))
+    judged(reply(0.9), evaluators={**JUDGE, "name": "brief"})
+    judged(reply(0.9), name="another suite")
+    planned(store, cases=1, judged=0, status=RunStatus.STOPPED)
+
+    page = parsed(client.get("/runs"))
+
+    chosen = {one.attributes["name"]: one.attributes["value"] for one in page.all("input", checked="")}
+    assert chosen == {"a": first.id, "b": second.id}
+    assert not alone.all("input", checked="")
+
+
 # One run
 
 
@@ -170,6 +187,29 @@ def test_a_run_that_goes_on_is_live_and_has_no_numbers_yet(client: TestClient, s
     assert "1 of 4 evaluations" in parsed(client.get("/runs")).one("tbody").text
     assert not page.all("svg", class_="chart histogram")
     assert page.all("script", src="/static/run.js")
+
+
+def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: Store, parsed: Parsed) -> None:
+    def page_of(target: Any) -> Any:
+        definition = {"judge": "openai/gpt-5", "target": target, "prompt": {"id": "p-1", "name": "p", "version": 1}}
+        run = store.runs.create(name="kin", source=None, definition=definition, options={})
+        return parsed(client.get(f"/runs/{run.id}"))
+
+    several = page_of({"models": ["ollama/qwen2.5:7b", {"model": "azure/gpt-4.1", "temperature": 0}]})
+    one, none = page_of("openai/gpt-5-mini"), page_of({"models": ["ollama/qwen2.5:7b"]})
+
+    assert "of the same family, openai: models tend to favour" in several.one("p", class_="notice warn").text
+    assert "Judge openai/gpt-5 and target openai/gpt-5-mini" in one.one("p", class_="notice warn").text
+    assert not none.all("p", class_="notice warn")
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.0, "–"), (None, "–"), (0.04, "2.4 a minute"), (12.34, "12.3 a second")])
+def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None:
+    known = dict.fromkeys(("eta", "errors", "retries", "calls", "cached", "cost"))
+
+    found = results_run.live({"done": 0, "total": 4, "rate": rate, "waiting": False, "stopping": False, **known})
+
+    assert ("rate", "Rate", told) in found["facts"]
 
 
 def test_a_run_that_stopped_says_why_and_can_be_resumed(
@@ -237,6 +277,71 @@ def test_changes_need_the_token(client: TestClient, judged: Judge) -> None:
     assert client.get(f"/runs/{run.id}").status_code == 200
 
 
+# The baseline
+
+
+def test_a_run_is_held_against_the_one_that_was_pinned(
+    client: TestClient, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    first = judged(*[reply(one) for one in (0.9, 0.9, 0.2, 0.7, 0.9, 0.9, 0.9)])
+    before = parsed(client.get(f"/runs/{first.id}"))
+
+    pinned = post(f"/runs/{first.id}/pin")
+    second = judged(*[reply(one) for one in (0.2, 0.7, 0.9, 0.7, 0.9, 0.9, 0.9)])
+    page = parsed(client.get(f"/runs/{second.id}"))
+    worse = parsed(client.get(f"/compare?a={first.id}&b={second.id}&way=worse"))
+
+    assert before.one("form", method="post", action=f"/runs/{first.id}/pin")
+    assert not before.all("section", aria_labelledby="against-title")
+    assert pinned.headers["location"] == f"/runs/{first.id}"
+    told = page.one("section", aria_labelledby="against-title").text
+    assert "2 regressions, 1 improvement." in told
+    assert "No difference shown:" in told
+    assert page.one("a", href=f"/compare?a={first.id}&b={second.id}&way=worse#changes").text == "2 regressions"
+    assert "To a worse verdict: 2 cases." in worse.one("section", id="changes").text
+    assert "case-2" not in worse.one("table", class_="list rows changes").text
+    assert "baseline" in parsed(client.get(f"/runs/{first.id}")).one("div", class_="page-head").text
+    assert parsed(client.get("/runs")).one("tbody").text.count("baseline") == 1
+
+
+def test_there_is_one_baseline_of_a_suite_and_it_can_be_unpinned(
+    client: TestClient, store: Store, judged: Judge, post: Post
+) -> None:
+    first, second, third = judged(reply(0.9)), judged(reply(0.9)), judged(reply(0.9))
+    elsewhere = judged(reply(0.9), name="another suite")
+    post(f"/runs/{elsewhere.id}/pin")
+
+    post(f"/runs/{first.id}/pin")
+    post(f"/runs/{second.id}/pin")
+    both = [run.id for run in store.runs.newest() if run.options.get("baseline")]
+    listed = {one["id"]: one["baseline"] for one in client.get("/api/runs").json()["items"]}
+    exported = client.get(f"/api/runs/{second.id}/export").text
+    held = client.get(f"/runs/{third.id}").text
+    post(f"/runs/{second.id}/unpin")
+
+    assert both == [elsewhere.id, second.id]
+    assert listed == {elsewhere.id: True, third.id: False, second.id: True, first.id: False}
+    assert '"baseline"' not in exported
+    assert f"/compare?a={second.id}" in held
+    assert "Against the baseline" not in client.get(f"/runs/{third.id}").text
+    assert client.post(f"/runs/{second.id}/pin").status_code == 401
+
+
+def test_a_run_that_is_not_finished_is_no_baseline_and_one_that_was_judged_otherwise_says_why(
+    client: TestClient, store: Store, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    busy = planned(store, cases=1, judged=0, status=RunStatus.RUNNING)
+    first = judged(reply(0.9))
+    post(f"/runs/{first.id}/pin")
+    other = judged(reply(0.9), evaluators={**JUDGE, "name": "brief"})
+
+    refused = post(f"/runs/{busy.id}/pin")
+    told = parsed(client.get(f"/runs/{other.id}")).one("section", aria_labelledby="against-title").text
+
+    assert refused.status_code == 409
+    assert "were not judged by the same definition" in told
+
+
 # A run to be started
 
 
@@ -279,11 +384,9 @@ def test_a_prompt_without_test_cases_has_none_to_run(client: TestClient, store: 
     assert not page.all("form", method="post")
 
 
-def test_an_estimate_tells_calls_and_cost_and_spends_nothing(
-    store: Store, post: Post, parsed: Parsed, prompt: Any, monkeypatch: pytest.MonkeyPatch
+def test_an_estimate_tells_calls_and_cost_needs_no_key_and_spends_nothing(
+    store: Store, post: Post, parsed: Parsed, prompt: Any
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-dummy")
-
     page = parsed(post("/runs/new", **form_of(prompt, repeat="2")))
 
     told = page.one("section", class_="estimate").text
@@ -291,6 +394,8 @@ def test_an_estimate_tells_calls_and_cost_and_spends_nothing(
     assert "openai/gpt-5-mini" in told
     assert "$" in told
     assert page.value("concurrency") == "8"
+    started = parsed(post("/runs/new", **form_of(prompt, do="start")))
+    assert "set OPENAI_API_KEY where the server runs" in started.one("p", id="models-error").text
     assert store.runs.newest() == []
 
 
@@ -391,6 +496,14 @@ def test_hostile_texts_are_shown_as_text_on_every_page(
     run = judged(*replies, *[usable[-1]] * 3, name=everything, cases=cases, evaluators=evaluator)
     prompt = store.prompts.create(PromptText(name=usable[0], content=everything.replace("\0", "")))
     store.prompts.add_cases(prompt.id, [TestCaseText(input=said.replace("\0", "")) for said in usable])
+    named = {
+        "judge": everything,
+        "target": {"models": [everything, usable[0]]},
+        "prompt": {"id": usable[0], "name": usable[0]},
+    }
+    kin = store.runs.create(name=usable[0], source=usable[0].replace("\0", ""), definition=named, options={})
+    pin(store, run)
+    held = judged(*replies, *[usable[-1]] * 3, name=everything, cases=cases, evaluators=evaluator)
 
     pages = [
         parsed(client.get(address))
@@ -400,15 +513,19 @@ def test_hostile_texts_are_shown_as_text_on_every_page(
             f"/runs/{run.id}/delete",
             "/runs/new",
             f"/runs/new?prompt={prompt.id}",
+            f"/runs/{kin.id}",
+            f"/runs/{held.id}",
         )
     ]
 
     for page in pages:
         assert {one.name for one in page.elements} <= elements(
-            "circle code defs desc details fieldset figcaption figure g h3 legend line option pattern pre rect section select strong summary table tbody td text textarea th thead time tr"
+            "circle code defs desc details fieldset figcaption figure g h3 legend line option pattern pre progress rect section select strong summary table tbody td text textarea th thead time tr"
         )
         assert not [one for one in page.all("a") if not one.attributes["href"].startswith(("/", "#"))]
     assert usable[0] in pages[1].one("h1").text
+    assert "are the same model" in pages[5].one("p", class_="notice warn").text
+    assert "0 regressions" in pages[6].one("section", aria_labelledby="against-title").text
 
 
 def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, store: Store, judged: Judge) -> None:

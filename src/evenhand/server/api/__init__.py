@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import about, checking, evaluations, models, prompts, runs, test_cases, transfers
+from evenhand.server.api import (
+    about,
+    checking,
+    comparing,
+    evaluations,
+    judges,
+    models,
+    prompts,
+    runs,
+    test_cases,
+    transfers,
+)
 
 router = APIRouter(prefix="/api")
-for _part in (prompts, test_cases, checking, runs, evaluations, transfers, models, about):
+for _part in (prompts, test_cases, checking, judges, runs, evaluations, comparing, transfers, models, about):
     router.include_router(_part.router)

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from evenhand.server.api.shapes import Health
 from evenhand.server.api.shared import routes
-from evenhand.server.api_page import described
+from evenhand.server.api_page import described, in_pieces
 from evenhand.server.rendering import page
 from evenhand.version import __version__
 
@@ -31,4 +31,4 @@ def get_openapi(request: Request) -> JSONResponse:
 @router.get("/docs", response_class=HTMLResponse, include_in_schema=False)
 def show_docs(request: Request) -> HTMLResponse:
     """Show all routes with what they take and give."""
-    return page(request, "api.html", groups=described(request.app.openapi()))
+    return page(request, "api.html", groups=described(request.app.openapi()), in_pieces=in_pieces)

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
+from evenhand.server.choosing import LONGEST_NAME
 from evenhand.server.problems import Problem
 from evenhand.server.security import guard
 from evenhand.server.starting import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, RunWanted
@@ -21,8 +22,10 @@ from evenhand.workspace.texts import snake
 MOST_DEPTH: Final = 150
 MOST_CASES_AT_ONCE: Final = 10_000
 MOST_PROMPTS_AT_ONCE: Final = 10_000
+MOST_RUBRICS: Final = 200
 _LARGEST: Final = 2**53 - 1
 _LONGEST_SHOWN: Final = 80
+_JSON: Final = "application/json"
 
 Schema: TypeAlias = str | dict[str, Any] | bool | None
 Version = Annotated[int, Field(ge=1, le=_LARGEST, description="The version that was seen; if there is a later, 409.")]
@@ -60,9 +63,20 @@ class JsonRoute(APIRoute):
 
         async def handler(request: Request) -> Response:
             await guard(request)
+            if self.body_field is not None:
+                _require_json(request)
             return await usual(JsonRequest(request.scope, request.receive))
 
         return handler
+
+
+def _require_json(request: Request) -> None:
+    """Refuse a body that does not say that it is JSON; where none is sent, none needs to."""
+    has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if has_body and kind != _JSON and not kind.endswith("+json"):
+        sent = f"not {kind!r:.80}" if kind else "and no Content-Type came with it"
+        raise Problem(415, "Not JSON", f"send the body with Content-Type: {_JSON}, {sent}")
 
 
 def _require_shallow(value: Any) -> None:
@@ -135,6 +149,29 @@ class SchemaCheck(Body):
 
     schema_: Annotated[Schema, Field(alias="schema")] = None
     output: Annotated[str | None, Field(description="What a model wrote; it must be JSON as a whole.")] = None
+    purpose: Annotated[
+        Literal["evaluate", "generate"],
+        Field(description="To evaluate answers by, or to generate them by, which takes the schema of an object."),
+    ] = "evaluate"
+
+
+class JudgeBody(Body):
+    """A judge, and a case for it: what is left out is as usual."""
+
+    mode: Literal["freeform", "rubric", "pairwise"] = "freeform"
+    model: Annotated[
+        str, Field(max_length=LONGEST_NAME, description="Its name; embedded models are asked more shortly.")
+    ] = "judge"
+    criteria: Annotated[str, Field(description="What a good answer does: the expected outcome.")] = ""
+    rubrics: Annotated[list[str | dict[str, Any]], Field(max_length=MOST_RUBRICS)] = []
+    rubric_mode: Literal["joint", "separate"] = "joint"
+    evidence: bool = False
+    template: str = ""
+    scale: Annotated[str, Field(description="Such as 1-5.")] = ""
+    score_from: Literal["auto", "text", "samples", "logprobs"] = "auto"
+    question: str = ""
+    answer: str = ""
+    reference: str = ""
 
 
 class RunBody(Body):

@@ -6,13 +6,13 @@ import re
 from typing import Any, Final
 
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
-from evenhand.evaluators.schema.compiled import compile_schema
+from evenhand.domain.prompt import FieldError
 from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
 from evenhand.server.api.bodies import SchemaCheck
 from evenhand.server.api.shapes import SchemaVerdict
 from evenhand.server.api.shared import routes
+from evenhand.workspace.texts import expected_schema_text, schema_text
 
 router = routes("schemas")
 
@@ -23,18 +23,18 @@ _PATH: Final = re.compile(r"(\$[^\s:]*): ")
 @router.post("/check-schema", response_model=SchemaVerdict)
 def check_schema(body: SchemaCheck) -> Any:
     """Tell whether a schema is one and, where an output is given, whether that satisfies it; nothing is kept."""
-    return schema_verdict(body.schema_, body.output)
+    return schema_verdict(body.schema_, body.output, to_generate=body.purpose == "generate")
 
 
-def schema_verdict(schema: Any, output: str | None) -> dict[str, Any]:
+def schema_verdict(schema: Any, output: str | None, *, to_generate: bool = False) -> dict[str, Any]:
     """Look at a schema and an output; no schema is none, and nothing is wrong with that."""
     verdict: dict[str, Any] = {"is_schema": False, "is_valid": None, "schema_errors": [], "output_errors": []}
     if is_empty(schema):
         return verdict
     try:
-        compile_schema(schema)
-    except ConfigError as error:
-        return verdict | {"schema_errors": [_told(str(error).removeprefix("schema: "))]}
+        (expected_schema_text if to_generate else schema_text)(schema, "schema")
+    except FieldError as error:
+        return verdict | {"schema_errors": [_told(error.told)]}
     verdict["is_schema"] = True
     if output is None:
         return verdict

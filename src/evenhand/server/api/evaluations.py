@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.responses import StreamingResponse
 
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.stored import case_to
 from evenhand.reports.rows import case_row
-from evenhand.server.api.shapes import CaseShape, EvaluationShape, Page
+from evenhand.server.api.run_shapes import CaseShape, EvaluationShape
+from evenhand.server.api.shapes import Page
 from evenhand.server.api.shared import Cursor, Limit, Opened, RunId, routes
-from evenhand.server.narrow import Filter, Order
-from evenhand.server.one_case import case_result
+from evenhand.server.case_results import case_result
+from evenhand.server.exporting import MEDIA, attachment, exported
+from evenhand.server.filtering import Filter, Order
 from evenhand.server.progress import as_it_is
 from evenhand.server.results import Results
 
@@ -76,6 +79,31 @@ def list_evaluations(
 ) -> Any:
     """List the evaluations of a run, the last round of each; what an order does not apply to comes last."""
     return results.page(as_it_is(store, store.runs.find(run)), wanted, order, limit=limit, cursor=cursor)
+
+
+@router.get(
+    "/runs/{run}/evaluations/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {media: {"schema": {"type": "string"}} for media in ("text/csv", "application/jsonl")},
+            "description": "A row or a line for each evaluation.",
+        }
+    },
+)
+def export_evaluations(
+    run: RunId,
+    *,
+    store: Opened,
+    results: Annotated[Results, Depends(_results)],
+    wanted: Annotated[Filter, Depends(_filter)],
+    order: Annotated[Order, Depends(_order)],
+    form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
+) -> StreamingResponse:
+    """Give all evaluations that a filter leaves, in their order and with whole texts, as CSV or JSON lines."""
+    found = as_it_is(store, store.runs.find(run))
+    lines = exported(store, found, results.places(found, wanted, order), form)
+    return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(found, form))
 
 
 @router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)

@@ -15,10 +15,13 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
 from evenhand.server.api.bodies import ResumeBody, RunBody
-from evenhand.server.api.shapes import EstimateShape, Page, ProgressShape, RunDetail, RunShape
-from evenhand.server.api.shared import Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
+from evenhand.server.api.run_shapes import EstimateShape, ProgressShape, RunDetail, RunShape
+from evenhand.server.api.shapes import Page
+from evenhand.server.api.shared import BUSY, Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
 from evenhand.server.cursors import offset_in, offset_written
 from evenhand.server.desk import RunDesk
+from evenhand.server.lineage import pin, unpin
+from evenhand.server.problems import Problem
 from evenhand.server.progress import as_it_is
 from evenhand.server.run_rows import run_detail, run_listed
 from evenhand.store.transfer import export_lines
@@ -79,9 +82,9 @@ async def create_run(
 
 @router.post("/runs/estimate", response_model=EstimateShape)
 def estimate_run(body: RunBody, store: Opened, settings: Settings) -> Any:
-    """Tell what a run would take in calls, tokens and dollars; nobody is asked, and nothing is kept."""
+    """Tell what a run would take in calls, tokens and dollars; nobody is asked, no key is needed, nothing is kept."""
     wanted = body.wanted
-    return wanted.estimate(store, wanted.job(store, settings)).as_dict()
+    return wanted.estimate(store, wanted.job(store, settings, to_ask=False)).as_dict()
 
 
 @router.get("/runs/{run}", response_model=RunDetail)
@@ -105,11 +108,17 @@ def get_progress(run: RunId, store: Opened, desk: Desk) -> Any:
 @router.get(
     "/runs/{run}/events",
     response_class=StreamingResponse,
-    responses=_stream(EVENTS, "Progress, live.", properties=_EVENT),
+    responses=_stream(EVENTS, "Progress, live.", properties=_EVENT) | BUSY,
 )
 async def watch_run(run: RunId, store: Opened, desk: Desk) -> StreamingResponse:
-    """Watch a run: server-sent events named ``progress``, at most two a second, and ``end`` when the run has ended."""
+    """Watch a run: server-sent events named ``progress``, at most two a second, and ``end`` when the run has ended.
+
+    Where too many watch already, this is 503; ask for the progress instead.
+    """
     found = await asyncio.to_thread(store.runs.find, run)
+    if desk.is_crowded:
+        wait = {"retry-after": "30"}
+        raise Problem(503, "Too many watch", f"ask for /api/runs/{found.id}/progress instead", headers=wait)
     at_once = {"x-accel-buffering": "no"}  # a proxy would gather what is meant to be seen
     return StreamingResponse(_events(desk, found), media_type=EVENTS, headers=at_once)
 
@@ -126,6 +135,18 @@ async def resume_run(run: RunId, store: Opened, desk: Desk, body: ResumeBody | N
     """Go on with a run: only what is missing is done."""
     found = await desk.resume(run, _changed(body))
     return await asyncio.to_thread(run_detail, store, found, None)
+
+
+@router.put("/runs/{run}/baseline", response_model=RunDetail)
+def pin_run(run: RunId, store: Opened, counts: Counts) -> Any:
+    """Hold later runs of the same suite or prompt against this one, and no longer against another."""
+    return run_detail(store, pin(store, store.runs.find(run)), counts)
+
+
+@router.delete("/runs/{run}/baseline", status_code=204)
+def unpin_run(run: RunId, store: Opened) -> None:
+    """Hold no run against this one any more."""
+    unpin(store, store.runs.find(run))
 
 
 @router.get("/runs/{run}/export", response_class=StreamingResponse, responses=_stream(LINES, "The run, line by line."))

@@ -47,7 +47,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 class PromptShape(Shape):
-    """A prompt in one of its versions; times are seconds since 1970."""
+    """A prompt in one of its versions; times are written as ISO 8601."""
 
     id: str
     version: int
@@ -58,8 +58,8 @@ class PromptShape(Shape):
     evaluation_mode: Literal["llm", "schema"]
     evaluation_criteria: str | None
     test_cases: int
-    created: float
-    edited: float
+    created: str
+    edited: str
 
 
 class TestCaseShape(Shape):
@@ -73,8 +73,8 @@ class TestCaseShape(Shape):
     input: str
     evaluation_schema: str | None
     reference: str | None
-    created: float
-    edited: float
+    created: str
+    edited: str
 
 
 class ImportShape(Shape):
@@ -104,122 +104,28 @@ class SchemaVerdict(Shape):
     output_errors: list[SchemaProblem]
 
 
-class IntervalShape(Shape):
-    """An interval around an estimate."""
+class MessageShape(Shape):
+    """A message as it would be sent."""
 
-    low: float
-    high: float
-    method: str
-    level: float
+    role: str
+    content: str
 
 
-class SummaryShape(Shape):
-    """The numbers of a run: of its cases, what it took, and of each evaluator."""
+class AskShape(Shape):
+    """A request to a judge."""
 
-    n: int
-    scored: int
-    not_evaluated: int
-    errors: int
-    pending: int
-    mean: float | None
-    interval: IntervalShape | None
-    cost: float | None
-    calls: int
-    retries: int
+    messages: list[MessageShape]
 
 
-class RunShape(Shape):
-    """A run; ``summary`` is null while nobody has counted it."""
+class PreviewShape(Shape):
+    """What a judge would be sent; ``reply_schema`` is what its reply is held to, null where that is one token.
 
-    id: str
-    name: str
-    status: Literal["planning", "running", "finished", "interrupted", "stopped"]
-    reason: str
-    prompt: dict[str, Any] | None
-    models: list[str]
-    judge: str | None
-    cases: int
-    repeat: int
-    created: str
-    finished: str | None
-    summary: SummaryShape | None
+    Where it would not be asked at all, ``why_none`` says why.
+    """
 
-
-class RunDetail(RunShape):
-    """A run with what defines it and what its gates say."""
-
-    definition: dict[str, Any]
-    options: dict[str, Any]
-    forked_from: str | None
-    version: str
-    gates: list[dict[str, Any]] | None
-
-
-class ProgressShape(Shape):
-    """How a run gets on; ``eta`` is in seconds. What only the process at work on it knows may be null."""
-
-    run: str
-    status: str
-    reason: str
-    done: int
-    total: int
-    rate: float | None
-    eta: float | None
-    errors: int | None
-    retries: int | None
-    cost: float | None
-    waiting: bool
-    stopping: bool
-    here: bool
-
-
-class EstimateShape(Shape):
-    """What a run would take; unknown costs are null."""
-
-    cases: int
-    repeat: int
-    calls: dict[str, int]
-    cached: int
-    cost: dict[str, float] | None
-    models: list[dict[str, Any]]
-    rules: list[str]
-
-
-class EvaluationShape(Shape):
-    """An evaluation in a list; long texts are cut, and whole in the case itself."""
-
-    case_id: str
-    position: int
-    place: int
-    sample: int
-    round: int
-    evaluator: str
-    model: str | None
-    status: Literal["scored", "not_evaluated", "error"]
-    verdict: Literal["pass", "borderline", "fail"] | None
-    score: float | None
-    cost: float | None
-    seconds: float
-    retry_count: int
-    error: str | None
-    reasoning: str
-    question: str
-    answer: str | None
-
-
-class CaseShape(Shape):
-    """A case in full: question, answers with attempts, and all evaluations with prompts, raw replies and checks."""
-
-    case_id: str
-    position: int
-    status: str
-    score: float | None
-    verdict: str | None
-    question: str | None
-    answer: str | None
-    case: dict[str, Any]
-    answers: list[dict[str, Any]] = []
-    evaluations: list[dict[str, Any]]
+    asks: list[AskShape]
+    reply_schema: dict[str, Any] | None
+    why_none: str | None
 
 
 class ProviderShape(Shape):

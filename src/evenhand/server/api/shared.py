@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.security import HTTPBearer
 
 from evenhand.server.api.bodies import JsonRoute
 from evenhand.server.api.shapes import ProblemDetails
+from evenhand.server.counting import Counted
 from evenhand.server.desk import RunDesk
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
-
-if TYPE_CHECKING:
-    from evenhand.server.pages.results_numbers import Counted
-else:  # the pages import this module
-    Counted: TypeAlias = Any
 
 _PROBLEM: Final = {"model": ProblemDetails, "content": {"application/problem+json": {}}}
 _ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
@@ -26,8 +22,13 @@ _ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
     404: _PROBLEM | {"description": "There is no such thing."},
     409: _PROBLEM | {"description": "It does not go with what is there."},
     413: _PROBLEM | {"description": "The body is too large."},
+    415: _PROBLEM | {"description": "The body is of another kind; Content-Type says which it is."},
     422: _PROBLEM | {"description": "Something in it is not valid; errors names the field."},
     429: _PROBLEM | {"description": "Too many changes; Retry-After says how many seconds to wait."},
+}
+# Of routes that may have to be asked again.
+BUSY: Final[dict[int | str, dict[str, Any]]] = {
+    503: _PROBLEM | {"description": "Not now; Retry-After says how many seconds to wait."}
 }
 # For the OpenAPI document only: the guard asks for it.
 _TOKEN: Final = HTTPBearer(auto_error=False, scheme_name="token", description="EVENHAND_TOKEN, or .evenhand/token.")

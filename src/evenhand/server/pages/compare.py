@@ -12,23 +12,23 @@ from fastapi.responses import Response
 from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
-from evenhand.engine.comparing import ANYWAY, Side, compare_runs
+from evenhand.engine.comparing import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
 from evenhand.reports.numbers import NONE, counted, score_text
 from evenhand.reports.standing import Standing
 from evenhand.server.api.shared import Opened
+from evenhand.server.comparisons import MOST_CHANGES, SCORED, Turn, compared
+from evenhand.server.lineage import newest_pair
 from evenhand.server.pages.results_difference import interval_mark, outcome_bar, reach
 from evenhand.server.pages.results_run import own
-from evenhand.server.pages.runs import PATIENCE_SECONDS, counted_in, found_run
+from evenhand.server.pages.runs import PATIENCE_SECONDS, found_run
+from evenhand.server.pages.runs_row import counted_in
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
-from evenhand.suites.judging import judging_differences
 
 router = APIRouter()
 
-MOST_CHANGES: Final = 100
 MOST_RUNS: Final = 100
-_SCORED: Final = ("pass", "borderline", "fail")
 
 
 @router.get("/compare")
@@ -41,35 +41,34 @@ def compare(
     evaluator: str = "",
     before: str = "",
     after: str = "",
+    way: str = "",
     anyway: str = "",
 ) -> Response:
-    """Compare two runs; ``before`` and ``after`` leave only changes from one verdict to another."""
-    chosen: dict[str, Any] = {"a": a, "b": b, "runs": store.runs.newest(MOST_RUNS)}
+    """Compare two runs; ``before``, ``after`` and ``way`` leave only such changes of verdicts."""
+    runs = store.runs.newest(MOST_RUNS)
+    chosen: dict[str, Any] = {"a": a, "b": b, "runs": runs}
     if not a or not b:
+        if not a and not b:
+            chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
         return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
     ours, theirs = found_run(request, a), found_run(request, b)
-
-    def compared() -> Comparison:
-        return compare_runs(
-            Side(store=store, run=ours),
-            Side(store=store, run=theirs),
-            differing=judging_differences(ours.definition, theirs.definition),
+    turn = Turn(before=before, after=after, way=way)
+    try:
+        found = compared(
+            counted_in(request),
+            store,
+            (ours, theirs),
+            seconds=PATIENCE_SECONDS,
             evaluator=evaluator or None,
-            limit=None if before or after else MOST_CHANGES,
+            most_changes=None if turn.is_any else MOST_CHANGES,
             anyway=bool(anyway),
         )
-
-    how = (evaluator, "all" if before or after else "largest", "anyway" if anyway else "")
-    try:
-        found = counted_in(request).compared(store, (ours, theirs), compared, PATIENCE_SECONDS, *how)
     except TimeoutError:
         return page(request, "compare.html", found=None, refused=None, waiting=str(request.url.query), **chosen)
     except ConfigError as error:
         return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), waiting=None, **chosen)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
-    return page(
-        request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, (before, after))
-    )
+    return page(request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, turn))
 
 
 class _Address:
@@ -93,9 +92,9 @@ def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
     }
 
 
-def _shown(store: Store, found: Comparison, address: _Address, turn: tuple[str, str]) -> dict[str, Any]:
+def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> dict[str, Any]:
     subject = found.subject
-    changes = [one for one in found.changes if _is_turn(one, turn)][:MOST_CHANGES]
+    changes = [one for one in found.changes if turn.takes(one)][:MOST_CHANGES]
     several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
     most = reach(one.scores for _, one in several)
     positions = _positions(store, found, changes)
@@ -110,7 +109,7 @@ def _shown(store: Store, found: Comparison, address: _Address, turn: tuple[str, 
         "transitions": _transitions(found, address),
         "changes": [_change(one, found, positions) for one in changes],
         "changed": _how_many(found, changes, turn),
-        "all_changes": address() if any(turn) else None,
+        "all_changes": address() if turn.is_any else None,
         "reaching": counted(subject.in_common, "case"),
         "left_out": list(_left_out(subject)),
     }
@@ -173,22 +172,16 @@ def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, l
 
 def _look_at(before: str, after: str, found: Comparison, address: _Address) -> str:
     """Find where the cases of a cell are shown: here where they changed between scores, else in one of the runs."""
-    if before in _SCORED and after in _SCORED and before != after:
+    if before in SCORED and after in SCORED and before != after:
         return address(before=before, after=after) + "#changes"
-    run, standing = (found.b, after) if before in _SCORED or after not in _SCORED else (found.a, before)
-    said = {"verdict" if standing in _SCORED else "status": standing}
+    run, standing = (found.b, after) if before in SCORED or after not in SCORED else (found.a, before)
+    said = {"verdict" if standing in SCORED else "status": standing}
     return f"{own(run)}/results?{urlencode(said | ({'evaluator': found.evaluator} if found.evaluator else {}))}"
 
 
-def _is_turn(change: Change, turn: tuple[str, str]) -> bool:
-    before, after = turn
-    return (not before or change.standing_a == before) and (not after or change.standing_b == after)
-
-
-def _how_many(found: Comparison, changes: Sequence[Change], turn: tuple[str, str]) -> str:
-    if any(turn):
-        before, after = (Standing(one).word if one in STANDINGS else "anything" for one in turn)
-        return f"From {before} to {after}: {counted(len(changes), 'case')}."
+def _how_many(found: Comparison, changes: Sequence[Change], turn: Turn) -> str:
+    if turn.is_any:
+        return f"{turn.words}: {counted(len(changes), 'case')}."
     if len(changes) == found.changed:
         return f"{counted(found.changed, 'case')}, the largest difference first."
     return f"The {len(changes):,} largest of {found.changed:,}."

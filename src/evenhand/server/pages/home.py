@@ -14,7 +14,7 @@ from evenhand.reports.standing import Standing, standings
 from evenhand.server.api.shared import Opened
 from evenhand.server.desk import RunDesk
 from evenhand.server.pages.results_markup import drawn
-from evenhand.server.pages.runs import MOST_CASES_IN_LIST, Row, counted_in
+from evenhand.server.pages.runs_row import Row
 from evenhand.server.progress import AT_WORK, as_it_is
 from evenhand.server.rendering import page
 
@@ -28,7 +28,7 @@ def home(request: Request, store: Opened) -> Response:
     """Show the runs that go on, and the latest that have ended."""
     runs = [as_it_is(store, run) for run in store.runs.newest(2 * LATEST)]
     ended = [run for run in runs if run.status not in AT_WORK]
-    rows = [_row(request, run) for run in ended[:LATEST]]
+    rows = [Row.of(request, run) for run in ended[:LATEST]]
     return page(
         request,
         "home.html",
@@ -38,13 +38,6 @@ def home(request: Request, store: Opened) -> Response:
         prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),
         moment=moment_text,
     )
-
-
-def _row(request: Request, run: RunRecord) -> Row:
-    counted, store = counted_in(request), request.app.state.store
-    if run.cases > MOST_CASES_IN_LIST and not counted.has(store, run):
-        return Row(run=run, numbers=None, why="large: open it to count")
-    return Row(run=run, numbers=counted.of(store, run))
 
 
 def _progress(request: Request, run: RunRecord) -> tuple[int, int]:

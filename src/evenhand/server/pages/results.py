@@ -9,20 +9,22 @@ from typing import Any, Final, cast
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.run import RunRecord
 from evenhand.domain.stored import case_to
-from evenhand.reports.numbers import NONE, cost_text, duration_text
-from evenhand.reports.plain import plain
+from evenhand.reports.numbers import cost_text, duration_text
 from evenhand.reports.rows import case_row
 from evenhand.reports.strict import strict_json
 from evenhand.server.api.shared import Opened
-from evenhand.server.narrow import Filter, Order
-from evenhand.server.one_case import case_at
+from evenhand.server.case_results import case_at
+from evenhand.server.exporting import MEDIA, Kind, attachment, exported
+from evenhand.server.filtering import Filter, Order
+from evenhand.server.named_models import models_of
+from evenhand.server.pages import results_columns
 from evenhand.server.pages.results_case import ShownCase
 from evenhand.server.pages.results_markup import as_json, verbatim
-from evenhand.server.pages.results_run import models_of, own
+from evenhand.server.pages.results_run import own
 from evenhand.server.pages.runs import found_run
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
@@ -33,7 +35,6 @@ router = APIRouter()
 
 ON_A_PAGE: Final = 100
 LONGEST_TEXT: Final = 200
-_GIST: Final = 36
 _MOST_NAMES: Final = 50
 _ALLOWED: Final = {
     "verdict": ("pass", "borderline", "fail"),
@@ -50,6 +51,7 @@ class Wanted:
 
     path: str
     said: Mapping[str, str]
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, request: Request) -> Wanted:
@@ -62,7 +64,7 @@ class Wanted:
                 raise Problem(422, "Not valid", f"{said[name]!r:.60}; known are {', '.join(known)}", field=name)
         if len(said.get("text", "")) > LONGEST_TEXT:
             raise Problem(422, "Not valid", f"a text to look for has at most {LONGEST_TEXT} characters", field="text")
-        return cls(request.url.path, said)
+        return cls(request.url.path, said, results_columns.asked_for(request))
 
     @property
     def filter(self) -> Filter:
@@ -92,8 +94,15 @@ class Wanted:
 
     def address(self, **more: str) -> str:
         """Give the address of the same table with something changed; what is empty is left out."""
-        changed = {name: value for name, value in (dict(self.said) | more).items() if value}
+        changed = [(name, value) for name, value in (dict(self.said) | more).items() if value]
+        if self.columns is not None:
+            changed += [(results_columns.PARAMETER, name) for name in self.columns or ("",)]
         return f"{self.path}?{urlencode(changed)}" if changed else self.path
+
+    def file(self, ending: str) -> str:
+        """Give the address of a file with what this table shows, on all of its pages."""
+        said = {name: value for name, value in self.said.items() if name != "cursor"}
+        return f"{self.path}/export.{ending}" + (f"?{urlencode(said)}" if said else "")
 
     def _names(self, name: str) -> tuple[str, ...]:
         return (self.said[name],) if name in self.said else ()
@@ -118,54 +127,25 @@ def results(request: Request, run_id: str, store: Opened) -> Response:
         run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor")
     )
     evaluators, models = _evaluators(store, run), models_of(run)
+    chosen = results_columns.kept(request) if wanted.columns is None else wanted.columns
+    usual = results_columns.usual(run, evaluators, models)
     return page(
         request,
         "results.html",
         run=run,
         own=own(run),
-        rows=[_row(one) for one in found["items"]],
+        rows=[results_columns.row_of(one) for one in found["items"]],
         total=found["total"],
         next=found["next"],
         wanted=wanted,
         evaluators=evaluators,
         models=models,
-        columns=_columns(run, evaluators, models),
+        columns=results_columns.shown(usual if chosen is None else chosen),
+        known=results_columns.COLUMNS,
+        is_chosen=chosen is not None,
         allowed=_ALLOWED,
         is_filtered=not wanted.filter.is_empty,
     )
-
-
-def _row(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a row; texts are short here, so that the page is, and the table asks for longer ones as it is scrolled."""
-    standing = item["verdict"] if item["status"] == "scored" else item["status"]
-    why = item["error"] if item["status"] == "error" else item["reasoning"]
-    return {
-        "standing": standing,
-        "score": f"{item['score']:.2f}" if item["status"] == "scored" else NONE,
-        "case": item["case_id"],
-        "position": item["position"],
-        "evaluator": item["evaluator"],
-        "model": item["model"] or "",
-        "sample": item["sample"] + 1,
-        "asked": item["retry_count"] + 1,
-        "question": plain(item["question"], _GIST),
-        "answer": plain(item["answer"] or "", _GIST),
-        "why": plain(why or "", _GIST),
-    }
-
-
-def _columns(run: RunRecord, evaluators: list[str], models: list[str]) -> list[tuple[str, str, bool]]:
-    """Name the columns beside verdict, score and case: the key, the heading, and whether one can sort by it."""
-    known = [
-        ("asked", "Asked", False, True),
-        ("sample", "Sample", False, run.repeat > 1),
-        ("evaluator", "Evaluator", True, len(evaluators) > 1),
-        ("model", "Model", True, len(models) > 1),
-        ("question", "Input", False, True),
-        ("answer", "Output", False, True),
-        ("why", "Why", False, True),
-    ]
-    return [(key, heading, sorts) for key, heading, sorts, shown in known if shown]
 
 
 def _evaluators(store: Store, run: RunRecord) -> list[str]:
@@ -173,6 +153,18 @@ def _evaluators(store: Store, run: RunRecord) -> list[str]:
         "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? ORDER BY evaluator LIMIT ?", [run.number, _MOST_NAMES]
     )
     return [row[0] for row in rows]
+
+
+@router.get("/runs/{run_id}/results/export.{ending}")
+def export(request: Request, run_id: str, ending: str, store: Opened) -> Response:
+    """Give what the table shows, on all of its pages, as a file."""
+    run, wanted = found_run(request, run_id), Wanted.of(request)
+    if ending not in ("csv", "jsonl"):
+        raise Problem(404, "Not found", f"evaluations are not written to .{ending:.20}; known: .csv, .jsonl")
+    kind: Kind = "csv" if ending == "csv" else "jsonl"
+    places = cast("Results", request.app.state.results).places(run, wanted.filter, wanted.order)
+    lines = exported(store, run, places, kind)
+    return StreamingResponse(lines, media_type=MEDIA[kind], headers=attachment(run, kind))
 
 
 @router.get("/runs/{run_id}/results/{position}")

@@ -13,8 +13,10 @@ from evenhand.reports.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.numbers import NONE, cost_text, counted, duration_text, moment_text
 from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing, standings
+from evenhand.server.counting import Numbers
+from evenhand.server.named_models import names_in, told
 from evenhand.server.pages.results_markup import as_json, drawn
-from evenhand.server.pages.results_numbers import Numbers
+from evenhand.suites.kinship import kinship_notes
 from evenhand.workspace.trial import PROMPT
 
 FORMATS: Final = (
@@ -25,6 +27,8 @@ FORMATS: Final = (
     ("md", "A summary to paste"),
     ("xml", "JUnit, for CI"),
 )
+# Evaluations a second, below which they are counted by the minute.
+_SLOW: Final = 0.95
 Fact = tuple[str, str, str | None]
 
 
@@ -49,34 +53,19 @@ def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
     if run.source is not None:
         yield "Suite", run.source, None
     judges = () if numbers is None else numbers.summary.judges
-    if said := ", ".join(judges) or _named(run.definition.get("judge")):
+    if said := ", ".join(judges) or told(run.definition.get("judge")):
         yield "Judges" if judges[1:] else "Judge", said, None
-    yield "Answers", _named(run.definition.get("target")) or "given with the cases", None
+    yield "Answers", told(run.definition.get("target")) or "given with the cases", None
     yield "Cases", f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""), None
     if run.forked_from is not None:
         yield "Forked from", run.forked_from, f"/runs/{quote(run.forked_from, safe='')}"
 
 
-def _named(defined: object) -> str | None:
-    """Name a judge or a target as it was defined: a name, a mapping that says what it is, or a list of these."""
-    match defined:
-        case None:
-            return None
-        case Mapping():
-            found = next((defined[key] for key in ("models", "model", "command", "python") if defined.get(key)), None)
-            return _named(found) or str(dict(defined))
-        case list() | tuple():
-            return ", ".join(_named(one) or NONE for one in defined)
-        case _:
-            return str(defined)
-
-
-def models_of(run: RunRecord) -> list[str]:
-    """Name the models that answered, where a run says so."""
+def kinship(run: RunRecord) -> list[str]:
+    """Warn of a judge that is kin to a model whose answers it judges."""
     target = run.definition.get("target")
-    models = target.get("models") if isinstance(target, Mapping) else None
-    names = [one.get("model") if isinstance(one, Mapping) else one for one in models or ()]
-    return [name for name in names if isinstance(name, str)]
+    notes = [note for name in names_in(target) for note in kinship_notes({**run.definition, "target": name})]
+    return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(notes)]
 
 
 def live(progress: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +77,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "total": total,
         "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
         "facts": (
-            ("rate", "Rate", NONE if not rate else f"{rate:.1f} a second"),
+            ("rate", "Rate", _rate(rate)),
             ("eta", "Left", NONE if left is None else duration_text(left)),
             ("errors", "Errors", _count(progress["errors"])),
             ("retries", "Retries", _count(progress["retries"])),
@@ -97,6 +86,12 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
             ("cost", "Cost", NONE if progress["calls"] is None else cost_text(progress["cost"])),
         ),
     }  # fmt: skip
+
+
+def _rate(rate: float | None) -> str:
+    if not rate:
+        return NONE
+    return f"{rate:.1f} a second" if rate >= _SLOW else f"{60 * rate:.1f} a minute"
 
 
 def _more(progress: Mapping[str, Any]) -> str:

@@ -100,10 +100,10 @@ class Prepared:
     rules: tuple[str, ...] = (*RULES, f"Prices are of {PRICES_AS_OF}.")
 
     @classmethod
-    def of(cls, store: Store, settings: ServerSettings, draft: Draft) -> Prepared:
-        """Make everything ready; nobody is asked."""
+    def of(cls, store: Store, settings: ServerSettings, draft: Draft, *, to_ask: bool) -> Prepared:
+        """Make everything ready; nobody is asked, and without ``to_ask`` nobody can be."""
         wanted = draft.wanted
-        job = wanted.job(store, settings)
+        job = wanted.job(store, settings, to_ask=to_ask)
         return cls(wanted=wanted, job=job, estimate=wanted.estimate(store, job))
 
     @property
@@ -138,9 +138,10 @@ def new_run(request: Request, store: Opened, prompt: str = "", version: str = ""
 async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     """Tell what a run would take, or start it."""
     draft = await run_in_threadpool(_draft, store, sent)
+    is_start = sent.text("do") == "start"
     try:
-        prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft)
-        if sent.text("do") == "start":
+        prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft, to_ask=is_start)
+        if is_start:
             return see_other(own(await _started(cast("RunDesk", request.app.state.desk), sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
@@ -15,29 +14,25 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.domain.summary import Tally
-from evenhand.reports.effort import Effort
 from evenhand.reports.formats import writer_of
-from evenhand.reports.numbers import NONE, moment_text
-from evenhand.reports.rows import moment
-from evenhand.server import run_rows
+from evenhand.server.counting import Numbers
 from evenhand.server.desk import RunDesk
-from evenhand.server.pages import results_run, results_start
-from evenhand.server.pages.results_numbers import Counted, Numbers
+from evenhand.server.lineage import is_baseline, newest_pair, of_prompt, run_before
+from evenhand.server.pages import results_run, results_start, runs_baseline
+from evenhand.server.pages.runs_baseline import Against
+from evenhand.server.pages.runs_row import Row, counted_in
 from evenhand.server.problems import Problem
 from evenhand.server.progress import AT_WORK, as_it_is
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
-from evenhand.workspace.trial import PROMPT
 
 router = APIRouter()
 router.include_router(results_start.router)
+router.include_router(runs_baseline.router)
 
 ON_A_PAGE: Final = 25
-MOST_CASES_IN_LIST: Final = run_rows.MOST_CASES_IN_LIST
 # How long a page waits for the numbers of a run; a very large one is shown without them, until they are counted.
 PATIENCE_SECONDS: Final = 1.5
-_NEAR: Final = 200
 _KINDS: Final = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -50,54 +45,21 @@ _TOLD: Final = {"deleted": "The run is deleted."}
 _CHUNK: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A run in the list; ``numbers`` is None where ``why`` says that nobody counted them."""
-
-    run: RunRecord
-    numbers: Numbers | None
-    why: str = ""
-
-    @property
-    def cases(self) -> Tally | None:
-        """The numbers of its cases."""
-        return None if self.numbers is None else self.numbers.summary.cases
-
-    @property
-    def cost(self) -> str:
-        """What it cost."""
-        return NONE if self.numbers is None else Effort.of(self.numbers.summary, self.run).cost or NONE
-
-    @property
-    def when(self) -> str:
-        """When it began."""
-        return moment_text(self.run.created).removesuffix(" UTC")
-
-    @property
-    def moment(self) -> str:
-        """When it began, for programs."""
-        return moment(self.run.created)
-
-
-def counted_in(request: Request) -> Counted:
-    """Give the numbers that this server has counted so far."""
-    return cast("Counted", request.app.state.counted)
-
-
 @router.get("/runs")
 def list_of_runs(request: Request, prompt: str = "", after: int = 0, done: str = "") -> Response:
     """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
     store: Store = request.app.state.store
     prompts = store.prompts.all()
     wanted = _prompt(store, prompt) if prompt else None
-    found = [run for run in store.runs.newest() if wanted is None or _is_of(run, wanted.id)]
+    found = [run for run in store.runs.newest() if wanted is None or of_prompt(run) == wanted.id]
     first = min(max(after, 0), max(len(found) - 1, 0))
     here = found[first : first + ON_A_PAGE]
-    rows = [_row(request, as_it_is(store, run)) for run in here]
+    rows = [Row.of(request, as_it_is(store, run)) for run in here]
     return page(
         request,
         "runs.html",
         rows=rows,
+        pair=newest_pair(row.run for row in rows),
         prompts=prompts,
         prompt=wanted,
         told=_TOLD.get(done),
@@ -114,24 +76,9 @@ def _prompt(store: Store, wanted: str) -> Prompt:
         raise Problem(404, "Not found", f"no prompt {wanted!r:.80}; its runs are in the list of all") from None
 
 
-def _is_of(run: RunRecord, prompt_id: str) -> bool:
-    known = run.definition.get(PROMPT)
-    return isinstance(known, dict) and known.get("id") == prompt_id
-
-
 def _address(prompt: str, after: int) -> str:
     said = {"prompt": prompt} if prompt else {}
     return f"/runs?{urlencode({**said, 'after': after})}"
-
-
-def _row(request: Request, run: RunRecord) -> Row:
-    if run.status in AT_WORK:
-        told = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
-        return Row(run=run, numbers=None, why=f"{told.get('done', 0):,} of {told.get('total', 0):,} evaluations")
-    counted = counted_in(request)
-    if run.cases > MOST_CASES_IN_LIST and not counted.has(request.app.state.store, run):
-        return Row(run=run, numbers=None, why="large: open it to count")
-    return Row(run=run, numbers=counted.of(request.app.state.store, run))
 
 
 @router.get("/runs/{run_id}")
@@ -139,8 +86,8 @@ def one_run(request: Request, run_id: str) -> Response:
     """Show a run: live while it goes on, then with its numbers."""
     store: Store = request.app.state.store
     run = as_it_is(store, _found(store, run_id))
-    progress = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
     at_work = run.status in AT_WORK
+    progress = (cast("RunDesk", request.app.state.desk).progress(run.id) or {}) if at_work else {}
     numbers = None if at_work or not run.cases else _soon(request, run)
     more = {} if numbers is None else results_run.outcome(run, numbers)
     return page(
@@ -149,10 +96,14 @@ def one_run(request: Request, run_id: str) -> Response:
         run=run,
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
-        progress=progress,
+        is_here=progress.get("here", False),
         live=results_run.live(progress) if at_work else None,
-        can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED),
-        previous=_before(store, run) if run.status is RunStatus.FINISHED else None,
+        # One that was never planned has no cases to go on with.
+        can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
+        previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
+        is_baseline=is_baseline(run),
+        against=Against.of(request, store, run, PATIENCE_SECONDS),
+        kinship=results_run.kinship(run),
         facts=results_run.facts(run, numbers),
         numbers=numbers,
         formats=results_run.FORMATS,
@@ -174,18 +125,6 @@ def _found(store: Store, run_id: str) -> RunRecord:
     if run.id != run_id:
         raise Problem(404, "Not found", f"no run {run_id!r:.80}; see the list of runs")
     return run
-
-
-def _before(store: Store, run: RunRecord) -> RunRecord | None:
-    """Find the last finished run of the same suite or prompt before this one."""
-    prompt = run.definition.get(PROMPT)
-    for one in store.runs.newest(_NEAR):
-        if one.number < run.number and one.status is RunStatus.FINISHED:
-            if isinstance(prompt, dict) and _is_of(one, str(prompt.get("id"))):
-                return one
-            if run.source is not None and one.source == run.source:
-                return one
-    return None
 
 
 @router.post("/runs/{run_id}/cancel")

@@ -9,40 +9,15 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from evenhand import registry
 from evenhand.models.embedded.catalogue import MODELS as EMBEDDED
 from evenhand.models.embedded.files import megabytes, models_folder
 from evenhand.models.embedded.pulling import is_here
-from evenhand.models.environment import variable
-from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.api.shared import Opened
+from evenhand.server.providers import KnownProvider, known_providers
 from evenhand.server.rendering import page
 
 router = APIRouter()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownProvider:
-    """A provider as the page shows it: the names of its variables, and never what they hold."""
-
-    name: str
-    variables: tuple[str, ...]
-    needs_key: bool
-    found: str | None
-
-    @property
-    def state(self) -> str:
-        """Whether its models can be asked."""
-        if self.found:
-            return "key is set"
-        return "no key" if self.needs_key else "needs no key"
-
-    @classmethod
-    def of(cls, provider: Provider) -> KnownProvider:
-        """Look which of its variables is set."""
-        found = next((name for name in provider.key_variables if variable(name)), None)
-        return cls(name=provider.name, variables=provider.key_variables, needs_key=provider.needs_key, found=found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +43,20 @@ def show_settings(request: Request, store: Opened) -> Response:
         judge=settings.judge or os.environ.get(JUDGE_VARIABLE, "").strip() or None,
         judge_variable=JUDGE_VARIABLE,
         models_folder=models_folder(),
-        providers=_providers(),
+        # Those of other packages may be anything that makes a model, and have no variables to show.
+        providers=sorted(
+            (one for one in known_providers() if one.needs_key is not None),
+            key=lambda one: (one.found is None, one.name),
+        ),
         embedded=_embedded(),
         can_embed=importlib.util.find_spec("xllamacpp") is not None,
     )
 
 
 def _providers() -> list[KnownProvider]:
-    """Find the providers that are registered; those of other packages may be anything that makes a model."""
-    found = (point.load() for point in registry.points(registry.MODELS).values())
-    return sorted(
-        (KnownProvider.of(one) for one in found if isinstance(one, Provider)),
-        key=lambda one: (one.found is None, one.name),
-    )
+    """Give those that can be asked first; those of other packages have no variables to show."""
+    found = [one for one in known_providers() if one.needs_key is not None]
+    return sorted(found, key=lambda one: (one.found is None, one.name))
 
 
 def _embedded() -> list[KnownEmbedded]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections import OrderedDict
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -13,6 +11,7 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
 from evenhand.server.api.shared import Opened
 from evenhand.server.api.transfers import export_prompts
+from evenhand.server.import_reports import ImportReports
 from evenhand.server.pages.forms import Form, Sent, see_other
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
@@ -22,13 +21,12 @@ router = APIRouter()
 
 # A longer document is not put back into the page; its file is chosen again.
 MOST_ECHOED: Final = 200_000
-_MOST_REMEMBERED: Final = 32
 
 
 @router.get("/io")
 def show_transfer(request: Request, store: Opened, done: str = "") -> Response:
     """Show what can be exported, the way to import, and what the last import did."""
-    return _page(request, store, done=_reports(request).get(done))
+    return _page(request, store, done=_reports(request).of(done))
 
 
 @router.get("/io/export")
@@ -48,12 +46,7 @@ def import_prompts(request: Request, store: Opened, sent: Sent) -> Response:
         return _page(request, store, written=written, error=str(error), status=422)
     if found.dry_run:
         return _page(request, store, written=written, planned=found)
-    key = secrets.token_urlsafe(6)
-    reports = _reports(request)
-    reports[key] = found
-    while len(reports) > _MOST_REMEMBERED:
-        reports.popitem(last=False)
-    return see_other(f"/io?done={key}")
+    return see_other(f"/io?done={_reports(request).keep(found)}")
 
 
 def _page(
@@ -98,10 +91,5 @@ def _parsed(written: str) -> object:
         raise ConfigError(str(error)) from None
 
 
-def _reports(request: Request) -> OrderedDict[str, Imported]:
-    """Give what the last imports did, for the pages that they lead to."""
-    state = request.app.state
-    if not hasattr(state, "imports"):
-        state.imports = OrderedDict()
-    found: OrderedDict[str, Imported] = state.imports
-    return found
+def _reports(request: Request) -> ImportReports:
+    return cast("ImportReports", request.app.state.imports)

@@ -3,6 +3,7 @@
 
 import { isWriting } from "./app.js";
 import { prepare } from "./case.js";
+import { prepareColumns } from "./results_columns.js";
 import { rowOf } from "./results_row.js";
 
 const PAGE = 200;
@@ -27,7 +28,7 @@ function spacer() {
 /** @param {HTMLTableElement} table */
 function start(table) {
   const body = table.tBodies[0];
-  const columns = (table.dataset.columns ?? "").split(" ");
+  const columns = (table.dataset.columns ?? "").split(" ").filter(Boolean);
   const panel = drawer.querySelector(".drawer-body");
   const [above, below] = [spacer(), spacer()];
   /** @type {Row[]} */
@@ -50,7 +51,7 @@ function start(table) {
   function wanted() {
     const found = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (String(value).trim() && name !== "sort" && name !== "descending") found.set(name, String(value));
+      if (String(value).trim() && !["sort", "descending", "column"].includes(name)) found.set(name, String(value));
     }
     if (sort.by !== "position") found.set("sort", sort.by);
     if (sort.descending) found.set("descending", "1");
@@ -60,6 +61,8 @@ function start(table) {
   /** Keep in the address what is shown. */
   function remember() {
     const found = wanted();
+    for (const link of document.querySelectorAll("[data-export]")) link.href = `${location.pathname}/export.${link.dataset.export}?${found}`;
+    for (const name of said.getAll("column")) found.append("column", name);
     if (openAt >= 0) found.set("open", String(openAt));
     history.replaceState(null, "", found.size ? `?${found}` : location.pathname);
   }
@@ -244,6 +247,7 @@ function start(table) {
     pause = setTimeout(renew, PAUSE);
   };
   form.addEventListener("input", soon);
+  prepareColumns(wanted);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     soon();

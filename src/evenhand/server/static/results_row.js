@@ -1,5 +1,7 @@
 // A row of the table of results, made from what the API tells: as text, whatever it says.
 
+import { dollars, duration } from "./numbers.js";
+
 const WORDS = {
   pass: ["✓", "pass"], borderline: ["≈", "borderline"], fail: ["✗", "fail"], error: ["!", "error"],
   not_evaluated: ["–", "not evaluated"],
@@ -29,6 +31,7 @@ export function rowOf(item, columns) {
   head.append(link);
   const texts = {
     ...item, sample: item.sample + 1, asked: item.retry_count + 1, why: isScored ? item.reasoning : item.error ?? item.reasoning,
+    seconds: duration(item.seconds), hits: `${item.hits} / ${item.misses}`, cost: dollars(item.cost),
   };
   const rest = columns.map((name) => element("td", String(texts[name] ?? "")));
   row.append(verdict, element("td", isScored ? item.score.toFixed(2) : "–"), head, ...rest);

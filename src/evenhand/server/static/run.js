@@ -1,7 +1,10 @@
 // A run while it goes on: the server tells twice a second how it gets on, and the page is loaded anew when it ends.
 
+import { counted, dollars, duration, NONE } from "./numbers.js";
+
 const AT_WORK = ["planning", "running"];
-const NONE = "–";
+const PAUSE = 2000; // milliseconds between two questions, where nothing is told unasked
+const AWAY = "The server is out of reach; this page tries again.";
 
 const live = document.querySelector("[data-events]");
 /** @param {string} name @param {string} said */
@@ -10,23 +13,10 @@ const write = (name, said) => {
   if (place && place.textContent !== said) place.textContent = said;
 };
 
-/** @param {number | null} number @returns {string} */
-const counted = (number) => (number === null ? NONE : number.toLocaleString("en"));
-
-/** Write how long something takes, as the server does. @param {number | null} seconds @returns {string} */
-function duration(seconds) {
-  if (seconds === null) return NONE;
-  if (seconds < 60) return seconds < 10 ? `${seconds.toFixed(2)} s` : `${seconds.toFixed(0)} s`;
-  const minutes = Math.floor(Math.round(seconds) / 60);
-  const hours = Math.floor(minutes / 60);
-  return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min ${Math.round(seconds) % 60} s`;
-}
-
-/** Write dollars, with as many digits as small amounts need. @param {number | null} cost @returns {string} */
-function dollars(cost) {
-  if (cost === null) return "unknown";
-  const digits = cost === 0 || cost >= 1 ? 2 : Math.min(Math.max(2, 1 - Math.floor(Math.log10(cost))), 8);
-  return `$${cost.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+/** @param {number | null} given evaluations a second @returns {string} */
+function rate(given) {
+  if (!given) return NONE;
+  return given >= 0.95 ? `${given.toFixed(1)} a second` : `${(60 * given).toFixed(1)} a minute`;
 }
 
 /** @param {Record<string, any>} told how the run gets on */
@@ -36,7 +26,7 @@ function show(told) {
   bar.value = told.done;
   const more = told.waiting ? ", waiting for its turn" : told.stopping ? ", stopping" : "";
   write("title", `${counted(told.done)} of ${counted(told.total)} evaluation${told.total === 1 ? "" : "s"}${more}`);
-  write("rate", told.rate ? `${told.rate.toFixed(1)} a second` : NONE);
+  write("rate", rate(told.rate));
   write("eta", duration(told.eta));
   for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(told[name]));
   write("cost", told.calls === null ? NONE : dollars(told.cost));
@@ -46,18 +36,41 @@ function show(told) {
 
 const name = document.title;
 if (live instanceof HTMLElement) {
-  const events = new EventSource(live.dataset.events ?? "");
-  const take = (/** @type {MessageEvent} */ event) => {
-    const told = JSON.parse(event.data);
+  const address = live.dataset.events ?? "";
+  const events = new EventSource(address);
+  let asking = 0;
+
+  /** @param {Record<string, any>} told */
+  const take = (told) => {
     if (AT_WORK.includes(told.status)) show(told);
     else {
-      events.close();
+      stop();
       location.reload();
     }
   };
-  for (const kind of ["message", "progress", "end"]) events.addEventListener(kind, take);
-  events.addEventListener("error", () => write("note", "The server is out of reach; this page tries again."));
-  addEventListener("pagehide", () => events.close());
+  const stop = () => {
+    events.close();
+    clearTimeout(asking);
+  };
+
+  /** Ask every now and then: a server that too many watch lets no more of them in. */
+  async function ask() {
+    try {
+      const answer = await fetch(address.replace(/events$/, "progress"));
+      if (answer.ok) take(await answer.json());
+    } catch {
+      write("note", AWAY);
+    }
+    asking = setTimeout(ask, PAUSE);
+  }
+
+  for (const kind of ["message", "progress", "end"]) events.addEventListener(kind, (event) => take(JSON.parse(event.data)));
+  events.addEventListener("error", () => {
+    write("note", AWAY);
+    // The browser tries again by itself, unless it was refused.
+    if (events.readyState === EventSource.CLOSED && !asking) ask();
+  });
+  addEventListener("pagehide", stop);
 }
 
 // A large run whose numbers are being counted, or two that are being compared.

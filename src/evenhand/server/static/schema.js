@@ -80,12 +80,12 @@ function watch(part) {
   const check = async () => {
     const mine = ++asked;
     if (!schema.value.trim()) {
-      schema.removeAttribute("aria-invalid");
+      settle();
       show(told, ...(hasEvaluation ? [made("p", "Empty: answers to this test case are not evaluated.", "quiet")] : []));
       if (toldOutput) show(toldOutput);
       return;
     }
-    const body = { schema: schema.value };
+    const body = { schema: schema.value, purpose: hasEvaluation ? "evaluate" : "generate" };
     if (output?.value) body.output = output.value;
     let found;
     try {
@@ -99,10 +99,21 @@ function watch(part) {
     if (mine === asked) tell(found);
   };
 
+  /** Take back what was said about a schema that was sent: it is another one now. */
+  const settle = () => {
+    schema.removeAttribute("aria-invalid");
+    const error = document.getElementById(`${schema.id}-error`);
+    if (!error) return;
+    schema.setAttribute("aria-describedby", schema.getAttribute("aria-describedby").replace(error.id, "").trim());
+    error.closest(".field").classList.remove("wrong");
+    error.remove();
+    document.querySelector(".notice.error")?.remove();
+  };
+
   /** @param {Checked} found */
   const tell = (found) => {
     if (found.is_schema) {
-      schema.removeAttribute("aria-invalid");
+      settle();
       show(told, fine("A valid schema."));
     } else {
       schema.setAttribute("aria-invalid", "true");

@@ -15,7 +15,7 @@ from evenhand.reports.charts import BINS, bin_of
 from evenhand.reports.report import Report
 from evenhand.reports.standing import Standing
 from evenhand.reports.summary import Summarizer
-from evenhand.server.pages.results_aside import Aside
+from evenhand.server.aside import Aside
 from evenhand.store.store import Store
 
 # A handful of kilobytes each.

@@ -1,0 +1,106 @@
+"""The very prompts that a judge would be sent, worked out up to the point where they would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.ask import Ask
+from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError, ContractError, TemplateError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.evaluators.reading import parse_strict
+from evenhand.models.scripted import Scripted
+
+MODES: Final = ("freeform", "rubric", "pairwise")
+SCORES: Final = ("auto", "text", "samples", "logprobs")
+
+
+class Unasked(Scripted):
+    """A judge that is never asked; it goes by the name of one that would be, and would be asked in the same way."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__((), name=name)
+        # As the models of this machine, which answer a yes-or-no question by probabilities.
+        self.prefers_logprobs = name.startswith("embedded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a judge would be sent for a case: the questions of the first round, or why there is none."""
+
+    asks: tuple[Ask, ...] = ()
+    why_none: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, draft: Mapping[str, Any]) -> Preview:
+        """Work out the questions up to the point where they would be sent; ``draft`` has the fields of the page."""
+        try:
+            evaluator = registry.evaluator(_definition(draft))
+            steps = evaluator.steps(_case(draft))
+            asks = next(steps)
+        except StopIteration as ended:
+            return cls(why_none=ended.value.reasoning if isinstance(ended.value, Evaluation) else "")
+        except (ConfigError, ContractError) as error:
+            return cls(errors={_field_of(error): str(error)})
+        steps.close()
+        return cls(asks=tuple(ask for ask in asks if isinstance(ask, Ask)))
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the reply is held to, as a JSON schema; None where it is one token."""
+        contract = self.asks[0].contract if self.asks else None
+        return None if contract is None else contract.schema()
+
+
+def _definition(draft: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": "preview", "judge": Unasked(draft["model"].strip() or "judge")}
+    if draft["mode"] == "pairwise":
+        return told | {"type": "pairwise"}
+    if draft["mode"] not in MODES:
+        raise ConfigError(f"mode: there is none called {draft['mode']!r:.40}; known: {', '.join(MODES)}")
+    told |= {"type": "llm_judge", "score_from": draft["score_from"]}
+    if draft["template"].strip():
+        told["template"] = draft["template"]
+    if draft["scale"].strip():
+        told["scale"] = draft["scale"].strip()
+    if draft["mode"] == "rubric":
+        told |= {"rubrics": _items(draft["rubrics"]), "rubric_mode": draft["rubric_mode"]}
+        told["evidence"] = bool(draft["evidence"])
+    return told
+
+
+def _items(written: str | list[Any]) -> list[Any]:
+    """Take rubric items: one a line, or a list of what a suite may have, as JSON or as it is."""
+    if not isinstance(written, str):
+        return written or _items("")
+    if written.lstrip().startswith("["):
+        try:
+            found = parse_strict(written)
+        except ContractError as error:
+            raise ConfigError(f"rubrics: {error}") from None
+        if isinstance(found, list) and found:
+            return found
+    if not (lines := [line.strip() for line in written.splitlines() if line.strip()]):
+        raise ConfigError("rubrics: there is no item; write what is to be checked, one a line")
+    return lines
+
+
+def _case(draft: Mapping[str, Any]) -> Case:
+    return Case(
+        question=draft["question"] or None,
+        candidate_answer=draft["answer"],
+        reference_answer=draft["reference"] or None,
+        expected_outcome=draft["criteria"] or None,
+    )
+
+
+def _field_of(error: Exception) -> str:
+    """Say at which field a message belongs."""
+    if isinstance(error, TemplateError):
+        return "template"
+    told = str(error)
+    return next((name for name in ("rubrics", "scale", "mode", "score_from") if name in told), "form")

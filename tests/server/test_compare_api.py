@@ -1,0 +1,104 @@
+"""Two runs compared over HTTP: the same numbers as the command line and the page have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from evenhand import Case, Scripted, compare, evaluate
+from evenhand.domain.secret import Secret
+from evenhand.server.api import comparing
+from evenhand.server.app import make_app
+from evenhand.server.settings import ServerSettings
+
+JUDGE = {"type": "llm_judge", "name": "quality"}
+
+
+def judged(where: Path | str, scores: list[float], evaluator: dict[str, Any] | None = None) -> str:
+    cases = [Case(id=f"case-{n}", question="q", candidate_answer="a", expected_outcome="x") for n in range(len(scores))]
+    replies = [json.dumps({"score": one, "hits": [], "misses": [], "reasoning": "x"}) for one in scores]
+    store = where if isinstance(where, str) else str(where / "evenhand.db")
+    return evaluate(cases, evaluator or JUDGE, judge=Scripted(replies), store=store, concurrency=1).id
+
+
+def test_it_says_what_the_library_says(client: TestClient, tmp_path: Path) -> None:
+    a = judged(tmp_path, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.9])
+    b = judged(tmp_path, [0.5, 0.6, 0.8, 0.9, 0.9, 0.9, 1.0, 0.2])
+
+    found = client.get(f"/api/compare?a={a}&b=last&limit=3").json()
+    by_one = client.get(f"/api/compare?a={a}&b={b}&evaluator=quality").json()
+
+    known = compare(a, b, limit=3, store=str(tmp_path / "evenhand.db")).as_dict()
+    assert found == json.loads(json.dumps(known))
+    assert (found["a"]["id"], found["b"]["id"]) == (a, b)
+    assert (found["cases"]["scores"]["wins"], found["changed"], len(found["changes"])) == (7, 8, 3)
+    assert by_one["evaluator"] == "quality"
+
+
+def test_what_is_not_to_be_compared_is_refused_in_the_words_of_the_api(client: TestClient, tmp_path: Path) -> None:
+    a = judged(tmp_path, [0.1, 0.2])
+    b = judged(tmp_path, [0.1, 0.2], {**JUDGE, "name": "brief"})
+
+    refused = client.get(f"/api/compare?a={a}&b={b}")
+    anyway = client.get(f"/api/compare?a={a}&b={b}&anyway=true")
+    itself = client.get(f"/api/compare?a={a}&b={a}")
+    nobody = client.get(f"/api/compare?a={a}&b=nobody")
+    unnamed = client.get(f"/api/compare?a={a}")
+
+    assert (refused.status_code, itself.status_code, nobody.status_code, unnamed.status_code) == (422, 422, 404, 422)
+    assert "anyway=true" in refused.json()["detail"]
+    assert "--anyway" not in refused.json()["detail"]
+    assert anyway.json()["differing"] != []
+    assert anyway.json()["cases"]["scores"]["lacking"]
+
+
+def test_what_takes_long_is_asked_for_again(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = judged(tmp_path, [0.1] * 8), judged(tmp_path, [0.2] * 8)
+    monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 0.0)
+
+    answer = client.get(f"/api/compare?a={a}&b={b}")
+    monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 60.0)
+    then = client.get(f"/api/compare?a={a}&b={b}")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert then.status_code == 200
+
+
+def test_a_run_is_pinned_as_the_baseline_and_unpinned(client: TestClient, tmp_path: Path) -> None:
+    first, second = judged(tmp_path, [0.1]), judged(tmp_path, [0.2])
+
+    pinned = client.put(f"/api/runs/{first}/baseline")
+    client.put(f"/api/runs/{second}/baseline")
+    moved = [client.get(f"/api/runs/{one}").json()["baseline"] for one in (first, second)]
+    gone = client.delete(f"/api/runs/{second}/baseline")
+
+    assert (pinned.status_code, pinned.json()["baseline"]) == (200, True)
+    assert moved == [False, True]
+    assert gone.status_code == 204
+    assert client.get(f"/api/runs/{second}").json()["baseline"] is False
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_gives_the_same(postgres_url: str) -> None:
+    first, second = judged(postgres_url, [0.1, 0.9]), judged(postgres_url, [0.7, 0.9])
+    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16))
+    headers = {"authorization": "Bearer " + "t" * 16}
+    with TestClient(make_app(settings), base_url="http://localhost:8642", headers=headers) as client:
+        pinned = client.put(f"/api/runs/{first}/baseline").json()
+        moved = client.put(f"/api/runs/{second}/baseline").json()
+        before = client.get(f"/api/runs/{first}").json()
+        changed = client.get(f"/api/compare?a={first}&b={second}").json()["changes"]
+        lines = client.get(f"/api/runs/{first}/evaluations/export?format=jsonl&sort=score&descending=true").text
+        told = client.get(f"/api/runs/{first}/progress").json()
+
+    assert (pinned["baseline"], moved["baseline"], before["baseline"]) == (True, True, False)
+    assert [(one["case_id"], one["standing_b"]) for one in changed] == [("case-0", "borderline")]
+    assert [json.loads(line)["case_id"] for line in lines.splitlines()] == ["case-1", "case-0"]
+    assert (told["passed"], told["failed"], told["errors"], told["retries"]) == (1, 1, 0, 0)
