@@ -15,33 +15,40 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import ROUNDS, Row, cpu_seconds
+from evenhand import RankedProfiles, rank
+from evenhand.engine.job import Pace, Scope
+from evenhand.engine.place import Place
+from evenhand.engine.undertaking import Undertaking
+from evenhand.profiles.ranking.design import Design
+from evenhand.profiles.ranking.job import RankingWork
 
 ARITHMETIC_SECONDS = 10
 PLANNING_SECONDS = 5
 MORE_MEGABYTES = 60
 SOME, MANY = 10_000, 100_000
+DESIGN = Design(name="staged", group_size=20, top=10)
 WORDS = "has led a team of nine, moved a warehouse, and speaks three languages, one of them well. " * 6
 
 
 def rows() -> Iterator[Row]:
     taken = min(cpu_seconds(rank_a_thousand) for _ in range(ROUNDS))
-    yield "ranking 1,000 profiles, groups of 20, 10 Swiss rounds, 200 refits", f"{taken:.1f} s", f"{ARITHMETIC_SECONDS} s"
+    what = "ranking 1,000 profiles, groups of 20, 10 Swiss rounds, 200 refits"
+    yield what, f"{taken:.1f} s", f"{ARITHMETIC_SECONDS} s"
     with tempfile.TemporaryDirectory() as folder:
         some, many = (shortlist(Path(folder), count) for count in (SOME, MANY))
-    yield f"planning a shortlist of {MANY:,} profiles, from file to store", f"{many['planning']:.1f} s", f"{PLANNING_SECONDS} s"
-    yield f"peak memory of such a shortlist, judged and fitted, {SOME:,} profiles", f"{some['megabytes']:.0f} MB", ""
+    planning = many["planning"]
+    yield f"planning a shortlist out of {MANY:,}, from file to store", f"{planning:.1f} s", f"{PLANNING_SECONDS} s"
+    yield f"the whole of it, {sum(DESIGN.group_counts(MANY)):,} judgments by a script", f"{many['all']:.0f} s", ""
+    text = MANY * len(WORDS) // 2**20
     more = many["megabytes"] - some["megabytes"]
-    yield f"more than that with {MANY:,} profiles ({MANY * len(WORDS) // 2**20} MB of text)", f"{more:+.0f} MB", f"{MORE_MEGABYTES} MB"
+    yield f"peak memory of a shortlist out of {SOME:,}", f"{some['megabytes']:.0f} MB", ""
+    yield f"more than that out of {MANY:,}, with {text} MB of text", f"{more:+.0f} MB", f"{MORE_MEGABYTES} MB"
 
 
 def rank_a_thousand() -> None:
-    from evenhand import rank
-
     chance = random.Random(1)
     profiles = [{"id": f"p{number}", "text": f"worth {chance.gauss(0, 1):.6f}"} for number in range(1000)]
-    ranked = rank(
-        profiles, criteria="Worth", judge=Noisy(), design="swiss", group_size=20, rounds=10, store=None
-    )
+    ranked = rank(profiles, criteria="Worth", judge=Noisy(), design="swiss", group_size=20, rounds=10, store=None)
     assert len(ranked.order) == 1000
 
 
@@ -75,21 +82,13 @@ def shortlist(folder: Path, count: int) -> dict[str, float]:
 
 
 def make_shortlist(profiles: str, told: str) -> None:
-    from evenhand.engine.job import Pace, Scope
-    from evenhand.engine.place import Place
-    from evenhand.engine.undertaking import Undertaking
-    from evenhand.profiles.ranking.design import Design
-    from evenhand.profiles.ranking.job import RankingWork
-    from evenhand.profiles.ranking.ranked import RankedProfiles
-
-    design = Design(name="staged", group_size=20, top=10)
-    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=design)
+    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=DESIGN)
     began = time.process_time()
     place = Place.of(told + ".db")
     undertaking = Undertaking(work.job(), scope=Scope(), pace=Pace(), place=place)
     planning = time.process_time() - began
     ranked = RankedProfiles(undertaking.run_and_wait())
-    assert len(ranked.order) == sum(1 for _ in Path(profiles).open())
+    assert len(ranked.order) >= SOME
     Path(told).write_text(json.dumps({"planning": planning, "all": time.process_time() - began}))
 
 
