@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -30,7 +30,9 @@ EQUAL: Final = 1e-6
 _MOST_LESSONS: Final = 8
 _LEARNED: Final = 0.05
 _MOST_STEPS: Final = 100
-_FLAT: Final = 1e-6
+_FLAT: Final = 1e-8
+# For refits, of which only ranks are wanted: more does not change one in thousands.
+_FLAT_ENOUGH: Final = 1e-4
 _LONGEST_STEP: Final = 4.0
 _MOST_DIRECTIONS: Final = 200
 _SOLVED: Final = 1e-6
@@ -82,6 +84,19 @@ class Rankings:
             units=np.unique([one.unit for one in given], return_inverse=True)[1].astype(np.int64),
         )
 
+    def drawn(self, times: Floats) -> Rankings:
+        """Give the rankings of judgments that were drawn so many times each, without those that were not."""
+        weights = self.weights * times[self.units]
+        kept = weights > 0
+        return replace(
+            self,
+            members=self.members[:, kept],
+            slots=self.slots[:, kept],
+            there=self.there[:, kept],
+            weights=weights[kept],
+            units=self.units[kept],
+        )
+
     @property
     def judgments(self) -> int:
         """How many judgments these rankings come from."""
@@ -102,9 +117,7 @@ class Strengths:
     prior: float = PRIOR
 
 
-def fit(
-    rankings: Rankings, *, prior: float, weights: Floats | None = None, start: Strengths | None = None
-) -> Strengths:
+def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, flat: float = _FLAT) -> Strengths:
     """Find the strengths that make the rankings most likely, given the prior; 0 for those that are in none.
 
     >>> seven_of_ten = [Ranking((0, 1), (0, 0), 7.0), Ranking((1, 0), (0, 0), 3.0)]
@@ -112,16 +125,14 @@ def fit(
     >>> round(float(found.values[0] - found.values[1]), 4)
     0.8473
 
-    Without a prior there is no answer where somebody always wins.
+    Without a prior there is no answer where somebody always wins. It is found where nothing is steeper than ``flat``.
     """
-    weights = rankings.weights if weights is None else weights
     now = np.zeros(rankings.count + 1)  # the last is the position
     if start is not None:
         now[:-1], now[-1] = start.values, start.position
-    heaviest = max(1.0, float(weights.max(initial=0.0)))
     for _ in range(_MOST_STEPS):
-        slope = _Slope(rankings, weights, now, prior)
-        if float(np.abs(slope.gradient).max()) < _FLAT * heaviest:
+        slope = _Slope(rankings, now, prior)
+        if float(np.abs(slope.gradient).max()) < flat:
             break
         step = slope.newton_step()
         furthest = float(np.abs(step).max())
@@ -137,7 +148,7 @@ def learned_fit(rankings: Rankings) -> Strengths:
     """
     found = fit(rankings, prior=PRIOR)
     for _ in range(_MOST_LESSONS):
-        curvature = _Slope(rankings, rankings.weights, np.append(found.values, found.position), found.prior).curvature
+        curvature = _Slope(rankings, np.append(found.values, found.position), found.prior).curvature
         wide = float(np.mean(found.values**2 + 1 / np.maximum(curvature[:-1], _LEAST_PRIOR)))
         prior = min(max(1 / wide, _LEAST_PRIOR), _MOST_PRIOR)
         if abs(math.log(prior / found.prior)) < _LEARNED:
@@ -149,11 +160,11 @@ def learned_fit(rankings: Rankings) -> Strengths:
 class _Slope:
     """The log-likelihood around some strengths: its gradient, and its curvature along a direction."""
 
-    def __init__(self, rankings: Rankings, weights: Floats, now: Floats, prior: float) -> None:
+    def __init__(self, rankings: Rankings, now: Floats, prior: float) -> None:
         self._rankings = rankings
         # About the position nothing is supposed, only that it is not without end.
         self._prior = np.append(np.full(rankings.count, prior), min(prior, _LEAST_PRIOR))
-        self._weights = weights
+        self._weights = rankings.weights
         there = rankings.there
         told = np.where(there > 0, self._along(now), -np.inf)
         self._chances = chances = np.exp(told - told.max(axis=0))
@@ -192,18 +203,23 @@ class _Slope:
         step = np.zeros_like(self.gradient)
         rest = self.gradient.copy()
         direction = rest * self._ease
-        worth = first = float(rest @ direction)
+        worth = first = _product(rest, direction)
         for _ in range(_MOST_DIRECTIONS):
             if worth <= first * _SOLVED:
                 break
             curved = self._curved(direction)
-            length = worth / float(direction @ curved)
+            length = worth / _product(direction, curved)
             step += length * direction
             rest -= length * curved
             eased = rest * self._ease
-            before, worth = worth, float(rest @ eased)
+            before, worth = worth, _product(rest, eased)
             direction = eased + (worth / before) * direction
         return step
+
+
+def _product(one: Floats, other: Floats) -> float:
+    """Multiply two vectors; by ``@``, long ones would go to threads that take more time than they save."""
+    return float((one * other).sum())
 
 
 def _summed_from_the_end(values: Floats) -> Floats:
@@ -235,9 +251,8 @@ def rank_spans(
     worst = np.ones((rankings.count, outside), dtype=np.int64)
     positions: list[float] = []
     for _ in range(refits):
-        drawn = np.bincount(chance.integers(0, judgments, judgments), minlength=judgments).astype(np.float64)
-        weights = rankings.weights * drawn[rankings.units]
-        found = fit(rankings, prior=fitted.prior, weights=weights, start=fitted)
+        times = np.bincount(chance.integers(0, judgments, judgments), minlength=judgments).astype(np.float64)
+        found = fit(rankings.drawn(times), prior=fitted.prior, start=fitted, flat=_FLAT_ENOUGH)
         first, last = ranks_of(found.values)
         best[:, -1] = np.minimum(best[:, -1], first)
         best.sort(axis=1)

@@ -28,6 +28,7 @@ class Connection(asyncio.Protocol):
         self.has_head = False
         self._origin = origin
         self._new_waiter = loop.create_future
+        self._transports: list[asyncio.Transport] = []
         self._parser = HttpResponseParser(self)
         self._exchanges = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -43,7 +44,8 @@ class Connection(asyncio.Protocol):
     @property
     def is_clean(self) -> bool:
         """Whether the last response was whole, nothing came after it, and all of its request was sent."""
-        return self._keeps and self.is_open and self._transport.get_write_buffer_size() == 0
+        # All of them: an encrypted transport counts as sent what the one below it still holds.
+        return self._keeps and self.is_open and not any(one.get_write_buffer_size() for one in self._transports)
 
     @property
     def was_stale(self) -> bool:
@@ -84,14 +86,19 @@ class Connection(asyncio.Protocol):
     # What the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
+        """Take the transport, or the encrypted one over it."""
         self._transport = cast("asyncio.Transport", transport)  # not by its class: other loops have their own
+        self._transports.append(self._transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the response, which may have lasted until now."""
         self._keeps = False
         if self._waiter is not None and not self._waiter.done():
             self._lost(error)
+
+    def eof_received(self) -> None:
+        """End the response now: else the transport would first send the rest of a request that nobody reads."""
+        self.connection_lost(None)
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
@@ -146,7 +153,7 @@ class Connection(asyncio.Protocol):
             if self._trailer_room < 0:
                 self._refuse(f"its trailers are longer than {_LONGEST_HEAD} bytes")
             return
-        known, said = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        known, said = name.decode("latin-1").lower(), value.decode("utf-8", "replace").rstrip(" \t")
         headers = self._headers
         headers[known] = f"{headers[known]}, {said}" if known in headers else said
         self._headers_left -= 1
@@ -196,11 +203,15 @@ class Connection(asyncio.Protocol):
             stale = self._exchanges > 1 and not self._received
             why = error or "the server closed it"
             self._fail("connection", f"the connection to {self._origin} broke: {why}", at_once=stale)
-        elif error is None and not {"content-length", "transfer-encoding"} & self._headers.keys():
-            # Over TLS too the end may be forged; half of a JSON object is none, and found out.
-            self._succeed(self._parser.get_status_code())
-        else:
+            return
+        has_length = not {"content-length", "transfer-encoding"}.isdisjoint(self._headers)
+        status = self._parser.get_status_code()
+        # Whoever refuses a request unread, and leaves, resets the connection: half of a complaint is one too.
+        if has_length or (error is not None and status < 400):
             self._fail("incomplete_body", f"the response broke off: {error or 'the server closed the connection'}")
+        else:
+            # Over TLS too the end may be forged; half of a JSON object is none, and found out.
+            self._succeed(status)
 
     def _refuse(self, why: str) -> None:
         if self.has_head:

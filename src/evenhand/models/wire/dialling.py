@@ -41,15 +41,9 @@ async def dial(route: Route) -> Connection:
     if route.is_encrypted:
         await open_tunnel(loop, transport, route)
         try:
-            inner = await loop.start_tls(transport, connection, trusting(route.ca_file), server_hostname=route.host)
-        except BaseException as error:
-            transport.abort()
-            if isinstance(error, OSError):
-                raise _unreachable(error, route.origin) from None
-            raise
-        if inner is None:  # so asyncio says that the other side left at the end of the handshake
-            raise _unreachable(ConnectionResetError("it left during the handshake"), route.origin)
-        connection.connection_made(inner)
+            await _encrypt(loop, connection, transport, trusting(route.ca_file), route.host)
+        except OSError as error:
+            raise _unreachable(error, route.origin) from None
     return connection
 
 
@@ -57,10 +51,27 @@ async def _connect(
     loop: asyncio.AbstractEventLoop, connection: Connection, host: str, port: int, context: ssl.SSLContext | None
 ) -> asyncio.Transport:
     reached = await reach(host, port)
-    transport, _ = await loop.create_connection(
-        lambda: connection, sock=reached, ssl=context, server_hostname=host if context else None
-    )
-    return transport
+    transport, _ = await loop.create_connection(lambda: connection, sock=reached)
+    return transport if context is None else await _encrypt(loop, connection, transport, context, host)
+
+
+async def _encrypt(
+    loop: asyncio.AbstractEventLoop,
+    connection: Connection,
+    transport: asyncio.Transport,
+    context: ssl.SSLContext,
+    host: str,
+) -> asyncio.Transport:
+    """Put an encrypted transport over another. ``create_connection`` could do both, and would hide the one below."""
+    try:
+        inner = await loop.start_tls(transport, connection, context, server_hostname=host)
+    except BaseException:
+        transport.abort()
+        raise
+    if inner is None:  # so asyncio says that the other side left at the end of the handshake
+        raise ConnectionResetError("it left during the handshake")
+    connection.connection_made(inner)
+    return inner
 
 
 def _unreachable(error: OSError, origin: str) -> TransportFault:

@@ -51,7 +51,8 @@ async def reach(host: str, port: int) -> socket.socket:
 
 async def _connected(loop: asyncio.AbstractEventLoop, address: Address) -> socket.socket:
     family, where = address
-    connecting = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol said, asyncio switches off that small packets wait for each other (TCP_NODELAY).
+    connecting = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         connecting.setblocking(False)
         await loop.sock_connect(connecting, where)
