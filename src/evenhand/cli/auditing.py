@@ -18,6 +18,7 @@ from evenhand.domain.gates import ExitCode
 from evenhand.engine.forecast import Estimate
 from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
+from evenhand.models.unasked import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.design import WHAT, Design
 from evenhand.profiles.audit.job import Auditing, auditing
@@ -43,7 +44,7 @@ def audit_all(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
     planned = _planned(ctx, wanted, manner)
     if wanted.artifacts is not None:
         require_free(wanted.artifacts)
-    with session(ctx, manner) as at_work:
+    with session(ctx, manner) as at_work, unasked(wanted.estimate):
         job = planned.job()
         scope = CommandScope(repeat=planned.design.repetitions, no_cache=manner.no_cache)
         from evenhand.engine.forecasting import forecast

@@ -16,6 +16,7 @@ from evenhand.engine.forecast import Estimate
 from evenhand.engine.forecasting import forecast
 from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
+from evenhand.models.unasked import unasked
 from evenhand.profiles.ranking.design import Design
 from evenhand.profiles.ranking.job import RankingWork
 from evenhand.reports.strict import strict_json
@@ -35,7 +36,7 @@ def rank_all(
     """Rank profiles, or tell what it would take, and give the exit code."""
     if judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
-    with session(ctx, manner) as at_work:
+    with session(ctx, manner) as at_work, unasked(estimate):
         work = RankingWork(
             profiles=profiles,
             criteria=texts_given({"--criteria": criteria})["--criteria"],

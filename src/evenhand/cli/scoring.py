@@ -15,6 +15,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
 from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
+from evenhand.models.unasked import unasked
 from evenhand.profiles.scoring import Scoring
 from evenhand.reports.strict import strict_json
 
@@ -37,7 +38,7 @@ def score_all(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
     """Score profiles, or tell what it would take, and give the exit code."""
     if wanted.judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
-    with session(ctx, manner) as at_work:
+    with session(ctx, manner) as at_work, unasked(wanted.estimate):
         job = Scoring(
             profiles=wanted.profiles,
             criteria=texts_given({"--criteria": wanted.criteria})["--criteria"],

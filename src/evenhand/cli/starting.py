@@ -20,6 +20,7 @@ from evenhand.engine.forecast import Estimate
 from evenhand.engine.job import Job
 from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
+from evenhand.models.unasked import unasked
 from evenhand.reports.strict import strict_json
 from evenhand.store.store import Store
 from evenhand.suites.job import job_of
@@ -45,7 +46,7 @@ class Wanted:
 
 def start(ctx: typer.Context, wanted: Wanted, manner: Manner) -> ExitCode:
     """Run a suite, or tell what it would take, and give the exit code."""
-    with session(ctx, manner) as at_work:
+    with session(ctx, manner) as at_work, unasked(wanted.estimate):
         suite, replaced = read_for(ctx, wanted.suite, wanted.judge, wanted.target)
         if manner.retry_errors and not wanted.estimate:
             return _errors_again(ctx, suite, wanted, manner, at_work)

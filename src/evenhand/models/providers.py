@@ -19,6 +19,7 @@ from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
 from evenhand.models.endpoint import USUAL_HEADERS, Endpoint
 from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
 from evenhand.models.settings import ModelSettings
+from evenhand.models.unasked import is_unasked
 from evenhand.models.wire.trust import trusting
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
@@ -128,7 +129,7 @@ class Provider:
         if given.api_key is not None:
             return expanded(given.api_key.reveal(), f"{name}: api_key")[0]
         key = variable(*self.key_variables)
-        if key is None and self.needs_key and not is_loopback(base_url):
+        if key is None and self.needs_key and not is_loopback(base_url) and not is_unasked():
             raise MissingKeyError(f"{name} needs an API key: set {' or '.join(self.key_variables)}, or give api_key")
         return key
 

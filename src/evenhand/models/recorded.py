@@ -77,6 +77,8 @@ class Recorded:
         self.yes_from = float(about.get("yes_from", 0.5))
         if not 0 <= self.yes_from <= 1:
             raise ValueError(f"yes_from is {self.yes_from}")
+        margin = about.get("pair_margin")
+        self.pair_margin = None if margin is None else float(margin)
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
         """Find the reply to a question; one that was not asked then has none."""

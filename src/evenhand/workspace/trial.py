@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.ask import Message
 from evenhand.domain.case import Case, is_blank
-from evenhand.domain.errors import ConfigError, MissingKeyError
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.targets.models import MODEL, SeveralModels
 from evenhand.evaluators.schema.evaluator import is_empty
+from evenhand.models.unasked import unasked
 from evenhand.store.store import Store
 
 # The keys of a case's metadata that say where it comes from.
 TEST_CASE: Final = "test_case"
 # The key of a run's definition that says whose it is.
 PROMPT: Final = "prompt"
-# In place of a key, where nobody is asked.
-_NO_KEY: Final = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +73,12 @@ class Trial:
         One that is not ``to_ask`` anybody, but only to be estimated, needs no keys.
         """
         definition = self.definition
-        models, judge = self.models, self.judge
-        if not to_ask:
-            models, judge = [_without_key(one) for one in models], _without_key(judge)
-        target = SeveralModels.of(definition["target"] | {"models": models})
-        names = list(target.by_name)
         own = definition["evaluators"][0]
-        if self.asks_judge:
-            own = {**own, "judge": registry.judge(judge)}
+        with unasked(not to_ask):
+            target = SeveralModels.of(definition["target"] | {"models": self.models})
+            if self.asks_judge:
+                own = {**own, "judge": registry.judge(self.judge)}
+        names = list(target.by_name)
         evaluators = (registry.evaluator(own),)
         chosen = self._chosen(store)
         return Job(
@@ -124,17 +121,6 @@ class Trial:
                 )
                 yield PlannedCase(position=position, case=case)
                 position += 1
-
-
-def _without_key(given: Any) -> Any:
-    """Give a model that is not going to be asked such that it can be made, also where its key is not set."""
-    if not isinstance(given, (str, Mapping)):
-        return given
-    try:
-        registry.judge(given)
-    except MissingKeyError:
-        return {**({"model": given} if isinstance(given, str) else given), "api_key": _NO_KEY}
-    return given
 
 
 def asks_judge(text: PromptText) -> bool:
