@@ -89,6 +89,7 @@ PUBLIC_NAMES = [
     "Usage",
     "Verdict",
     "Weighed",
+    "WinRate",
     "__version__",
     "aevaluate",
     "audit",
@@ -102,6 +103,7 @@ PUBLIC_NAMES = [
     "rank",
     "resolve",
     "score",
+    "win_rate",
 ]
 
 # Neither an alias nor a text can have a docstring.

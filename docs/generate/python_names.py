@@ -20,7 +20,8 @@ ones. Names that are not here are the package's own and may change."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Runs": (
-        "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "case_score",
+        "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "win_rate",
+        "WinRate", "case_score",
         "Weighed",
     ),
     "Profiles": (

@@ -22,7 +22,12 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         rank as rank,
         score as score,
     )
-    from evenhand.api.runs import aevaluate as aevaluate, compare as compare, evaluate as evaluate
+    from evenhand.api.runs import (
+        aevaluate as aevaluate,
+        compare as compare,
+        evaluate as evaluate,
+        win_rate as win_rate,
+    )
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
     from evenhand.domain.case import Case as Case
@@ -84,11 +89,12 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.ranking.ranks import RankedProfile as RankedProfile
     from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
+    from evenhand.reports.winning import WinRate as WinRate
 
 _HOMES = {
     "api.judges": ("create_async_llm_as_judge", "create_llm_as_judge"),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
-    "api.runs": ("aevaluate", "compare", "evaluate"),
+    "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
     "domain.case": ("Case",),
@@ -144,6 +150,7 @@ _HOMES = {
     "profiles.ranking.ranks": ("RankedProfile",),
     "profiles.scored": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
+    "reports.winning": ("WinRate",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

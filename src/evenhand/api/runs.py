@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
     from evenhand.engine.undertaking import Undertaking, Watcher
+    from evenhand.reports.winning import WinRate
     from evenhand.suites.given import CaseLike
     from evenhand.suites.panel import EvaluatorLike
 
@@ -170,3 +171,23 @@ def compare(
             limit=limit,
             anyway=anyway,
         )
+
+
+def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike = "default") -> WinRate:
+    """Give the win rate of a run with a pairwise evaluator: with its interval, and as it would be at equal lengths.
+
+    >>> from evenhand import Case, PairwiseEvaluator, evaluate, win_rate
+    >>> def judge(messages):
+    ...     return '{"reasoning": "", "winner": "tie"}'
+    >>> case = Case(id="a", question="Why?", candidate_answer="So.", reference_answer="Because.")
+    >>> found = win_rate(evaluate([case], PairwiseEvaluator(judge=judge), store=None))
+    >>> found.rate, (found.wins, found.ties, found.losses), found.flips
+    (0.5, (0, 1, 0), 0)
+
+    The run is given as it is, or by its id. Nobody is asked: everything is in the store already. ``evaluator`` names
+    the one that counts where there are several.
+    """
+    from evenhand.engine.outcome import Run  # noqa: PLC0415
+    from evenhand.reports.winning import win_rate_of  # noqa: PLC0415
+
+    return win_rate_of(run if isinstance(run, Run) else Run.open(run, store=store), evaluator)
