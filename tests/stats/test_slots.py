@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from evenhand.stats.slots import flip_test, slot_test
+from evenhand.stats.slots import Slots, SlotTest, flip_test
+
+
+def slot_test(groups: Iterable[Sequence[int]]) -> SlotTest:
+    slots = Slots()
+    for places in groups:
+        slots.add(places)
+    return slots.test()
 
 
 def test_friedmans_statistic_is_that_of_the_textbook() -> None:

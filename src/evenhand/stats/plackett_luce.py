@@ -8,6 +8,7 @@ A term for the slot in which something was shown takes up what a judge adds for 
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -67,22 +68,35 @@ class Rankings:
 
     @classmethod
     def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
-        """Put rankings into arrays."""
-        given = list(rankings)
-        shape = (max((len(one.members) for one in given), default=1), len(given))
-        members = np.full(shape, count, dtype=np.int64)
-        slots, there = np.zeros(shape), np.zeros(shape)
-        for column, one in enumerate(given):
-            size = len(one.members)
-            members[:size, column], slots[:size, column], there[:size, column] = one.members, one.slots, 1.0
+        """Put rankings into arrays, as they come: there may be very many."""
+        who, where, sizes, weights, units = array("q"), array("d"), array("q"), array("d"), array("q")
+        for one in rankings:
+            who.extend(one.members)
+            where.extend(one.slots)
+            sizes.append(len(one.members))
+            weights.append(one.weight)
+            units.append(one.unit)
+        lengths = np.array(sizes, dtype=np.int64)
+        shape = (int(lengths.max(initial=1)), len(lengths))
+        there = (np.arange(shape[0])[:, None] < lengths).astype(np.float64)
+        # The places of all entries, ranking by ranking.
+        column = np.repeat(np.arange(shape[1]), lengths)
+        row = np.arange(len(who)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        members, slots = np.full(shape, count, dtype=np.int64), np.zeros(shape)
+        members[row, column], slots[row, column] = who, where
         return cls(
             count=count,
             members=members,
             slots=slots,
             there=there,
-            weights=np.array([one.weight for one in given], dtype=np.float64),
-            units=np.unique([one.unit for one in given], return_inverse=True)[1].astype(np.int64),
+            weights=np.array(weights, dtype=np.float64),
+            units=np.unique(np.array(units, dtype=np.int64), return_inverse=True)[1].astype(np.int64),
         )
+
+    def among(self, numbers: Numbers) -> Rankings:
+        """Give the rankings with the members numbered by their place among ``numbers``, which are in order."""
+        padded = np.append(numbers, self.count)
+        return replace(self, count=len(numbers), members=np.searchsorted(padded, self.members))
 
     def drawn(self, times: Floats) -> Rankings:
         """Give the rankings of judgments that were drawn so many times each, without those that were not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,33 +31,42 @@ class SlotTest:
         return {"test": self.test, "n": self.n, "p": self.p, "places": list(self.places)}
 
 
-def slot_test(groups: Iterable[Sequence[int]]) -> SlotTest:
-    """Test groups, each given as the place, from 0, that whatever was shown first, second … was given.
+class Slots:
+    """The slots of groups, taken in group by group and not kept.
 
-    >>> found = slot_test([[0, 1, 2]] * 9 + [[2, 1, 0]])
+    >>> slots = Slots()
+    >>> for places in [[0, 1, 2]] * 9 + [[2, 1, 0]]:
+    ...     slots.add(places)
+    >>> found = slots.test()
     >>> found.test, round(found.p, 5), [round(place, 2) for place in found.places]
     ('Friedman', 0.00166, [0.1, 0.5, 0.9])
-
-    Groups of one size are tested together, and what all sizes say is added up.
     """
-    sums: dict[int, list[int]] = {}
-    counts: dict[int, int] = {}
-    for group in groups:
-        size = len(group)
-        counts[size] = counts.get(size, 0) + 1
-        known = sums.setdefault(size, [0] * size)
-        for slot, place in enumerate(group):
+
+    def __init__(self) -> None:
+        self._sums: dict[int, list[int]] = {}
+        self._counts: dict[int, int] = {}
+
+    def add(self, places: Sequence[int]) -> None:
+        """Take in a group, as the place, from 0, that whatever was shown first, second … was given."""
+        size = len(places)
+        self._counts[size] = self._counts.get(size, 0) + 1
+        known = self._sums.setdefault(size, [0] * size)
+        for slot, place in enumerate(places):
             known[slot] += place
-    statistic, degrees = 0.0, 0
-    for size, slots in sums.items():
-        middle = counts[size] * (size - 1) / 2
-        statistic += 12 / (counts[size] * size * (size + 1)) * sum((one - middle) ** 2 for one in slots)
-        degrees += size - 1
-    n = sum(counts.values())
-    largest = max(sums, default=0)
-    places = tuple(one / (counts[largest] * (largest - 1)) for one in sums.get(largest, ()))
-    p = chi_square_p_value(statistic, degrees) if n >= _LEAST_GROUPS else None
-    return SlotTest(test=FRIEDMAN, n=n, p=p, places=places)
+
+    def test(self) -> SlotTest:
+        """Test whether all slots do alike: groups of one size together, and what all sizes say added up."""
+        counts = self._counts
+        statistic, degrees = 0.0, 0
+        for size, slots in self._sums.items():
+            middle = counts[size] * (size - 1) / 2
+            statistic += 12 / (counts[size] * size * (size + 1)) * sum((one - middle) ** 2 for one in slots)
+            degrees += size - 1
+        n = sum(counts.values())
+        largest = max(counts, default=0)
+        places = tuple(one / (counts[largest] * (largest - 1)) for one in self._sums.get(largest, ()))
+        p = chi_square_p_value(statistic, degrees) if n >= _LEAST_GROUPS else None
+        return SlotTest(test=FRIEDMAN, n=n, p=p, places=places)
 
 
 def flip_test(*, for_first: int, for_second: int, pairs: int) -> SlotTest:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from evenhand.profiles.ranking.design import Design, SoFar
-from evenhand.profiles.ranking.groups import Group, so_far
+from evenhand.profiles.ranking.groups import Group
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.plackett_luce import Ranking
 
 COUNT = 1000
@@ -58,7 +59,7 @@ def simulated(design: Design, seed: int) -> tuple[float, float]:
             slots = [0.5 - members.index(one) / last for one in order]
             ranking = Ranking(order, slots, 1.0, len(groups))
             groups.append(Group(round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
-        _, known = so_far(groups, COUNT, in_pairs=False)
+        known = Tally(groups, in_pairs=False).so_far(COUNT)
     best, best_in_truth = _places(known.strengths)[:10], _places(quality)[:10]
     return statistics.correlation(_ranks(known.strengths), _ranks(quality)), len(set(best) & set(best_in_truth)) / 10
 

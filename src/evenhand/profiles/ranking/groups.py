@@ -11,9 +11,8 @@ from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase
 from evenhand.evaluators.pairwise import PLACES
 from evenhand.evaluators.ranking import MEMBERS, ORDER
-from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.entrants import Entrant
-from evenhand.stats.plackett_luce import Ranking, Rankings, learned_fit
+from evenhand.stats.plackett_luce import Ranking
 
 ROUND: Final = "round"
 
@@ -103,35 +102,19 @@ def _halves(one: int, other: int, slots: tuple[float, float], share: float, unit
     return [ranking for ranking in either if ranking.weight]
 
 
-def so_far(groups: Iterable[Group], count: int, *, in_pairs: bool) -> tuple[int, SoFar]:
-    """Tell how many rounds there are already, and what is known from them."""
-    rounds = 0
-    shown, ranked = [0.0] * count, [0] * count
-    met: dict[int, dict[int, int]] = {}
-    rankings: list[Ranking] = []
-    for group in groups:
-        rounds = max(rounds, group.round)
-        rankings += group.rankings
-        last = len(group.members) - 1
-        for slot, member in enumerate(group.members):
-            shown[member] += 0.5 - slot / last
-            ranked[member] += 1
-        if in_pairs:
-            one, other = group.members
-            for a, b in ((one, other), (other, one)):
-                known = met.setdefault(a, {})
-                known[b] = known.get(b, 0) + 1
-    strengths = learned_fit(Rankings.of(rankings, count)).values.tolist()
-    return rounds, SoFar(strengths=strengths, shown=shown, ranked=ranked, met=met)
-
-
 def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
-    """Read the profiles back from the first round of a run, in which all of them are; texts may be left out of it."""
+    """Read the profiles back from the first round of a run, in which all of them are."""
     for result in results:
         case = result.case
         if case.metadata[ROUND] > 1:
             return
-        texts = (case.candidate_answer, case.reference_answer)
-        for place, one in enumerate(case.metadata[MEMBERS]):
-            text = one["text"] if "text" in one else texts[place] or ""
+        for one, text in zip(case.metadata[MEMBERS], texts_of(case), strict=True):
             yield Entrant(number=one["number"], id=one["id"], text=text, attributes=one.get("attributes", {}))
+
+
+def texts_of(case: Case) -> list[str]:
+    """Give the texts of a group's members, in the order in which they are shown."""
+    members = case.metadata[MEMBERS]
+    if "text" in members[0]:
+        return [one["text"] for one in members]
+    return [case.candidate_answer or "", case.reference_answer or ""]

@@ -12,7 +12,8 @@ from evenhand.evaluators.pairwise import PairwiseEvaluator
 from evenhand.evaluators.ranking import GROUP_RANKING
 from evenhand.profiles.ranking.design import Design, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
-from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of, so_far
+from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.profiles.reading import profiles_from
 from evenhand.profiles.undertaken import PROFILES, RANKING, ProfileWork
 from evenhand.store.store import Store
@@ -50,11 +51,11 @@ class Rounds:
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
         """Give the groups of the next round, none after the last."""
         entrants = self._all(store, run)
-        in_pairs = self.design.in_pairs
-        number, known = so_far(groups_of(store.results(run)), entrants.count, in_pairs=in_pairs)
-        if number >= len(self.design.taking_part(entrants.count)):
+        tally = Tally(groups_of(store.results(run)), in_pairs=self.design.in_pairs)
+        if tally.rounds >= len(self.design.taking_part(entrants.count)):
             return ()
-        return self._cases(number, self.design.groups(number, known), first=run.cases)
+        groups = self.design.groups(tally.rounds, tally.so_far(entrants.count))
+        return self._cases(tally.rounds, groups, first=run.cases)
 
     def _cases(self, number: int, groups: list[list[int]], *, first: int) -> Iterator[PlannedCase]:
         entrants = self._all()

@@ -13,7 +13,8 @@ from evenhand.engine.outcome import Run
 from evenhand.engine.place import DEFAULT, PlaceLike
 from evenhand.profiles.ranking import telling
 from evenhand.profiles.ranking.job import design_of
-from evenhand.profiles.ranking.ranks import LengthEffect, PositionBias, RankedProfile, Ranks, ranks_from
+from evenhand.profiles.ranking.ranks import LengthEffect, PositionBias, RankedProfile, Ranks
+from evenhand.profiles.ranking.standing import ranks_from
 from evenhand.profiles.undertaken import is_ranking
 from evenhand.reports.numbers import counted
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evenhand.profiles.ranking.design import Design
-from evenhand.profiles.ranking.ranks import RankedProfile, Ranks
+from evenhand.profiles.ranking.ranks import MOST_IN_CYCLES, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.numbers import NONE, counted, interval_text, score_text
 from evenhand.reports.plain import plain
@@ -97,7 +97,7 @@ def _trust(ranks: Ranks) -> Iterator[str]:
         )
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
-        yield f"cycles: {counted(ranks.in_cycles, 'profile')} of the best 500 are in one, such as {way}"
+        yield f"cycles: {counted(ranks.in_cycles, 'profile')} of the best {MOST_IN_CYCLES} are in one, such as {way}"
     else:
         yield "cycles: none"
 

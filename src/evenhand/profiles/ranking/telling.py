@@ -11,8 +11,9 @@ from typing import Any, Final, TextIO
 from evenhand.domain.run import RunStatus
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.page import section
-from evenhand.profiles.ranking.ranks import Ranks, ranks_from
+from evenhand.profiles.ranking.ranks import Ranks
 from evenhand.profiles.ranking.saying import MOST_SHOWN, blocks
+from evenhand.profiles.ranking.standing import ranks_from
 from evenhand.reports import formats
 from evenhand.reports.blocks import Block, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell

@@ -1,0 +1,216 @@
+"""From the results of a run to its ranking: one fit over all groups, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from evenhand.domain.run import CaseResult
+from evenhand.evaluators.ranking import MEMBERS
+from evenhand.profiles.ranking.groups import groups_of, texts_of
+from evenhand.profiles.ranking.ranks import (
+    LEVEL,
+    MOST_IN_CYCLES,
+    REFITS,
+    LengthEffect,
+    PositionBias,
+    RankedProfile,
+    Ranks,
+)
+from evenhand.profiles.ranking.tally import Tally
+from evenhand.stats.cycles import components, cycles
+from evenhand.stats.intervals import Scores
+from evenhand.stats.plackett_luce import Rankings, Strengths, learned_fit, rank_spans, ranks_of
+from evenhand.stats.student import t_quantile
+
+if TYPE_CHECKING:
+    from evenhand.stats.plackett_luce import Floats
+
+_CYCLES_SHOWN: Final = 5
+# With one ranking, drawing it again tells nothing of how sure it is.
+_LEAST_GROUPS: Final = 2
+# A line needs three points to have an error.
+_LEAST_LENGTHS: Final = 3
+
+
+def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = REFITS) -> Ranks:
+    """Work out the ranking from the results of a run, as far as it has come; results are read once and not kept."""
+    known = _Known()
+    tally = Tally(groups_of(known.seen(results)), in_pairs=False)
+    return _Standing(known, tally, seed=seed, refits=refits).ranks()
+
+
+class _Known:
+    """Who takes part, by number: ids, attributes and lengths, noted down while the results go by."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.attributes: dict[int, Mapping[str, Any]] = {}
+        self.lengths = array("q")
+
+    def seen(self, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
+        for result in results:
+            for one, text in zip(result.case.metadata[MEMBERS], texts_of(result.case), strict=True):
+                number = one["number"]
+                if missing := number + 1 - len(self.ids):
+                    self.ids.extend([""] * missing)
+                    self.lengths.extend([0] * missing)
+                if not self.ids[number]:
+                    self.ids[number], self.lengths[number] = one["id"], len(text)
+                    if "attributes" in one:
+                        self.attributes[number] = one["attributes"]
+            yield result
+
+
+class _Standing:
+    """How those stand who were ranked at all. A place is a number among these."""
+
+    def __init__(self, known: _Known, tally: Tally, *, seed: int, refits: int) -> None:
+        self._known, self._tally = known, tally
+        self._numbers = np.flatnonzero(np.array(tally.ranked))
+        self._rankings = tally.rankings(self._numbers)
+        self._fitted = learned_fit(self._rankings)
+        judged = self._rankings.judgments >= _LEAST_GROUPS
+        self._spans = (
+            rank_spans(self._rankings, self._fitted, refits=refits, level=LEVEL, seed=seed) if judged else None
+        )
+        lengths = np.array(known.lengths, dtype=np.float64)[self._numbers]
+        self._doublings = np.log2(np.maximum(lengths, 1.0))
+        self._length = _slope(self._doublings, self._fitted.values)
+
+    def ranks(self) -> Ranks:
+        """Give everything that is said of the ranking."""
+        tally = self._tally
+        found, inside = self._cycles()
+        return Ranks(
+            profiles=(*self._ranked(), *self._unranked()),
+            groups=tally.groups,
+            failed=tally.failures,
+            pending=tally.pending,
+            total_retries=tally.retries,
+            agreement=_agreement(self._rankings, self._fitted),
+            position=self._position_bias(),
+            length=self._length,
+            cycles=found,
+            in_cycles=inside,
+        )
+
+    def _ranked(self) -> Iterator[RankedProfile]:
+        """Give those who were ranked, the best first; equal ones by id."""
+        ranks, _ = ranks_of(self._fitted.values)
+        names = [self._known.ids[number] for number in self._numbers]
+        rates = self._win_rates()
+        tier, worst_of_first = 0, -1
+        for place in sorted(range(len(names)), key=lambda place: (ranks[place], names[place])):
+            span = self._span(place)
+            if span is not None and span[0] > worst_of_first:
+                tier, worst_of_first = tier + 1, span[1]
+            yield RankedProfile(
+                id=names[place],
+                rank=int(ranks[place]),
+                interval=span,
+                tier=tier if span is not None else None,
+                strength=float(self._fitted.values[place]),
+                **self._counts(int(self._numbers[place])),
+                **rates.get(place, {}),
+            )
+
+    def _unranked(self) -> Iterator[RankedProfile]:
+        for identity, number in sorted((one, number) for number, one in enumerate(self._known.ids)):
+            if not self._tally.ranked[number]:
+                yield RankedProfile(id=identity, **self._counts(number))
+
+    def _counts(self, number: int) -> dict[str, Any]:
+        return {
+            "groups": self._tally.ranked[number],
+            "failures": self._tally.failed[number],
+            "attributes": self._known.attributes.get(number, {}),
+        }
+
+    def _span(self, place: int) -> tuple[int, int] | None:
+        if self._spans is None or self._tally.ranked[self._numbers[place]] < _LEAST_GROUPS:
+            return None
+        return int(self._spans.best[place]), int(self._spans.worst[place])
+
+    def _position_bias(self) -> PositionBias:
+        test = self._tally.slot_test()
+        if not self._rankings.has_slots:
+            return PositionBias(test=test)
+        interval = None if self._spans is None else self._spans.position
+        return PositionBias(test=test, advantage=self._fitted.position, interval=interval)
+
+    def _win_rates(self) -> dict[int, dict[str, Any]]:
+        """Give the win rates of pairs: as they were, and with what length explains taken out of the strengths."""
+        scores: dict[int, Scores] = {}
+        rivals: dict[int, list[int]] = {}
+        ones, others = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
+        for one, other, share in zip(ones, others, self._tally.shares, strict=True):
+            for place, rival, won in ((one, other, share), (other, one, 1 - share)):
+                scores.setdefault(place, Scores()).add(won)
+                rivals.setdefault(place, []).append(rival)
+        effect = 0.0 if self._length is None else self._length.doubling
+        apart = self._fitted.values - effect * self._doublings
+        rates: dict[int, dict[str, Any]] = {}
+        for place, one in scores.items():
+            rates[place] = {"win_rate": one.mean, "win_rate_interval": one.interval(LEVEL)}
+            if self._length is not None:
+                chances = 1 / (1 + np.exp(apart[rivals[place]] - apart[place]))
+                rates[place]["win_rate_without_length"] = float(chances.mean())
+        return rates
+
+    def _cycles(self) -> tuple[tuple[tuple[str, ...], ...], int]:
+        """Find some cycles among the best, and how many of them are in any."""
+        best = np.argsort(-self._fitted.values, kind="stable")[:MOST_IN_CYCLES]
+        preferred = _preferences(self._rankings, {int(place) for place in best})
+        inside = sum(len(one) for one in components(preferred) if len(one) > 1)
+        shown = cycles(preferred)[:_CYCLES_SHOWN]
+        return tuple(tuple(self._known.ids[self._numbers[place]] for place in one) for one in shown), inside
+
+
+def _preferences(rankings: Rankings, among: set[int]) -> dict[int, list[int]]:
+    """Tell for each of some to whom it was preferred, more often than the other way round."""
+    net: dict[tuple[int, int], float] = {}
+    there = np.isin(rankings.members, list(among))
+    for column in np.flatnonzero(there.sum(axis=0) > 1):
+        members = rankings.members[there[:, column], column].tolist()
+        weight = float(rankings.weights[column])
+        for high, one in enumerate(members):
+            for other in members[high + 1 :]:
+                pair, sign = ((one, other), 1.0) if one < other else ((other, one), -1.0)
+                net[pair] = net.get(pair, 0.0) + sign * weight
+    preferred: dict[int, list[int]] = {place: [] for place in sorted(among)}
+    for (one, other), balance in net.items():
+        if balance:
+            winner, loser = (one, other) if balance > 0 else (other, one)
+            preferred[winner].append(loser)
+    return preferred
+
+
+def _slope(lengths: Floats, strengths: Floats) -> LengthEffect | None:
+    """Fit a line through strengths over lengths; None where there is too little, or all are equally long."""
+    n = len(lengths)
+    if n < _LEAST_LENGTHS or float(np.ptp(lengths)) == 0:
+        return None
+    away = lengths - lengths.mean()
+    squares = float((away * away).sum())
+    slope = float((away * strengths).sum()) / squares
+    rest = strengths - slope * away
+    half = t_quantile(LEVEL, n - 2) * math.sqrt(float((rest * rest).sum()) / (n - 2) / squares)
+    return LengthEffect(doubling=slope, interval=(slope - half, slope + half))
+
+
+def _agreement(rankings: Rankings, fitted: Strengths) -> float | None:
+    """Tell with which share of what was said of two the strengths agree; equal ones count half."""
+    values = np.append(fitted.values, np.nan)[rankings.members]
+    agreed = total = 0.0
+    for ahead in range(len(values) - 1):
+        gaps = values[ahead] - values[ahead + 1 :]
+        said = ~np.isnan(gaps)
+        weights = np.broadcast_to(rankings.weights, gaps.shape)
+        total += float(weights[said].sum())
+        agreed += float((weights * np.where(said, np.heaviside(np.nan_to_num(gaps), 0.5), 0.0)).sum())
+    return agreed / total if total else None

@@ -1,0 +1,100 @@
+"""What the groups of a ranking come to, taken in one after the other: there may be very many, and none is kept."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from evenhand.profiles.ranking.design import SoFar
+from evenhand.profiles.ranking.groups import Group
+from evenhand.stats.plackett_luce import Ranking, Rankings, learned_fit
+from evenhand.stats.slots import Slots, SlotTest, flip_test
+
+if TYPE_CHECKING:
+    from evenhand.stats.plackett_luce import Numbers
+
+_SHARES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+# The number of whoever fills up a short ranking, beyond all that there can be.
+_NOBODY: Final = 2**62
+
+
+class Tally:
+    """Counts of a ranking's groups, of its profiles by number, and of its pairs.
+
+    ``shown`` sums how early each profile was shown, ``in_groups`` counts the groups it was put into, ``ranked`` those
+    in which it was ranked, and ``failed`` those in which the judge failed. ``pairs`` are the first and the second of
+    each pair that was judged, and ``shares`` what the first won: 1, 0.5 or 0.
+    """
+
+    def __init__(self, groups: Iterable[Group], *, in_pairs: bool) -> None:
+        self.rounds = self.groups = self.failures = self.pending = self.retries = 0
+        self.shown, self.in_groups = array("d"), array("q")
+        self.ranked, self.failed = array("q"), array("q")
+        self.pairs, self.shares = (array("q"), array("q")), array("d")
+        self._in_pairs = in_pairs
+        self._met: dict[int, dict[int, int]] = {}
+        self._slots = Slots()
+        self._for_first = self._for_second = 0
+        self._rankings = Rankings.of(self._taken_in(groups), _NOBODY)
+
+    def rankings(self, numbers: Numbers) -> Rankings:
+        """Give what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
+        return self._rankings.among(numbers)
+
+    def _taken_in(self, groups: Iterable[Group]) -> Iterator[Ranking]:
+        for group in groups:
+            self._count(group)
+            if group.outcome is not None:
+                self._count_pair(group)
+            elif group.rankings:
+                self._slots.add(group.places)
+            yield from group.rankings
+
+    def _count(self, group: Group) -> None:
+        self.rounds = max(self.rounds, group.round)
+        self.groups += 1
+        self.retries += group.retries
+        self.failures += group.error is not None
+        self.pending += not group.rankings and group.error is None
+        self._make_room(max(group.members) + 1)
+        if self._in_pairs:
+            self._count_meeting(*group.members)
+        last = len(group.members) - 1
+        for slot, member in enumerate(group.members):
+            self.shown[member] += 0.5 - slot / last
+            self.in_groups[member] += 1
+            self.ranked[member] += bool(group.rankings)
+            self.failed[member] += group.error is not None
+
+    def _count_meeting(self, one: int, other: int) -> None:
+        for a, b in ((one, other), (other, one)):
+            known = self._met.setdefault(a, {})
+            known[b] = known.get(b, 0) + 1
+
+    def _make_room(self, count: int) -> None:
+        for numbers in (self.shown, self.in_groups, self.ranked, self.failed):
+            if len(numbers) < count:
+                numbers.extend([0] * (count - len(numbers)))
+
+    def _count_pair(self, group: Group) -> None:
+        for places, member in zip(self.pairs, group.members, strict=True):
+            places.append(member)
+        self.shares.append(_SHARES[group.outcome or "tie"])
+        if len(set(group.winners)) == 1:  # the same place in both orders
+            self._for_first += group.winners[0] == 0
+            self._for_second += group.winners[0] == 1
+
+    def so_far(self, count: int) -> SoFar:
+        """Give what is known of so many profiles before the next round."""
+        self._make_room(count)
+        strengths = learned_fit(self.rankings(np.arange(count))).values
+        return SoFar(strengths=array("d", strengths), shown=self.shown, ranked=self.in_groups, met=self._met)
+
+    def slot_test(self) -> SlotTest:
+        """Test whether the judge favours a slot."""
+        if self.shares:
+            return flip_test(for_first=self._for_first, for_second=self._for_second, pairs=len(self.shares))
+        return self._slots.test()
