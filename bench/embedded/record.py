@@ -65,7 +65,7 @@ def main() -> None:
 
 def record_profiles(recorder: Recorder) -> Path:
     """Rank the profiles in pairs, as the example's page does."""
-    criteria = (PROFILES / "criteria.md").read_text(encoding="utf-8")
+    criteria = (PROFILES / "criteria.md").read_text(encoding="utf-8").strip()  # as the command reads it
     ranked = rank(
         PROFILES / "texts", criteria=criteria, judge=recorder, group_size=2, rounds=5, store=None, concurrency=1
     )

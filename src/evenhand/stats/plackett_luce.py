@@ -141,6 +141,8 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, fla
 
     Without a prior there is no answer where somebody always wins. It is found where nothing is steeper than ``flat``.
     """
+    if not rankings.count:
+        return Strengths(values=np.zeros(0), prior=prior)
     now = np.zeros(rankings.count + 1)  # the last is the position
     if start is not None:
         now[:-1], now[-1] = start.values, start.position
@@ -161,7 +163,7 @@ def learned_fit(rankings: Rankings) -> Strengths:
     one, and strengths close together.
     """
     found = fit(rankings, prior=PRIOR)
-    for _ in range(_MOST_LESSONS):
+    for _ in range(_MOST_LESSONS if rankings.judgments else 0):
         curvature = _Slope(rankings, np.append(found.values, found.position), found.prior).curvature
         wide = float(np.mean(found.values**2 + 1 / np.maximum(curvature[:-1], _LEAST_PRIOR)))
         prior = min(max(1 / wide, _LEAST_PRIOR), _MOST_PRIOR)

@@ -15,7 +15,17 @@ from typing import Any
 
 import pytest
 
-from evenhand import Case, CompositeEvaluator, Evaluation, PairwiseEvaluator, PromptEvaluator, Status, evaluate, resolve
+from evenhand import (
+    Case,
+    CompositeEvaluator,
+    Evaluation,
+    PairwiseEvaluator,
+    PromptEvaluator,
+    Status,
+    evaluate,
+    rank,
+    resolve,
+)
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.contract import FieldContract, Score
 from evenhand.domain.reply import Reply, Unanswered
@@ -25,6 +35,7 @@ from evenhand.models.embedded.client import EmbeddedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("smollm"), pytest.mark.timeout(300)]
 
+PROFILES = Path(__file__).parents[3] / "examples" / "profiles"
 CANBERRA = Case(
     id="canberra",
     question="What is the capital of Australia?",
@@ -227,6 +238,15 @@ def test_a_run_with_it_is_stored_and_the_second_comes_from_the_cache(smollm: str
     assert (first.summary.calls, first.summary.cached, first.summary.cost) == (4, 0, 0.0)
     assert (second.summary.calls, second.summary.cached) == (0, 4)
     assert [result.outcome.score for result in first] == [result.outcome.score for result in second]
+
+
+def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str) -> None:
+    ranked = rank(PROFILES / "texts", criteria="Has led children", judge=smollm, group_size=2, rounds=1, store=None)
+
+    assert sorted(ranked.order) == sorted(path.name for path in (PROFILES / "texts").iterdir())
+    assert {one.groups for one in ranked} == {1}
+    assert ranked.ranks.failed == 0
+    assert all(len((PROFILES / "texts" / one.id).read_text().split()) < 40 for one in ranked)
 
 
 def test_the_command_line_judges_with_it(smollm: str, tmp_path: Path) -> None:

@@ -124,6 +124,17 @@ def test_a_group_whose_judge_fails_counts_for_nobody_and_is_said() -> None:
     assert ranked.run.summary.retries == 2
 
 
+def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
+    ranked = rank(worth(6), criteria="Worth", judge=lambda _: "no", group_size=3, max_attempts=1, store=None)
+
+    page = ranked.save(tmp_path / "ranking.html").read_text()
+
+    assert ranked.order == ()
+    assert [one.rank for one in ranked] == [None] * 6
+    assert (ranked.ranks.agreement, ranked.length, ranked.cycles) == (None, None, ())
+    assert "without a rank, since no group of theirs was ranked" in page
+
+
 def test_a_profile_in_one_group_only_has_no_interval() -> None:
     ranked = rank(worth(4), criteria="Worth", judge=honest, rounds=1, store=None)
 
