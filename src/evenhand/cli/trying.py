@@ -67,5 +67,4 @@ def _notes(trial: Trial, *, judge_typed: bool) -> Iterator[str]:
         yield "the prompt has no criteria, so answers are not evaluated; give it some with: evenhand prompts edit"
     elif by_schema and judge_typed:
         yield "--judge has no effect: answers are held to the schemas of the test cases"
-    for model in trial.models:
-        yield from kinship_notes({**trial.definition, "target": model})
+    yield from kinship_notes(trial.definition)

@@ -36,7 +36,18 @@ class Written(NamedTuple):
 
 def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None) -> RunRecord:
     """Make a run from a job. If one case has a mistake, there is no run, and nothing was asked."""
-    run = store.runs.create(
+    run = begin(store, job, scope, forked_from=forked_from)
+    try:
+        return fill(store, run, job, scope)
+    except Exception:
+        with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+            undo(store, run)
+        raise
+
+
+def begin(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None) -> RunRecord:
+    """Make a run whose cases are still to come."""
+    return store.runs.create(
         name=job.name,
         source=job.source,
         definition=job.definition,
@@ -44,13 +55,12 @@ def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None
         repeat=scope.repeat,
         forked_from=forked_from,
     )
-    try:
-        return fill(store, run, job, scope)
-    except Exception:
-        with contextlib.suppress(StoreError):  # the first trouble is the one to tell
-            store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
-            store.runs.delete(run)
-        raise
+
+
+def undo(store: Store, run: RunRecord) -> None:
+    """Take back a run that could not be planned."""
+    store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
+    store.runs.delete(run)
 
 
 def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:

@@ -51,19 +51,29 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
 
 
 def _unpacked(response: Response, most: int) -> Response:
-    """Unpack a body, no further than its limit: a small bomb must not grow in memory."""
-    encoding = response.headers.get("content-encoding", "identity").lower()
-    if encoding == "identity":
+    """Unpack a body where it is packed. What cannot be unpacked is a fault, unless the status tells of another."""
+    encoding = response.headers.get("content-encoding", "").lower()
+    if encoding in ("", "identity"):
         return response
-    if encoding != "gzip":
+    try:
+        return response._replace(content=_content(response.content, encoding, most))
+    except TransportFault as fault:
+        if response.status < 300:
+            raise
+        return response._replace(content=fault.message.encode())
+
+
+def _content(packed: bytes, encoding: str, most: int) -> bytes:
+    """Unpack bytes, no further than their limit: a small bomb must not grow in memory."""
+    if encoding not in ("gzip", "x-gzip"):
         raise TransportFault("invalid_body", f"the response is packed as {encoding!r:.40}, unasked", retryable=True)
     try:
-        content = zlib.decompressobj(_GZIP).decompress(response.content, most + 1)
+        content = zlib.decompressobj(_GZIP).decompress(packed, most + 1)
     except zlib.error as error:
         raise TransportFault("invalid_body", f"the response cannot be unpacked: {error}", retryable=True) from None
     if len(content) > most:
         raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
-    return response._replace(content=content)
+    return content
 
 
 def _written(request: dict[str, Any]) -> bytes:

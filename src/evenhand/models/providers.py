@@ -92,7 +92,7 @@ class Provider:
         if proxy_url := proxy_for(base_url) if given.proxy is None else given.proxy:
             proxy, more = proxy_of(expanded(proxy_url, f"{name}: proxy")[0], name)
             secrets += more
-        ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.startswith("https:") else None
+        ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.lower().startswith("https:") else None
         if ca_file:
             trusting(ca_file)  # complains now if it is no use
         try:

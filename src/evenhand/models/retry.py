@@ -109,7 +109,8 @@ async def ask_with_retries(
         try:
             reply = await once(seconds)
         except TransportFault as caught:
-            fault = caught
+            # Without its traceback, which would keep what was sent in memory until the collector comes by.
+            fault = caught.with_traceback(None)
         else:
             return replace(reply, attempts=(*failed, *reply.attempts)) if failed else reply
         now = clock()

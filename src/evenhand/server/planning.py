@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.domain.errors import StoreError
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.plan import fill
+from evenhand.engine.plan import begin, fill, undo
 from evenhand.server.once import forget, once, outcome_of
 from evenhand.store.store import Store
 
@@ -37,7 +37,7 @@ class Planner:
             if known is not None:
                 return self.store.runs.find(known), None
             made = job()
-            identity, is_new = once(self.store, key, asked, lambda: self._begun(made, scope).id)
+            identity, is_new = once(self.store, key, asked, lambda: begin(self.store, made, scope).id)
         run = self.store.runs.find(identity)
         if not is_new:
             return run, None
@@ -48,13 +48,7 @@ class Planner:
                 self._undo(run, key)
             raise
 
-    def _begun(self, job: Job, scope: Scope) -> RunRecord:
-        return self.store.runs.create(
-            name=job.name, source=job.source, definition=job.definition, options=scope.as_dict(), repeat=scope.repeat
-        )
-
     def _undo(self, run: RunRecord, key: str | None) -> None:
         with self.store.database.transaction():
-            self.store.runs.mark(run, RunStatus.STOPPED, "planning failed")  # lets go of it, so that it can be deleted
-            self.store.runs.delete(run)
+            undo(self.store, run)
             forget(self.store, key)

@@ -9,12 +9,10 @@ from evenhand.models.families import same_family
 
 
 def kinship_notes(definition: Mapping[str, Any]) -> list[str]:
-    """Give a warning for each judge of a suite that is of the target's family."""
-    target = _model(definition.get("target"))
-    if target is None:
-        return []
+    """Give a warning for each judge of a suite that is of the family of a model that answers."""
     judges = dict.fromkeys(_judges(definition))
-    return [note for judge in judges if (note := same_family(judge, target)) is not None]
+    answering = _models(definition.get("target"))
+    return [note for judge in judges for target in answering if (note := same_family(judge, target)) is not None]
 
 
 def _judges(part: Any) -> Iterator[str]:
@@ -28,6 +26,13 @@ def _judges(part: Any) -> Iterator[str]:
     elif isinstance(part, list):
         for one in part:
             yield from _judges(one)
+
+
+def _models(target: Any) -> list[str]:
+    """Name the models of a target, which may be one or several."""
+    several = target.get("models") if isinstance(target, Mapping) else None
+    given = several if isinstance(several, list) else [target]
+    return [name for one in given if (name := _model(one)) is not None]
 
 
 def _model(given: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import cast
 
@@ -48,6 +49,15 @@ class Connection(asyncio.Protocol):
         return self._keeps and self.is_open and not any(one.get_write_buffer_size() for one in self._transports)
 
     @property
+    def has_unread(self) -> bool:
+        """Whether something came that the loop has not handed over yet; where nobody can tell, something may have."""
+        if not hasattr(select, "poll"):
+            return True
+        network = select.poll()
+        network.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(network.poll(0))
+
+    @property
     def was_stale(self) -> bool:
         """Whether the last request found the connection closed, after others had gone well."""
         return self._fault is not None and self._fault.at_once
@@ -78,7 +88,8 @@ class Connection(asyncio.Protocol):
             await self._waiter
         if self._response is None:
             assert self._fault is not None  # noqa: S101 - nothing else ends the wait
-            raise self._fault
+            # A copy: the one kept here would keep the frames that it passes through, and the request in them.
+            raise self._fault.saying(self._fault.message)
         # Not to be kept while the connection waits: it may be large.
         response, self._response, self._body = self._response, None, bytearray()
         return response
@@ -153,7 +164,8 @@ class Connection(asyncio.Protocol):
             if self._trailer_room < 0:
                 self._refuse(f"its trailers are longer than {_LONGEST_HEAD} bytes")
             return
-        known, said = name.decode("latin-1").lower(), value.decode("utf-8", "replace").rstrip(" \t")
+        # Of what follows a value the parser passes over blanks, but no tabs: nor may this, or the two would disagree.
+        known, said = name.decode("latin-1").lower(), value.decode("utf-8", "replace").rstrip(" ")
         headers = self._headers
         headers[known] = f"{headers[known]}, {said}" if known in headers else said
         self._headers_left -= 1
@@ -222,6 +234,7 @@ class Connection(asyncio.Protocol):
     def _fail(self, kind: str, message: str, *, retryable: bool = True, at_once: bool = False) -> None:
         if self._response is None and self._fault is None:
             self._fault = TransportFault(kind, message, retryable=retryable, at_once=at_once)
+            self._body = bytearray()
             self.close()
             self._wake()
 

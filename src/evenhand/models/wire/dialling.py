@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.connection import Connection
 from evenhand.models.wire.reaching import reach
-from evenhand.models.wire.route import Route, host_and_port
+from evenhand.models.wire.route import Route, certified, host_and_port
 from evenhand.models.wire.trust import trusting
 from evenhand.models.wire.tunnel import open_tunnel
 
@@ -37,7 +37,7 @@ async def dial(route: Route) -> Connection:
     except OSError as error:
         if _is_about_trust(error):
             raise _untrusted(error, "the proxy") from None
-        raise TransportFault("proxy", f"cannot connect to the proxy: {error}", retryable=True) from None
+        raise TransportFault("proxy", f"cannot connect to the proxy: {_why(error)}", retryable=True) from None
     if route.is_encrypted:
         await open_tunnel(loop, transport, route)
         try:
@@ -64,12 +64,12 @@ async def _encrypt(
 ) -> asyncio.Transport:
     """Put an encrypted transport over another. ``create_connection`` could do both, and would hide the one below."""
     try:
-        inner = await loop.start_tls(transport, connection, context, server_hostname=host)
+        inner = await loop.start_tls(transport, connection, context, server_hostname=certified(host))
     except BaseException:
         transport.abort()
         raise
     if inner is None:  # so asyncio says that the other side left at the end of the handshake
-        raise ConnectionResetError("it left during the handshake")
+        raise ConnectionResetError
     connection.connection_made(inner)
     return inner
 
@@ -77,7 +77,11 @@ async def _encrypt(
 def _unreachable(error: OSError, origin: str) -> TransportFault:
     if _is_about_trust(error):
         return _untrusted(error, origin)
-    return TransportFault("connection", f"cannot connect to {origin}: {error}", retryable=True)
+    return TransportFault("connection", f"cannot connect to {origin}: {_why(error)}", retryable=True)
+
+
+def _why(error: OSError) -> str:
+    return str(error) or "the other side left during the handshake"  # asyncio's error for this has no words
 
 
 def _untrusted(error: OSError, whom: str) -> TransportFault:

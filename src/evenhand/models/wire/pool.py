@@ -81,7 +81,8 @@ class Place:
     async def _is_good(self, connection: Connection) -> bool:
         """Tell whether a connection that waited can be used, or close it."""
         waited = self._loop.time() - connection.idle_since
-        if waited >= _UNSEEN:
+        # What came unasked, and lies there unread, would be taken for the answer to the next request.
+        if waited >= _UNSEEN or (connection.is_open and connection.has_unread):
             try:
                 # Two rounds of the loop: the first looks at the network, and by the second it is read what there was.
                 await asyncio.sleep(0)

@@ -12,6 +12,8 @@ from evenhand.domain.secret import Secret
 _PORTS = {"http": 80, "https": 443}
 # Names, and addresses of either kind. What else there is would mean something else in the line of a request.
 _HOST = re.compile(r"([\w~-]{1,63}[.])*[\w~-]{1,63}[.]?|[0-9a-f]*:[0-9a-f:.]*(%[\w.~-]+)?", re.ASCII)
+# Where the rules for names of 2003, which Python knows, lead to another host than those of 2008.
+_AMBIGUOUS = re.compile("[ßς\u200c\u200d]")
 
 
 class Route(NamedTuple):
@@ -36,6 +38,8 @@ class Route(NamedTuple):
 def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) -> Route:
     """Find the way to a URL."""
     parts = urlsplit(url)
+    if "@" in parts.netloc:  # not shown here, nor in any message about this origin
+        raise ConfigError("the URL of a server must not hold a login")
     host, port = host_and_port(parts)
     if proxy is not None:
         host_and_port(urlsplit(proxy.reveal()))  # complains now of what cannot be asked
@@ -44,7 +48,9 @@ def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) 
 
 def host_and_port(parts: SplitResult) -> tuple[str, int]:
     """Give where a URL leads, with names such as bücher.example in the letters that the network knows."""
-    host = parts.hostname or ""
+    host = (parts.hostname or "").replace("%25", "%")  # before the zone of an address, where a URL quotes it
+    if _AMBIGUOUS.search(host):
+        raise ConfigError(f"{host!r:.100} leads to one host by old rules, to another by new; write it as xn--…")
     try:
         known = host if host.isascii() else host.encode("idna").decode()
     except UnicodeError:
@@ -55,5 +61,10 @@ def host_and_port(parts: SplitResult) -> tuple[str, int]:
 
 
 def authority(host: str, port: int) -> str:
-    """Write a host and its port as HTTP does."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    """Write a host and its port as HTTP does; the zone of an address means something on this machine alone."""
+    return f"[{host.partition('%')[0]}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def certified(host: str) -> str:
+    """Give the name that a host has in its certificate, which knows neither zones nor a dot at the end."""
+    return host.partition("%")[0].removesuffix(".")
