@@ -1,4 +1,4 @@
-"""Pictures of the web pages for the documentation: `make screenshots`.
+"""Pictures of the web pages for the documentation: `make screenshots`; `python -m docs.screenshots run` for one.
 
 A store with made-up prompts and runs is filled, a real server serves it, and a real browser looks at it. What models
 and judges say is made up too: the pictures show pages, not results.
@@ -10,7 +10,9 @@ import asyncio
 import hashlib
 import json
 import random
+import re
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -23,6 +25,7 @@ from typing import Any
 import uvicorn
 from playwright.sync_api import sync_playwright
 
+from evenhand import Profile, audit, rank
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Usage
 from evenhand.domain.prompt import Prompt, PromptText, TestCaseText
@@ -58,6 +61,8 @@ ANSWERS = (
     "Certainly! We will refund you at once, and send you a voucher as well.",
 )
 
+NAMES = ("Ana", "Bo", "Cleo", "Dai", "Edda", "Finn", "Gita", "Hugo", "Ines", "Juri", "Kaya", "Leo", "Mina", "Nils")
+
 
 class Voice:
     """A model that says something plausible, always the same to the same question."""
@@ -87,8 +92,8 @@ class Voice:
         return Reply.said(json.dumps(found), usage=usage, latency=chance.uniform(0.5, 2.2))
 
 
-def seeded(store: Store) -> Mapping[str, str]:
-    """Fill a store, and give the addresses to look at, by picture."""
+def seeded(store: Store, db: str) -> Mapping[str, str]:
+    """Fill a store, which is at ``db``, and give the addresses to look at, by picture."""
     text = PromptText(
         name="Refund assistant",
         content="You answer questions on returns for a shoe shop.\nBe brief and polite.",
@@ -124,6 +129,8 @@ def seeded(store: Store) -> Mapping[str, str]:
         "results": f"/runs/{both}/results",
         "case": f"/runs/{after}/results/{len(cases) - 3}",
         "compare": f"/compare?a={before}&b={after}",
+        "ranking": f"/runs/{ranked(db)}/ranking",
+        "audit": f"/runs/{audited(db)}/audit",
     }
 
 
@@ -138,6 +145,51 @@ def tried(store: Store, prompt: Prompt, models: Sequence[Voice], *, skill: float
     run = plan(store, job, trial.scope)
     asyncio.run(Runner(store, run, job, Pace(concurrency=4)).run())
     return run.id
+
+
+def ranked(db: str) -> str:
+    """Rank people by their years, with a judge that errs now and then, and give the id of the run."""
+    chance = random.Random(7)  # noqa: S311
+    people = [
+        Profile(id=name, text=f"{name}: {years} years a nurse. {'Works at night. ' * (years % 3)}")
+        for years, name in enumerate(NAMES, 1)
+    ]
+
+    def judge(messages: Sequence[Mapping[str, str]]) -> str:
+        shown = re.findall(r"<profile_([A-Z]) .*\n\w+: (\d+) years", messages[-1]["content"])
+        order = sorted(shown, key=lambda one: -int(one[1]) + chance.gauss(0, 1.5))
+        return json.dumps({"reasoning": "More years in care.", "order": [label for label, _ in order]})
+
+    options: dict[str, Any] = {"group_size": 4, "rounds": 6, "name": "Nurses", "store": db, "concurrency": 1}
+    return rank(people, criteria="Experience in care", judge=judge, **options).run.id
+
+
+def audited(db: str) -> str:
+    """Audit a judge that thinks less of one name, and give the id of the run."""
+    chance = random.Random(7)  # noqa: S311
+    design = {
+        "name": "Nurses by name",
+        "template": "{name} has been a nurse for {years} years, {shift}, with {training}.",
+        "factors": {
+            "name": ["Ms Berg", "Mr Berg", "Ms Diallo"],
+            "years": [2, 6, 10],
+            "shift": ["by day", "at night"],
+            "training": ["no further training", "a course in intensive care"],
+        },
+        "groups": ["name"],
+        "criteria": "Experience in care",
+        "repetitions": 2,
+        "select_at": 6,
+        "gates": {"max_group_effect": 0.5},
+    }
+
+    def judge(messages: Sequence[Mapping[str, str]]) -> str:
+        said = messages[-1]["content"]
+        points = 4 + 1.5 * ("6 years" in said) + 2.5 * ("10 years" in said) + ("intensive" in said)
+        points += chance.gauss(0, 0.5) - 0.8 * ("Diallo" in said)
+        return json.dumps({"score": round(min(max(points, 0), 10), 1), "justification": "By experience."})
+
+    return audit(design, judge=judge, store=db, concurrency=1).run.id
 
 
 @contextmanager
@@ -160,17 +212,20 @@ def serving(db: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Take the pictures."""
+    """Take the pictures, or those that the command line names."""
+    wanted = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         db = str(Path(folder) / "pictures.db")
         store = open_store(db)
-        addresses = seeded(store)
+        addresses = seeded(store, db)
         store.close()
         with serving(db) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
             for theme in ("light", "dark"):
                 page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=theme)
                 for name, path in addresses.items():
+                    if wanted and name not in wanted:
+                        continue
                     page.goto(address + path)
                     page.wait_for_load_state("networkidle")
                     page.screenshot(path=PICTURES / f"{name}-{theme}.png")

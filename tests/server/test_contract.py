@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis import strategies
+
+from evenhand import audit, rank
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what it and its own dependencies warn of is not ours
@@ -27,14 +30,29 @@ CHECKS = [
 EXAMPLES = 25
 
 
+def ranked(db: str) -> str:
+    """Rank two profiles, and give the id of the run."""
+    judge = '{"reasoning": "So.", "order": ["A", "B"]}'
+    return rank(["One.", "Two."], criteria="Worth", judge=lambda _: judge, rounds=3, store=db).run.id
+
+
+def audited(db: str) -> str:
+    """Audit a judge, and give the id of the run."""
+    judge = '{"score": 5, "justification": "So."}'
+    design = {"template": "{name}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"], "criteria": "Worth"}
+    return audit(design, judge=lambda _: judge, store=db).run.id
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=lambda mode: mode.value)
 def test_every_answer_is_one_that_the_document_names(
-    served: Callable[..., Any], mode: schemathesis.GenerationMode
+    served: Callable[..., Any], tmp_path: Path, mode: schemathesis.GenerationMode
 ) -> None:
     server = served()
+    db = str(tmp_path / ".evenhand" / "evenhand.db")
+    own = {"/api/runs/{run}/ranking": ranked(db), "/api/runs/{run}/audit": audited(db)}
     made = server.client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
     case_id = server.client.post(f"/api/prompts/{made}/test-cases", json={"input": "Hi"}).json()["id"]
     wanted = {"prompt": made, "models": ["vllm/a"]}
@@ -52,6 +70,8 @@ def test_every_answer_is_one_that_the_document_names(
         def keeps_to_it(case: Any, of_what_is_there: bool) -> None:
             if of_what_is_there and case.method != "DELETE":
                 case.path_parameters = {name: there[name] for name in case.path_parameters}
+                if case.path in own:
+                    case.path_parameters["run"] = own[case.path]
                 if case.path == "/api/compare":
                     case.query |= {"a": a, "b": b}
             answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=30)

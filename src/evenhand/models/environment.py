@@ -48,7 +48,7 @@ def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:
     """Check a base URL; with a ``bare_port``, an address such as ``box`` or ``0.0.0.0:8080`` will do."""
     if "://" not in url and bare_port is not None:
         url = _with_port(url, bare_port)
-    if "@" in url.partition("://")[2].partition("/")[0]:  # before anything that would show it
+    if "@" in (url.partition("://")[2] or url).partition("/")[0]:  # before anything that would show it
         raise ConfigError(f"{where} must not hold a login; use api_key or headers")
     parts = _split(url)
     if parts is None or parts.query or parts.fragment:

@@ -19,6 +19,7 @@ from evenhand.server.counting import Counted
 from evenhand.server.desk import RunDesk
 from evenhand.server.import_reports import ImportReports
 from evenhand.server.problems import Problem
+from evenhand.server.profile_runs import ProfileNumbers
 from evenhand.server.results import Results
 from evenhand.server.security import Gate, guard
 from evenhand.server.settings import ServerSettings
@@ -37,6 +38,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         with place.opened() as store, place.opened() as reading, contextlib.closing(Results(store, reading)) as results:
             app.state.store = store
             app.state.counted = Counted()
+            app.state.profiled = ProfileNumbers()
             app.state.desk = RunDesk(store, settings, app.state.counted)
             app.state.results = results
             try:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from evenhand.domain.comparison import STANDINGS, Change, Comparison
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.comparing import Side, compare_runs
+from evenhand.profiles.undertaken import is_ranking
 from evenhand.reports.standing import Standing
 from evenhand.server.counting import Counted
 from evenhand.store.store import Store
@@ -33,6 +35,9 @@ def compared(
     ``most_changes`` is how many of the cases that changed are named, all if it is None.
     """
     a, b = runs
+    for run in runs:
+        if is_ranking(run.definition):
+            raise ConfigError(f"run {run.id} is a ranking: its groups have no scores to compare")
 
     def compare() -> Comparison:
         return compare_runs(

@@ -13,7 +13,10 @@ _VERDICTS: Final = "CASE e.verdict WHEN 'fail' THEN 0 WHEN 'borderline' THEN 1 W
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which evaluations are wanted; None is any. ``text`` is looked for in case and answer."""
+    """Which evaluations are wanted; None is any. ``text`` is looked for in case and answer.
+
+    ``profile`` is the id of a profile: then those of it are wanted, or those of the groups in which it was ranked.
+    """
 
     verdict: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
@@ -24,6 +27,7 @@ class Filter:
     has_error: bool | None = None
     retried: bool | None = None
     text: str | None = None
+    profile: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -31,7 +35,7 @@ class Filter:
         return all(getattr(self, one.name) in ((), None, "") for one in fields(self))
 
     def conditions(self) -> tuple[list[str], list[Any]]:
-        """Write it as conditions with their values: all but the text, which stands elsewhere."""
+        """Write it as conditions with their values: all but text and profile, which stand elsewhere."""
         parts, values = list[str](), list[Any]()
         for column, several in (
             ("e.verdict", self.verdict),

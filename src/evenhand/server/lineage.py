@@ -7,6 +7,7 @@ from typing import Final
 
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.profiles.undertaken import is_ranking
 from evenhand.store.rows import dumps
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
@@ -44,6 +45,8 @@ def pin(store: Store, run: RunRecord) -> RunRecord:
     """Hold later runs of the same suite or prompt against this one, and no longer against another."""
     if run.status is not RunStatus.FINISHED:
         raise ConflictError(f"run {run.id} is not finished ({run.status.value}), and no baseline for others")
+    if is_ranking(run.definition):
+        raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, and no baseline for others")
     with store.database.transaction():
         store.database.lock()
         for one in _pinned(store, run):
@@ -60,7 +63,9 @@ def unpin(store: Store, run: RunRecord) -> None:
 
 
 def run_before(store: Store, run: RunRecord) -> RunRecord | None:
-    """Find the last finished run of the same suite or prompt before this one."""
+    """Find the last finished run of the same suite or prompt before this one; scores of rankings are not compared."""
+    if is_ranking(run.definition):
+        return None
     near = store.runs.newest(_NEAR)
     earlier = (one for one in near if one.number < run.number and one.status is RunStatus.FINISHED)
     return next((one for one in earlier if lineage(one) == lineage(run)), None)
@@ -70,7 +75,7 @@ def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
     """Find the two newest runs that can be compared, and give their ids: A, then the newer B."""
     seen: dict[tuple[str, str], list[RunRecord]] = {}
     for run in newest_first:
-        if run.status is RunStatus.FINISHED:
+        if run.status is RunStatus.FINISHED and not is_ranking(run.definition):
             later = seen.setdefault(lineage(run), [])
             for one in later:
                 if not judging_differences(run.definition, one.definition):

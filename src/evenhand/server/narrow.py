@@ -15,7 +15,7 @@ import orjson
 from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
 from evenhand.server.filtering import Filter, Order, joined
-from evenhand.server.searching import positions_with
+from evenhand.server.searching import positions_of_profile, positions_with
 from evenhand.store.rows import loads
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store
@@ -129,9 +129,10 @@ class Narrow:
 
     def _where(self, run: RunRecord, wanted: Filter) -> tuple[str, list[Any]]:
         parts, values = wanted.conditions()
-        if wanted.text:
-            parts.append("e.position IN (SELECT value FROM json_each(?))")
-            values.append(orjson.dumps(positions_with(self._source, run, wanted.text)).decode())
+        for text, look in ((wanted.text, positions_with), (wanted.profile, positions_of_profile)):
+            if text:
+                parts.append("e.position IN (SELECT value FROM json_each(?))")
+                values.append(orjson.dumps(look(self._source, run, text)).decode())
         return " AND ".join(["e.run = ?", *parts]), [run.number, *values]
 
     def _copy_since(self, run: RunRecord, known: _Copied) -> None:

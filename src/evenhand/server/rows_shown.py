@@ -1,4 +1,7 @@
-"""Evaluations as a list shows them: what was asked and answered, and why it was judged so, each cut to a few lines."""
+"""Evaluations as a list shows them: what was asked and answered, and why it was judged so, each cut to a few lines.
+
+Of a group that was ranked, who was shown stands for what was asked, and the order for the answer.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from evenhand.domain.ask import messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
+from evenhand.profiles.undertaken import is_ranking
+from evenhand.server.groups_shown import order_said, shown_ids
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
 
@@ -35,19 +40,28 @@ def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, in
     cases = {
         row[0]: planned_from(*row) for row in of("SELECT position, hash, expected, content FROM cases", "position")
     }
+    as_group = is_ranking(run.definition)
     return [
-        _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])))
+        _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])), as_group=as_group)
         for place in places
         if place in evaluations and place[0] in cases
     ]
 
 
 def _row(
-    place: tuple[int, int, int], found: tuple[Any, ...], case: Case, answer: Mapping[str, Any] | None
+    place: tuple[int, int, int],
+    found: tuple[Any, ...],
+    case: Case,
+    answer: Mapping[str, Any] | None,
+    *,
+    as_group: bool,
 ) -> dict[str, Any]:
     number, evaluator, status, verdict, score, cost, seconds, content = found
     evaluation = loads(content)
     model = case.metadata.get(MODEL)
+    asked, said = _asked(case), case.candidate_answer if answer is None else answer.get("text")
+    if as_group:
+        asked, said = shown_ids(case), order_said(case, evaluation.get("details", {}))
     return {
         "case_id": case.id or "",
         "position": place[0],
@@ -66,8 +80,8 @@ def _row(
         "misses": len(evaluation.get("misses", ())),
         "error": _cut(evaluation.get("error")),
         "reasoning": _cut(evaluation.get("reasoning")) or "",
-        "question": _cut(_asked(case)) or "",
-        "answer": _cut(case.candidate_answer if answer is None else answer.get("text")),
+        "question": _cut(asked) or "",
+        "answer": _cut(said),
     }
 
 

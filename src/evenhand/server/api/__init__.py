@@ -11,6 +11,7 @@ from evenhand.server.api import (
     evaluations,
     judges,
     models,
+    profiles,
     prompts,
     runs,
     test_cases,
@@ -18,5 +19,5 @@ from evenhand.server.api import (
 )
 
 router = APIRouter(prefix="/api")
-for _part in (prompts, test_cases, checking, judges, runs, evaluations, comparing, transfers, models, about):
+for _part in (prompts, test_cases, checking, judges, runs, evaluations, profiles, comparing, transfers, models, about):
     router.include_router(_part.router)

@@ -40,7 +40,14 @@ def _filter(
     has_error: bool | None = None,
     retried: bool | None = None,
     text: Annotated[
-        str | None, Query(max_length=200, description="Looked for in the case's id, question, reference and answer.")
+        str | None,
+        Query(
+            max_length=200,
+            description="Looked for in the case's id, question, reference and answer, and in the profiles of a group.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None, Query(max_length=200, description="The exact id of a profile; of a ranking, the groups it was in.")
     ] = None,
 ) -> Filter:
     return Filter(
@@ -53,6 +60,7 @@ def _filter(
         has_error=has_error,
         retried=retried,
         text=text,
+        profile=profile,
     )
 
 

@@ -11,6 +11,7 @@ from evenhand.server.api.bodies import JsonRoute
 from evenhand.server.api.shapes import ProblemDetails
 from evenhand.server.counting import Counted
 from evenhand.server.desk import RunDesk
+from evenhand.server.profile_runs import ProfileNumbers
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 
@@ -70,10 +71,16 @@ def _counts(request: Request) -> Counted:
     return found
 
 
+def _profiled(request: Request) -> ProfileNumbers:
+    found: ProfileNumbers = request.app.state.profiled
+    return found
+
+
 Opened = Annotated[Store, Depends(_store)]
 Settings = Annotated[ServerSettings, Depends(_settings)]
 Desk = Annotated[RunDesk, Depends(_desk)]
 Counts = Annotated[Counted, Depends(_counts)]
+Profiled = Annotated[ProfileNumbers, Depends(_profiled)]
 
 
 def routes(tag: str) -> APIRouter:

@@ -27,6 +27,7 @@ from evenhand.server.pages.results_markup import as_json, verbatim
 from evenhand.server.pages.results_run import own
 from evenhand.server.pages.runs import found_run
 from evenhand.server.problems import Problem
+from evenhand.server.profile_runs import scale_of
 from evenhand.server.rendering import page
 from evenhand.server.results import Results
 from evenhand.store.store import Store
@@ -47,24 +48,29 @@ _YES: Final = ("1", "true", "yes", "on")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the address of the table asks for; the form writes it, and so does results.js. Empty fields ask nothing."""
+    """What the address of the table asks for; the form writes it, and so does results.js. Empty fields ask nothing.
+
+    Scores in it are up to ``scale``, as the table shows them.
+    """
 
     path: str
     said: Mapping[str, str]
     columns: tuple[str, ...] | None = None
+    scale: int = 1
 
     @classmethod
-    def of(cls, request: Request) -> Wanted:
+    def of(cls, request: Request, run: RunRecord) -> Wanted:
         """Read the address."""
-        names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "cursor")
+        names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "profile", "cursor")
         asked = request.query_params
         said = {name: asked[name] for name in names if asked.get(name, "").strip()}
         for name, known in _ALLOWED.items():
             if name in said and said[name] not in known:
                 raise Problem(422, "Not valid", f"{said[name]!r:.60}; known are {', '.join(known)}", field=name)
-        if len(said.get("text", "")) > LONGEST_TEXT:
-            raise Problem(422, "Not valid", f"a text to look for has at most {LONGEST_TEXT} characters", field="text")
-        return cls(request.url.path, said, results_columns.asked_for(request))
+        for name in ("text", "profile"):
+            if len(said.get(name, "")) > LONGEST_TEXT:
+                raise Problem(422, "Not valid", f"what is looked for has at most {LONGEST_TEXT} characters", field=name)
+        return cls(request.url.path, said, results_columns.asked_for(request), scale_of(run) or 1)
 
     @property
     def filter(self) -> Filter:
@@ -81,6 +87,7 @@ class Wanted:
             has_error=True if self.has("has_error") else None,
             retried=True if self.has("retried") else None,
             text=self.said.get("text"),
+            profile=self.said.get("profile"),
         )
 
     @property
@@ -111,30 +118,33 @@ class Wanted:
         if name not in self.said:
             return None
         try:
-            score = float(self.said[name])
+            score = float(self.said[name]) / self.scale
         except ValueError:
             score = math.nan
         if not 0 <= score <= 1:
-            raise Problem(422, "Not valid", f"{self.said[name]!r:.40} is no score from 0 to 1", field=name)
+            raise Problem(422, "Not valid", f"{self.said[name]!r:.40} is no score from 0 to {self.scale}", field=name)
         return score
 
 
 @router.get("/runs/{run_id}/results")
 def results(request: Request, run_id: str, store: Opened) -> Response:
     """Show the evaluations of a run: a hundred of them, filtered and sorted as the address says."""
-    run, wanted = found_run(request, run_id), Wanted.of(request)
+    run = found_run(request, run_id)
+    wanted = Wanted.of(request, run)
     found = cast("Results", request.app.state.results).page(
         run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor")
     )
     evaluators, models = _evaluators(store, run), models_of(run)
     chosen = results_columns.kept(request) if wanted.columns is None else wanted.columns
     usual = results_columns.usual(run, evaluators, models)
+    scale = scale_of(run)
     return page(
         request,
         "results.html",
         run=run,
         own=own(run),
-        rows=[results_columns.row_of(one) for one in found["items"]],
+        rows=[results_columns.row_of(one, scale) for one in found["items"]],
+        scale=scale,
         total=found["total"],
         next=found["next"],
         wanted=wanted,
@@ -158,7 +168,8 @@ def _evaluators(store: Store, run: RunRecord) -> list[str]:
 @router.get("/runs/{run_id}/results/export.{ending}")
 def export(request: Request, run_id: str, ending: str, store: Opened) -> Response:
     """Give what the table shows, on all of its pages, as a file."""
-    run, wanted = found_run(request, run_id), Wanted.of(request)
+    run = found_run(request, run_id)
+    wanted = Wanted.of(request, run)
     if ending not in ("csv", "jsonl"):
         raise Problem(404, "Not found", f"evaluations are not written to .{ending:.20}; known: .csv, .jsonl")
     kind: Kind = "csv" if ending == "csv" else "jsonl"
@@ -175,6 +186,8 @@ def one_case(request: Request, run_id: str, position: int, store: Opened) -> Res
     shown = ShownCase(
         result=_case(store, run, position),
         json=f"{address}/{position}/json",
+        results=address,
+        scale=scale_of(run),
         before=f"{address}/{position - 1}" if position > 0 else None,
         after=f"{address}/{position + 1}" if position + 1 < run.cases else None,
     )

@@ -6,15 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
+from evenhand.evaluators.ranking import MEMBERS
+from evenhand.evaluators.scoring import SCALE
 from evenhand.reports.numbers import cost_text, counted, score_text
 from evenhand.reports.standing import Standing
 from evenhand.reports.strict import strict_json
 from evenhand.reports.summary import NO_ANSWER, blamed, error_class
+from evenhand.server.groups_shown import ShownGroup
 
 _PROMPTS: Final = {"systemPrompt": "System", "userPrompt": "User"}
 _SHOWN_BY_THEMSELVES: Final = frozenset(
@@ -31,6 +35,7 @@ class ShownJudgment:
 
     judgment: Judgment
     several: bool
+    scale: int | None = 1
 
     @property
     def found(self) -> Evaluation:
@@ -49,13 +54,20 @@ class ShownJudgment:
         return Standing.of(self.found)
 
     @property
-    def score(self) -> float | None:
+    def is_ranked(self) -> bool:
+        """Whether it put a group in order, which is no verdict on it."""
+        return self.scale is None and self.standing.scored
+
+    @property
+    def score(self) -> str | None:
         """The score, None where it is none that counts: that of a broken judge is no zero (SPEC-E2)."""
-        return self.found.score if self.standing.scored else None
+        return _written(self.found.score, self.scale) if self.standing.scored else None
 
     @property
     def told(self) -> str:
         """What an error means for the numbers."""
+        if self.scale is None:
+            return "The judge failed: the group counts for nobody."
         whose = "No answer:" if error_class(self.found.error or "") == NO_ANSWER else "The judge failed:"
         return f"{whose} recorded as 0, in no mean."
 
@@ -63,7 +75,8 @@ class ShownJudgment:
     def facts(self) -> list[str]:
         """What is to be known beside the score."""
         found, judge = self.found, self.found.details.get("judge")
-        raw = None if found.score_raw in (None, found.score) else f"given as {strict_json(found.score_raw)}"
+        is_told = found.score_raw in (None, found.score) or self.scale == SCALE.high or "outcome" in found.details
+        raw = None if is_told else f"given as {strict_json(found.score_raw)}"
         facts = [
             found.type,
             judge if isinstance(judge, str) else None,
@@ -114,10 +127,16 @@ class ShownJudgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCase:
-    """A case with everything that was found about it; ``before`` and ``after`` are the addresses of its neighbours."""
+    """A case with everything that was found about it; ``before`` and ``after`` are the addresses of its neighbours.
+
+    Its scores are up to ``scale``; where that is None, it is a group that was to be ranked, and has none. ``results``
+    is the address of the table it stands in.
+    """
 
     result: CaseResult
     json: str
+    results: str
+    scale: int | None = 1
     before: str | None = None
     after: str | None = None
 
@@ -132,9 +151,19 @@ class ShownCase:
         return Standing.of_case(self.result)
 
     @property
-    def score(self) -> float | None:
+    def group(self) -> ShownGroup | None:
+        """The group, if it is one of a ranking."""
+        return ShownGroup.of(self.result) if self.scale is None else None
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it is a group that was put in order."""
+        return self.scale is None and self.standing.scored
+
+    @property
+    def score(self) -> str | None:
         """Its score, None where there is none that counts."""
-        return self.result.outcome.score if self.standing.scored else None
+        return _written(self.result.outcome.score, self.scale) if self.standing.scored else None
 
     @property
     def facts(self) -> list[str]:
@@ -152,17 +181,23 @@ class ShownCase:
         if result.awaited:
             yield f"{counted(result.awaited, 'judgment')} still to be made"
         if self.standing is Standing.ERROR:
-            yield f"{blamed(result)} failed: no score, and in no mean"
+            means = "counts for nobody" if self.scale is None else "no score, and in no mean"
+            yield f"{blamed(result)} failed: {means}"
+        if self.scale is None:
+            return
         if self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
             yield "fails because a required evaluator does"
         if len(samples := result.by_sample) > 1:
-            yield f"samples {', '.join(score_text(one.score if Standing.of(one).scored else None) for one in samples)}"
+            yield f"samples {', '.join(self._sample(one) for one in samples)}"
+
+    def _sample(self, one: CaseScore) -> str:
+        return score_text((one.score or 0.0) * (self.scale or 1) if Standing.of(one).scored else None)
 
     @property
     def judgments(self) -> list[ShownJudgment]:
         """What each evaluator found, in each sample."""
         several = len({one.sample for one in self.result.judgments}) > 1
-        return [ShownJudgment(judgment=one, several=several) for one in self.result.judgments]
+        return [ShownJudgment(judgment=one, several=several, scale=self.scale) for one in self.result.judgments]
 
     @property
     def replaced(self) -> list[tuple[str, str]]:
@@ -177,13 +212,22 @@ class ShownCase:
     @property
     def rest(self) -> dict[str, Any]:
         """What else the case holds."""
-        return {name: value for name, value in case_to(self.case).items() if name not in _SHOWN_BY_THEMSELVES}
+        told = case_to(self.case)
+        if self.scale is None:
+            told["metadata"] = {name: value for name, value in self.case.metadata.items() if name != MEMBERS}
+        return {name: value for name, value in told.items() if name not in _SHOWN_BY_THEMSELVES}
 
     @property
     def attempts(self) -> int:
         """How often somebody was asked."""
         judged = sum(len(one.evaluation.attempts) for one in self.result.judgments)
         return judged + sum(len(one.attempts) for one in self.result.answers)
+
+
+def _written(score: float | None, scale: int | None) -> str | None:
+    if score is None or scale is None:
+        return None
+    return f"{score:.3f}" if scale == 1 else f"{score * scale:.2f} of {scale}"
 
 
 def _is_schema_error(one: object) -> bool:

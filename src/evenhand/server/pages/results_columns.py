@@ -9,6 +9,7 @@ from typing import Any, Final
 from fastapi import Request
 
 from evenhand.domain.run import RunRecord
+from evenhand.profiles.undertaken import is_scoring, mode_of
 from evenhand.reports.numbers import NONE, cost_text, duration_text
 from evenhand.reports.plain import plain
 from evenhand.server.problems import Problem
@@ -16,6 +17,8 @@ from evenhand.server.problems import Problem
 # What results_columns.js keeps, with dots between the names: the address tells others, this is for the next run.
 COOKIE: Final = "evenhand-columns"
 PARAMETER: Final = "column"
+# How a group stands that a judge put in order; results_row.js has it too.
+RANKED: Final = "ranked"
 _GIST: Final = 36
 
 
@@ -67,8 +70,9 @@ def kept(request: Request) -> tuple[str, ...] | None:
 
 
 def usual(run: RunRecord, evaluators: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
-    """Give the columns that tell something about a run."""
+    """Give the columns that tell something about a run; the judge of profiles finds no hits and misses."""
     told = {"cost": False, "sample": run.repeat > 1, "evaluator": len(evaluators) > 1, "model": len(models) > 1}
+    told |= {"hits": mode_of(run.definition) is None, "question": not is_scoring(run.definition)}
     return tuple(key for key in _KEYS if told.get(key, True))
 
 
@@ -77,13 +81,17 @@ def shown(keys: Sequence[str]) -> list[Column]:
     return [column for column in COLUMNS if column.key in keys]
 
 
-def row_of(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a row; texts are short here, so that the page is, and the table asks for longer ones as it is scrolled."""
-    standing = item["verdict"] if item["status"] == "scored" else item["status"]
+def row_of(item: Mapping[str, Any], scale: int | None) -> dict[str, Any]:
+    """Give a row, its score up to ``scale``; where that is None, it was ranked, and has no score.
+
+    Texts are short here, so that the page is, and the table asks for longer ones as it is scrolled.
+    """
+    is_scored = item["status"] == "scored"
+    standing = item["status"] if not is_scored else item["verdict"] if scale else RANKED
     why = item["error"] if item["status"] == "error" else item["reasoning"]
     return {
         "standing": standing,
-        "score": f"{item['score']:.2f}" if item["status"] == "scored" else NONE,
+        "score": f"{item['score'] * scale:.2f}" if is_scored and scale else NONE,
         "case": item["case_id"],
         "position": item["position"],
         "asked": item["retry_count"] + 1,

@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
+from evenhand.evaluators.scoring import SCALE
+from evenhand.profiles.scores import from_0_to_10
+from evenhand.profiles.undertaken import RANKING, mode_of
 from evenhand.reports.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.numbers import NONE, cost_text, counted, duration_text, moment_text
 from evenhand.reports.sentences import effort_sentence, flag_phrases, mean_sentence, pass_rate_sentence
@@ -16,9 +19,19 @@ from evenhand.reports.standing import Standing, standings
 from evenhand.server.counting import Numbers
 from evenhand.server.named_models import names_in, told
 from evenhand.server.pages.results_markup import as_json, drawn
+from evenhand.server.profile_runs import scale_of
 from evenhand.suites.kinship import kinship_notes
 from evenhand.workspace.trial import PROMPT
 
+# Runs over profiles have a row or a line for each of these.
+PROFILE_FORMATS: Final = (
+    ("html", "A report that stands alone"),
+    ("json", "The run with its numbers and profiles"),
+    ("jsonl", "A line for each profile"),
+    ("csv", "A row for each profile, of an audit for each effect"),
+    ("md", "A summary to paste"),
+    ("xml", "JUnit, for CI"),
+)
 FORMATS: Final = (
     ("html", "A report that stands alone"),
     ("json", "The run with its numbers and cases"),
@@ -55,8 +68,14 @@ def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
     judges = () if numbers is None else numbers.summary.judges
     if said := ", ".join(judges) or told(run.definition.get("judge")):
         yield "Judges" if judges[1:] else "Judge", said, None
-    yield "Answers", told(run.definition.get("target")) or "given with the cases", None
-    yield "Cases", f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""), None
+    mode = mode_of(run.definition)
+    if mode is None:
+        yield "Answers", told(run.definition.get("target")) or "given with the cases", None
+    yield (
+        {None: "Cases", RANKING: "Groups"}.get(mode, "Profiles"),
+        f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""),
+        None,
+    )
     if run.forked_from is not None:
         yield "Forked from", run.forked_from, f"/runs/{quote(run.forked_from, safe='')}"
 
@@ -101,22 +120,25 @@ def _more(progress: Mapping[str, Any]) -> str:
 
 
 def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
-    """Show the numbers, each mean with how many it is over and an interval."""
+    """Show the numbers, each mean with how many it is over and an interval; those of profiles are from 0 to 10."""
     summary = numbers.summary
     cases = summary.cases
     address = f"{own(run)}/results"
+    of_profiles = scale_of(run) == SCALE.high
+    what = "Profile scores as shares of 10" if of_profiles else "Case scores"
     return {
-        "headline": _headline(cases),
-        "pass_rate": pass_rate_sentence(cases),
+        "headline": _headline(from_0_to_10(cases) if of_profiles else cases),
+        "is_of_ten": of_profiles,
+        "pass_rate": _pass_rate(run, cases),
         "bar": drawn(verdict_bar(standings(cases))),
         "legend": [
             (standing, count, _look_at(address, standing))
             for standing, count in standings(cases).items()
             if count or standing.scored
         ],
-        "spread": f"Case scores, {cases.scored:,} of {counted(cases.n, 'case')}, by verdict.",
+        "spread": f"{what}, {cases.scored:,} of {counted(cases.n, 'profile' if of_profiles else 'case')}, by verdict.",
         "histogram": drawn(score_histogram(numbers.bins, run.thresholds)),
-        "methods": _methods(summary),
+        "methods": _methods(summary) + (" A score of 10 is 1.0 here." if of_profiles else ""),
         "means": drawn(means_plot(replace(summary, models={}))),
         "models": drawn(means_plot(replace(summary, evaluators={}))) if summary.models else None,
         "effort": effort_sentence(summary, run),
@@ -124,6 +146,13 @@ def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
         "flags": list(flag_phrases(summary)),
         "reasons": list(summary.reasons.items()),
     }
+
+
+def _pass_rate(run: RunRecord, cases: Tally) -> str:
+    told = pass_rate_sentence(cases)
+    if scale_of(run) != SCALE.high:
+        return told
+    return f"{told}; a profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more"
 
 
 def _headline(cases: Tally) -> tuple[str, str, str, str]:

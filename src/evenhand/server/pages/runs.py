@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
@@ -14,13 +17,16 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.profiles.tellers import teller_of
+from evenhand.profiles.undertaken import mode_of
 from evenhand.reports.formats import writer_of
+from evenhand.reports.report import Report
 from evenhand.server.counting import Numbers
 from evenhand.server.desk import RunDesk
 from evenhand.server.lineage import is_baseline, newest_pair, of_prompt, run_before
 from evenhand.server.pages import results_run, results_start, runs_baseline
 from evenhand.server.pages.runs_baseline import Against
-from evenhand.server.pages.runs_row import Row, counted_in
+from evenhand.server.pages.runs_row import Row, counted_in, profiled_in
 from evenhand.server.problems import Problem
 from evenhand.server.progress import AT_WORK, as_it_is
 from evenhand.server.rendering import page
@@ -94,6 +100,7 @@ def one_run(request: Request, run_id: str) -> Response:
         request,
         "runs_show.html",
         run=run,
+        mode=mode_of(run.definition),
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
         is_here=progress.get("here", False),
@@ -106,7 +113,7 @@ def one_run(request: Request, run_id: str) -> Response:
         kinship=results_run.kinship(run),
         facts=results_run.facts(run, numbers),
         numbers=numbers,
-        formats=results_run.FORMATS,
+        formats=results_run.PROFILE_FORMATS if mode_of(run.definition) else results_run.FORMATS,
         definition=results_run.defined(run),
         **more,
     )
@@ -163,13 +170,29 @@ def download(request: Request, run_id: str, ending: str) -> Response:
     if ending not in _KINDS:
         known = ", ".join(f".{one}" for one in _KINDS)
         raise Problem(404, "Not found", f"no report is written to .{ending:.20}; known: {known}")
-    # Written down before it is sent: what goes wrong on the way is told, and is no half of a file.
-    file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=1024 * 1024))  # noqa: SIM115 - closed when sent
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer_of(ending)(counted_in(request).of(store, run).report(store, run), text)
-    text.detach().seek(0)
     named = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
+    report = counted_in(request).of(store, run).report(store, run)
+    report = replace(report, gates=(*report.gates, *profiled_in(request).gates(store, run)))
+    file = _written(report, ending)
     return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=named)
+
+
+def _written(report: Report, ending: str) -> BinaryIO:
+    """Write a report down before it is sent: what goes wrong on the way is told, and is no half of a file."""
+    file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=1024 * 1024))  # noqa: SIM115 - closed when sent
+    teller = teller_of(report.run.definition)
+    if teller is None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer_of(ending)(report, text)
+        text.detach()
+    else:  # tellers write to paths
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"report.{ending}"
+            teller.write(report, path)
+            with path.open("rb") as written:
+                shutil.copyfileobj(written, file)
+    file.seek(0)
+    return file
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

@@ -9,12 +9,16 @@ from fastapi import Request
 
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Tally
+from evenhand.evaluators.scoring import SCALE
+from evenhand.profiles.scores import from_0_to_10
+from evenhand.profiles.undertaken import is_audit
 from evenhand.reports.effort import Effort
 from evenhand.reports.numbers import NONE, moment_text
 from evenhand.reports.rows import moment
 from evenhand.server.counting import Counted, Numbers
 from evenhand.server.desk import RunDesk
 from evenhand.server.lineage import is_baseline
+from evenhand.server.profile_runs import ProfileNumbers, scale_of
 from evenhand.server.progress import AT_WORK
 from evenhand.server.run_rows import MOST_CASES_IN_LIST
 
@@ -40,8 +44,21 @@ class Row:
 
     @property
     def cases(self) -> Tally | None:
-        """The numbers of its cases."""
-        return None if self.numbers is None else self.numbers.summary.cases
+        """The numbers of its cases, those of profiles from 0 to 10."""
+        if self.numbers is None:
+            return None
+        found = self.numbers.summary.cases
+        return from_0_to_10(found) if self.scale == SCALE.high else found
+
+    @property
+    def scale(self) -> int | None:
+        """Up to what its scores are read; None for a ranking, whose scores say nothing."""
+        return scale_of(self.run)
+
+    @property
+    def has_audit(self) -> bool:
+        """Whether it has a page as an audit."""
+        return is_audit(self.run.definition)
 
     @property
     def cost(self) -> str:
@@ -62,6 +79,11 @@ class Row:
     def is_baseline(self) -> bool:
         """Whether others are held against it."""
         return is_baseline(self.run)
+
+
+def profiled_in(request: Request) -> ProfileNumbers:
+    """Give what rankings and audits came to that this server has worked out so far."""
+    return cast("ProfileNumbers", request.app.state.profiled)
 
 
 def counted_in(request: Request) -> Counted:

@@ -29,6 +29,7 @@ function spacer() {
 function start(table) {
   const body = table.tBodies[0];
   const columns = (table.dataset.columns ?? "").split(" ").filter(Boolean);
+  const scale = Number(table.dataset.scale); // up to what scores go, 0 where there are none
   const panel = drawer.querySelector(".drawer-body");
   const [above, below] = [spacer(), spacer()];
   /** @type {Row[]} */
@@ -72,6 +73,7 @@ function start(table) {
     const query = wanted();
     // An error is recorded as a fail, and is no verdict of anybody's.
     if (query.has("verdict") && !query.has("status")) query.set("status", "scored");
+    for (const name of ["min_score", "max_score"]) if (query.has(name)) query.set(name, String(Number(query.get(name)) / (scale || 1)));
     query.set("limit", String(PAGE));
     if (cursor) query.set("cursor", cursor);
     const answer = await fetch(`${table.dataset.api}?${query}`, { signal: asking.signal });
@@ -130,7 +132,7 @@ function start(table) {
   /** @param {number} index */
   function drawn(index) {
     const row = rows[index];
-    const node = row.node ?? rowOf(row.item, columns);
+    const node = row.node ?? rowOf(row.item, columns, scale);
     row.node = node;
     node.setAttribute("aria-rowindex", String(index + 2));
     node.tabIndex = index === current ? 0 : -1;

@@ -4,7 +4,7 @@ import { dollars, duration } from "./numbers.js";
 
 const WORDS = {
   pass: ["✓", "pass"], borderline: ["≈", "borderline"], fail: ["✗", "fail"], error: ["!", "error"],
-  not_evaluated: ["–", "not evaluated"],
+  not_evaluated: ["–", "not evaluated"], ranked: ["✓", "ranked"],
 };
 
 /** @param {string} name @param {string} text @param {string} [className] */
@@ -15,10 +15,14 @@ function element(name, text, className = "") {
   return made;
 }
 
-/** @param {Record<string, any>} item an evaluation @param {string[]} columns @returns {HTMLTableRowElement} */
-export function rowOf(item, columns) {
+/**
+ * @param {Record<string, any>} item an evaluation @param {string[]} columns
+ * @param {number} scale up to what scores go; 0 where groups are ranked, which have none
+ * @returns {HTMLTableRowElement}
+ */
+export function rowOf(item, columns, scale) {
   const isScored = item.status === "scored";
-  const standing = isScored ? item.verdict : item.status;
+  const standing = !isScored ? item.status : scale ? item.verdict : "ranked";
   const badge = element("span", ` ${WORDS[standing][1]}`, `badge ${standing}`);
   const sign = element("span", WORDS[standing][0]);
   sign.ariaHidden = "true";
@@ -34,6 +38,6 @@ export function rowOf(item, columns) {
     seconds: duration(item.seconds), hits: `${item.hits} / ${item.misses}`, cost: dollars(item.cost),
   };
   const rest = columns.map((name) => element("td", String(texts[name] ?? "")));
-  row.append(verdict, element("td", isScored ? item.score.toFixed(2) : "–"), head, ...rest);
+  row.append(verdict, element("td", isScored && scale ? (scale * item.score).toFixed(2) : "–"), head, ...rest);
   return row;
 }
