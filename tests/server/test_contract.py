@@ -28,6 +28,7 @@ CHECKS = [
     checks.response_headers_conformance,
 ]
 EXAMPLES = 25
+LONGEST_ADDRESS = 64 * 1024
 
 
 def ranked(db: str) -> str:
@@ -61,6 +62,7 @@ def test_every_answer_is_one_that_the_document_names(
     document = server.client.get("/api/openapi.json").json()
     schema = schemathesis.openapi.from_dict(document)
     statuses: Counter[int] = Counter()
+    met: set[tuple[str, int]] = set()
 
     for found in schema.get_all_operations():
         operation: Any = found.ok()  # type: ignore[union-attr]  # an error in the document is one here too
@@ -76,6 +78,9 @@ def test_every_answer_is_one_that_the_document_names(
                     case.query |= {"a": a, "b": b}
             answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=30)
             statuses[answer.status_code] += 1
+            met.add((case.path, answer.status_code))
+            if answer.status_code == 400 and len(answer.request.url or "") > LONGEST_ADDRESS:
+                return  # uvicorn refuses it in words of its own, before the application hears of it
             case.validate_response(answer, checks=CHECKS)
 
         try:
@@ -86,4 +91,5 @@ def test_every_answer_is_one_that_the_document_names(
     assert len(document["paths"]) > 20
     assert sum(statuses.values()) > 200
     assert {200, 404, 422} <= set(statuses)
+    assert mode is schemathesis.GenerationMode.NEGATIVE or {(path, 200) for path in own} <= met
     assert server.client.get("/api/health").status_code == 200

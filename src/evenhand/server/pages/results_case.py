@@ -75,7 +75,8 @@ class ShownJudgment:
     def facts(self) -> list[str]:
         """What is to be known beside the score."""
         found, judge = self.found, self.found.details.get("judge")
-        is_told = found.score_raw in (None, found.score) or self.scale == SCALE.high or "outcome" in found.details
+        is_order = self.scale is None and "outcome" in found.details
+        is_told = found.score_raw in (None, found.score) or self.scale == SCALE.high or is_order
         raw = None if is_told else f"given as {strict_json(found.score_raw)}"
         facts = [
             found.type,
