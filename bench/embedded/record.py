@@ -66,8 +66,16 @@ def main() -> None:
 def record_profiles(recorder: Recorder) -> Path:
     """Rank the profiles in pairs, as the example's page does."""
     criteria = (PROFILES / "criteria.md").read_text(encoding="utf-8").strip()  # as the command reads it
+    # By chance: then who meets whom does not depend on what is recorded.
     ranked = rank(
-        PROFILES / "texts", criteria=criteria, judge=recorder, group_size=2, rounds=5, store=None, concurrency=1
+        PROFILES / "texts",
+        criteria=criteria,
+        judge=recorder,
+        design="random",
+        group_size=2,
+        rounds=5,
+        store=None,
+        concurrency=1,
     )
     for one in ranked:
         print(one.rank, one.interval, one.id, one.win_rate)

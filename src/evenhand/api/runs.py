@@ -156,12 +156,15 @@ def compare(
     """
     from evenhand.engine.comparing import compare_runs, opened  # noqa: PLC0415
     from evenhand.engine.outcome import Run  # noqa: PLC0415
+    from evenhand.profiles.undertaken import require_scores  # noqa: PLC0415
     from evenhand.suites.judging import judging_differences  # noqa: PLC0415
 
     for given in (a, b):
         if not isinstance(given, Run | str):
             raise ConfigError(f"compare takes runs, or their ids as text, not {given!r:.80}")
     before, after = (given if isinstance(given, Run) else Run.open(given, store=store) for given in (a, b))
+    for run in (before, after):
+        require_scores(run.record)
     with opened(before) as ours, opened(after) as theirs:
         return compare_runs(
             ours,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import PlannedCase
+from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Following, Job
@@ -103,6 +103,12 @@ def is_scoring(definition: Mapping[str, Any]) -> bool:
 def is_ranking(definition: Mapping[str, Any]) -> bool:
     """Tell whether a run ranks profiles."""
     return mode_of(definition) == RANKING
+
+
+def require_scores(run: RunRecord) -> None:
+    """Refuse to compare a ranking by scores: a group has none."""
+    if is_ranking(run.definition):
+        raise ConfigError(f"run {run.id} ranks profiles, and a place is no score; compare the two orders instead")
 
 
 def is_audit(definition: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from evenhand import (
     RankedProfiles,
     RunStoppedError,
     Scripted,
+    compare,
     evaluate,
     evaluate_profiles,
     rank,
@@ -326,6 +327,13 @@ def test_profiles_may_come_from_anything_that_gives_them_once() -> None:
 def test_a_mode_that_does_not_exist_is_named() -> None:
     with pytest.raises(ConfigError, match="mode is 'rating'; it must be 'scoring' or 'ranking'"):
         evaluate_profiles(["a"], mode="rating")
+
+
+def test_rankings_are_not_compared_by_scores() -> None:
+    first, second = (rank(worth(4), criteria="Worth", judge=honest, seed=seed, store=None).run for seed in (1, 2))
+
+    with pytest.raises(ConfigError, match="ranks profiles, and a place is no score"):
+        compare(first, second)
 
 
 def test_other_runs_are_no_rankings() -> None:

@@ -28,6 +28,7 @@ _LAST_STAGE_GROUPS: Final = 4
 _FIRST_STAGE_SHARE: Final = 0.4
 _ROUNDS_A_STAGE: Final = 2
 _PAIR: Final = 2
+_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,8 @@ class Design:
         chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
         lots = [chance.random() for _ in range(count)]
         everybody = sorted(range(count), key=lots.__getitem__)
-        best = sorted(everybody, key=lambda one: -so_far.strengths[one])  # equal ones stay as the lots fell
+        # Rounded, so that those who are equal but for the last digits stay as the lots fell, on every machine.
+        best = sorted(everybody, key=lambda one: -round(so_far.strengths[one], _DIGITS))
         chosen = best[: self.taking_part(count)[number]]
         if self.name != "swiss" or number == 0:
             chosen.sort(key=lots.__getitem__)
