@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.summary import Summary as Summary
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
     from evenhand.engine.outcome import Run as Run
+    from evenhand.engine.winning import WinRate as WinRate
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
     from evenhand.evaluators.checks.is_json import IsJson as IsJson
     from evenhand.evaluators.checks.json_match import JsonMatch as JsonMatch
@@ -89,7 +90,6 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.ranking.ranks import RankedProfile as RankedProfile
     from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
-    from evenhand.reports.winning import WinRate as WinRate
 
 _HOMES = {
     "api.judges": ("create_async_llm_as_judge", "create_llm_as_judge"),
@@ -122,6 +122,7 @@ _HOMES = {
     "domain.summary": ("Summary",),
     "domain.verdict": ("Thresholds", "Verdict"),
     "engine.outcome": ("Run",),
+    "engine.winning": ("WinRate",),
     "evaluators.base": ("BaseEvaluator",),
     "evaluators.checks.is_json": ("IsJson",),
     "evaluators.checks.limits": ("Cost", "Latency"),
@@ -150,7 +151,6 @@ _HOMES = {
     "profiles.ranking.ranks": ("RankedProfile",),
     "profiles.scored": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
-    "reports.winning": ("WinRate",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

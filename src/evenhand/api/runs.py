@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenhand.engine.outcome import Run
     from evenhand.engine.place import PlaceLike
     from evenhand.engine.undertaking import Undertaking, Watcher
-    from evenhand.reports.winning import WinRate
+    from evenhand.engine.winning import WinRate
     from evenhand.suites.given import CaseLike
     from evenhand.suites.panel import EvaluatorLike
 
@@ -191,6 +191,8 @@ def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike =
     the one that counts where there are several.
     """
     from evenhand.engine.outcome import Run  # noqa: PLC0415
-    from evenhand.reports.winning import win_rate_of  # noqa: PLC0415
+    from evenhand.engine.winning import win_rate_of  # noqa: PLC0415
 
+    if not isinstance(run, Run | str):
+        raise ConfigError(f"win_rate takes a run, or its id as text, not {run!r:.80}")
     return win_rate_of(run if isinstance(run, Run) else Run.open(run, store=store), evaluator)

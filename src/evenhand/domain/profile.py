@@ -41,7 +41,7 @@ class Profile:
         if not isinstance(self.text, str):
             raise ConfigError(f"profile {self.id!r}: text must be text, not {self.text!r:.80}")
         if is_blank(self.text):
-            raise ConfigError(f"profile {self.id!r}: its text is empty; there is nothing to score")
+            raise ConfigError(f"profile {self.id!r}: its text is empty; there is nothing to judge")
         if not isinstance(self.attributes, Mapping):
             kind = type(self.attributes).__name__
             raise ConfigError(f"profile {self.id!r}: attributes must be a mapping, not {kind}")

@@ -26,6 +26,7 @@ AUDIT: Final = "audit"
 # By this key a stored evaluator is known as one that only a program can make again.
 _MADE_IN_PYTHON: Final = "python"
 _NAME: Final = "profiles"
+_ANY_SCORE: Final = {"pass": 0, "borderline": 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +59,20 @@ class ProfileWork:
         evaluator: Mapping[str, Any],
         cases: Callable[[], Iterable[PlannedCase]],
         following: Following | None = None,
+        has_verdicts: bool = True,
     ) -> Job:
-        """Make the job that the engine does; profiles are read, and their mistakes told, when it is planned."""
+        """Make the job that the engine does; profiles are read, and their mistakes told, when it is planned.
+
+        Without ``has_verdicts`` nobody passes or fails: a low score, or a lost pair, is no failure.
+        """
         own: dict[str, Any] = {**evaluator, "criteria": self.criteria, "max_attempts": self.max_attempts}
+        if not has_verdicts:
+            own["thresholds"] = _ANY_SCORE
         client = registry.judge(self.judge)
         evaluators = (registry.evaluator({**own, "judge": client}),)
         definition: dict[str, Any] = {"name": self.called, PROFILES: dict(mode), "evaluators": [own]}
+        if not has_verdicts:
+            definition["thresholds"] = _ANY_SCORE
         if self.kept is not None:
             definition["judge"] = self.kept
         elif self.judge is not None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from evenhand.domain.comparison import STANDINGS, Change, Comparison
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.comparing import Side, compare_runs
-from evenhand.profiles.undertaken import is_ranking
+from evenhand.profiles.undertaken import require_scores
 from evenhand.reports.standing import Standing
 from evenhand.server.counting import Counted
 from evenhand.store.store import Store
@@ -36,8 +35,7 @@ def compared(
     """
     a, b = runs
     for run in runs:
-        if is_ranking(run.definition):
-            raise ConfigError(f"run {run.id} is a ranking: its groups have no scores to compare")
+        require_scores(run)
 
     def compare() -> Comparison:
         return compare_runs(

@@ -73,4 +73,4 @@ def flip_test(*, for_first: int, for_second: int, pairs: int) -> SlotTest:
     """Test pairs that were shown in both orders: how often the first won twice, and how often the second."""
     share = 0.5 + (for_second - for_first) / (2 * pairs) if pairs else 0.5
     p = sign_p_value(for_first, for_second) if pairs >= _LEAST_GROUPS else None
-    return SlotTest(test=SIGN, n=pairs, p=p, places=(share, 1 - share) if pairs else ())
+    return SlotTest(test=SIGN, n=for_first + for_second, p=p, places=(share, 1 - share) if pairs else ())

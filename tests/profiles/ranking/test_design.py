@@ -71,20 +71,29 @@ def test_equals_meet_in_a_swiss_round_and_neighbours_are_not_parted_for_ever() -
 def test_whoever_was_shown_early_is_shown_late() -> None:
     design = Design(name="random", group_size=4)
 
-    (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0]))
+    (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0], ranked=[1] * 4))
 
     assert group == [1, 3, 2, 0]
 
 
-def test_over_many_rounds_everybody_is_shown_early_and_late_alike() -> None:
-    design = Design(name="random", group_size=5, rounds=20)
-    shown = [0.0] * 30
+def test_over_each_two_rounds_everybody_is_shown_early_and_late_alike() -> None:
+    design = Design(name="random", group_size=10, rounds=20)
+    shown, sums = [0.0] * 10, [0.0] * 10
     for number in range(20):
-        for group in design.groups(number, so_far([0.0] * 30, shown=shown)):
-            for slot, member in enumerate(group):
-                shown[member] += 0.5 - slot / 4
+        (group,) = design.groups(number, so_far([0.0] * 10, shown=shown, ranked=[number] * 10))
+        for slot, member in enumerate(group):
+            shown[member] = 0.5 - slot / 9
+            sums[member] += shown[member]
 
-    assert max(map(abs, shown)) <= 1
+    assert max(map(abs, sums)) < 1e-9
+
+
+def test_every_other_order_is_by_lot_whatever_was_before() -> None:
+    design = Design(name="random", group_size=5, rounds=40)
+
+    orders = {tuple(design.groups(number, so_far([0.0] * 5, ranked=[number] * 5))[0]) for number in range(0, 40, 2)}
+
+    assert len(orders) > 12
 
 
 def test_pairs_meet_whom_they_have_not_met() -> None:
@@ -119,7 +128,8 @@ def test_the_same_seed_draws_the_same_lots_and_another_does_not() -> None:
         ({"group_size": True}, "group_size is True"),
         ({"rounds": 0}, "rounds is 0; it must be a whole number, 1 or more"),
         ({"top": 0}, "top is 0; it must be a whole number, 1 or more"),
-        ({"seed": "x"}, "seed is 'x'; it must be a whole number"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number, 0 or more"),
+        ({"seed": -1}, "seed is -1; it must be a whole number, 0 or more"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:

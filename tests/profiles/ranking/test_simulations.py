@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from evenhand.profiles.ranking.design import Design, SoFar
 from evenhand.profiles.ranking.groups import Group
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.plackett_luce import Ranking
+from evenhand.stats.slots import Slots
 
 COUNT = 1000
 SLOPE = 2.0  # right about 0.83 of all pairs
@@ -46,22 +48,52 @@ def test_a_thousand_are_ranked_as_well_as_was_measured(
     assert statistics.fmean(one for _, one in found) == pytest.approx(top_ten, abs=0.10)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("design", "count"),
+    [
+        (Design(name="swiss", group_size=10, rounds=40), 12),
+        (Design(name="swiss", group_size=5, rounds=12), 30),
+        (Design(name="random", group_size=10, rounds=20), 10),
+        (Design(name="swiss", group_size=6, rounds=5), 60),
+    ],
+    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, Design) else None,
+)
+def test_a_judge_without_a_taste_for_slots_is_rarely_accused_of_one(design: Design, count: int) -> None:
+    accused = 0
+    for seed in range(100):
+        groups, _, _ = played(design, seed, count)
+        slots = Slots()
+        for group in groups:
+            slots.add(group.places)
+        accused += (slots.test().p or 1.0) < 0.05
+
+    assert accused <= 12  # of 5 that are expected; more than 12 come in 1 of 700 times
+
+
 def simulated(design: Design, seed: int) -> tuple[float, float]:
     """Rank a thousand by a noisy judge; give Spearman's correlation with the truth, and the share of the top ten."""
+    _, known, quality = played(design, seed, COUNT)
+    best, best_in_truth = _places(known.strengths)[:10], _places(quality)[:10]
+    return statistics.correlation(_ranks(known.strengths), _ranks(quality)), len(set(best) & set(best_in_truth)) / 10
+
+
+def played(design: Design, seed: int, count: int) -> tuple[list[Group], SoFar, list[float]]:
+    """Play all rounds with a noisy judge; give the groups, what is known in the end, and the truth."""
+    design = replace(design, seed=seed)
     chance = random.Random(seed)
-    quality = [chance.gauss(0, 1) for _ in range(COUNT)]
+    quality = [chance.gauss(0, 1) for _ in range(count)]
     groups: list[Group] = []
-    known = SoFar.nothing(COUNT)
-    for number in range(len(design.taking_part(COUNT))):
+    known = SoFar.nothing(count)
+    for number in range(len(design.taking_part(count))):
         for members in design.groups(number, known):
             order = sorted(members, key=lambda one: -(SLOPE * quality[one] - math.log(-math.log(chance.random()))))
             last = len(members) - 1
             slots = [0.5 - members.index(one) / last for one in order]
             ranking = Ranking(order, slots, 1.0, len(groups))
-            groups.append(Group(round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
-        known = Tally(groups, in_pairs=False).so_far(COUNT)
-    best, best_in_truth = _places(known.strengths)[:10], _places(quality)[:10]
-    return statistics.correlation(_ranks(known.strengths), _ranks(quality)), len(set(best) & set(best_in_truth)) / 10
+            groups.append(Group(id="", round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
+        known = Tally(groups, in_pairs=False).so_far(count)
+    return groups, known, quality
 
 
 def _places(values: Sequence[float]) -> list[int]:

@@ -58,6 +58,7 @@ class Auditing:
             mode={"mode": AUDIT, "design": design.as_dict()},
             evaluator={"name": "score", "type": PROFILE_SCORE},
             cases=self._cases,
+            has_verdicts=False,
         )
         # What limits profiles without a score is a gate of every run, and stands where those look for it.
         gates = {"gates": design.gates.of_every_run} if design.gates.of_every_run else {}

@@ -35,9 +35,8 @@ _DIGITS: Final = 4
 class SoFar:
     """What is known of each profile before a round, by its number.
 
-    ``strengths`` are those found so far. ``shown`` sums how early it was shown: whoever came early comes late next
-    time, so that all are shown early and late as often. ``ranked`` counts its groups, and ``met`` those it shared in
-    pairs with another.
+    ``strengths`` are those found so far. ``shown`` is the slot in which it was shown last, from 0.5 (first) to -0.5
+    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another.
     """
 
     strengths: Sequence[float]
@@ -77,8 +76,8 @@ class Design:
         for name, value in (("rounds", self.rounds), ("top", self.top)):
             if value is not None and not (_is_whole(value) and value >= 1):
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
-        if not _is_whole(self.seed):
-            raise ConfigError(f"seed is {self.seed!r:.80}; it must be a whole number")
+        if not _is_whole(self.seed) or self.seed < 0:
+            raise ConfigError(f"seed is {self.seed!r:.80}; it must be a whole number, 0 or more")
 
     @property
     def in_pairs(self) -> bool:
@@ -121,7 +120,7 @@ class Design:
         else:
             ends = list(itertools.accumulate(self._sizes(number, len(chosen)), initial=0))
             groups = [chosen[begin:end] for begin, end in itertools.pairwise(ends)]
-        return [sorted(group, key=lambda one: (so_far.shown[one], lots[one])) for group in groups]
+        return [_shown_order(group, so_far, lots) for group in groups]
 
     def _sizes(self, number: int, count: int) -> list[int]:
         """Give the sizes of a round's groups, as even as may be; nobody is ranked alone."""
@@ -148,6 +147,18 @@ class Design:
         """Make a design from what ``as_dict`` gave."""
         rest = {key: given[key] for key in ("group_size", "rounds", "top", "seed")}
         return cls(name=given["design"], **rest)
+
+
+def _shown_order(group: Sequence[int], so_far: SoFar, lots: Sequence[float]) -> list[int]:
+    """Order a group: by lot, but whoever was shown by lot the last time is shown the other way round now.
+
+    So early and late are balanced over each two rounds, and still have nothing to do with how good anybody is.
+    """
+
+    def early(one: int) -> float:
+        return so_far.shown[one] if so_far.ranked[one] % 2 else lots[one] - 0.5
+
+    return sorted(group, key=lambda one: (early(one), lots[one]))
 
 
 def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:

@@ -36,6 +36,7 @@ class Group:
     where the second did, or ``tie``; ``winners`` are the slots, 0 or 1, that won in each order, None for a tie.
     """
 
+    id: str
     round: int
     unit: int
     members: tuple[int, ...]
@@ -69,7 +70,7 @@ def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
                 known["rankings"] = (_ranked(order, members, unit=result.position),)
             else:
                 known |= _compared(members, evaluation.details, unit=result.position)
-        yield Group(round=result.case.metadata[ROUND], unit=result.position, members=members, **known)
+        yield Group(id=result.id, round=result.case.metadata[ROUND], unit=result.position, members=members, **known)
 
 
 def _ranked(order: Sequence[int], shown: Sequence[int], *, unit: int) -> Ranking:

@@ -99,6 +99,7 @@ class RankingWork(ProfileWork):
             evaluator={"name": "rank", "type": kind},
             cases=cases,
             following=rounds,
+            has_verdicts=False,
         )
 
 

@@ -81,6 +81,30 @@ class RankedProfiles:
         """Some ids in which each was preferred to the next, and the last to the first."""
         return self.ranks.cycles
 
+    @property
+    def agreement(self) -> float | None:
+        """The share of all that the judge said of two profiles with which the order agrees."""
+        return self.ranks.agreement
+
+    @property
+    def tiers(self) -> int:
+        """How many tiers can be told apart."""
+        return self.ranks.tiers
+
+    @property
+    def failed_groups(self) -> int:
+        """How many groups the judge failed to rank; ``errors`` says why."""
+        return self.ranks.failed
+
+    @property
+    def errors(self) -> tuple[tuple[str, str], ...]:
+        """The first fifty groups that failed, each with what went wrong."""
+        return self.ranks.errors
+
+    def report(self) -> str:
+        """Give the ranking as text for people."""
+        return telling.terminal(self.run.whole_report)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Give the places as plain JSON values, the best first."""
         return [one.as_dict() for one in self]

@@ -82,7 +82,8 @@ class Ranks:
 
     ``agreement`` is the share of what the judge said of two in a group that the order agrees with. ``cycles`` are
     some in which each was preferred to the next and the last to the first, out of ``in_cycles`` profiles among the
-    best 500. ``groups`` counts what was planned, ``failed`` where the judge failed, ``pending`` what is not done yet.
+    best 500. ``groups`` counts those that were formed so far, ``failed`` where the judge failed, ``pending`` those that
+    are not judged yet; ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
     """
 
     profiles: tuple[RankedProfile, ...]
@@ -90,6 +91,7 @@ class Ranks:
     failed: int
     pending: int
     total_retries: int
+    errors: tuple[tuple[str, str], ...]
     agreement: float | None
     position: PositionBias
     length: LengthEffect | None
@@ -114,6 +116,7 @@ class Ranks:
             "failed_groups": self.failed,
             "pending_groups": self.pending,
             "total_retries": self.total_retries,
+            "errors": [{"group": group, "error": error} for group, error in self.errors],
             "tiers": self.tiers,
             "agreement": self.agreement,
             "position_bias": self.position.as_dict(),

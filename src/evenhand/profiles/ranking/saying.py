@@ -15,6 +15,9 @@ from evenhand.stats.slots import SIGN
 MOST_SHOWN: Final = 50
 _ID: Final = 60
 _FAILED_SHOWN: Final = 10
+_ERROR: Final = 200
+# Below this an interval around the position says more than the evidence does.
+_LEAST_GROUPS: Final = 20
 
 
 def blocks(ranks: Ranks, design: Design, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
@@ -24,7 +27,7 @@ def blocks(ranks: Ranks, design: Design, *, most: int | None = MOST_SHOWN) -> It
     left = len(ranks.profiles) - len(shown)
     if left:
         yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
-    yield Sentences(lines=tuple(_about(ranks)))
+    yield Sentences(lines=tuple(_about(ranks, design)))
     yield Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
 
 
@@ -65,15 +68,21 @@ def share_text(share: float | None) -> str:
     return NONE if share is None else f"{share:.0%}"
 
 
-def _about(ranks: Ranks) -> Iterator[str]:
-    told = f"{counted(len(ranks.order), 'profile')} ranked in {counted(ranks.groups, 'group')}"
+def _about(ranks: Ranks, design: Design) -> Iterator[str]:
+    planned = sum(design.group_counts(len(ranks.profiles)))
+    judged = ranks.groups - ranks.pending - ranks.failed
+    groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
+    told = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
     if ranks.tiers:
-        told += f", {counted(ranks.tiers, 'tier')} that can be told apart"
+        tiers = f", {ranks.tiers:,} tiers that can be told apart"
+        told += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
     yield told
-    if ranks.pending:
-        yield f"{counted(ranks.pending, 'group')} not judged yet; the order may change"
+    if (left := planned - judged - ranks.failed) > 0:
+        yield f"{counted(left, 'group')} not judged yet; the order may change"
     if ranks.failed:
-        yield f"{counted(ranks.failed, 'group')} failed and count for nobody; evenhand resume --retry-errors asks again"
+        group, error = ranks.errors[0]
+        told = f"{counted(ranks.failed, 'failed group')}, of weight for nobody; {group}: {plain(error, _ERROR)}"
+        yield f"{told} (evenhand resume --retry-errors asks again)"
     unranked = [one for one in ranks.profiles if one.rank is None]
     if unranked:
         names = ", ".join(plain(one.id, _ID) for one in unranked[:_FAILED_SHOWN])
@@ -97,7 +106,8 @@ def _trust(ranks: Ranks) -> Iterator[str]:
         )
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
-        yield f"cycles: {counted(ranks.in_cycles, 'profile')} of the best {MOST_IN_CYCLES} are in one, such as {way}"
+        best = min(MOST_IN_CYCLES, len(ranks.order))
+        yield f"cycles: {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
     else:
         yield "cycles: none"
 
@@ -107,14 +117,15 @@ def position_sentence(ranks: Ranks) -> str:
     bias = ranks.position
     test = bias.test
     if test.p is None:
-        return f"position: too few groups ({test.n:,}) to tell whether the judge favours a slot"
+        return "position: too few groups to tell whether the judge favours a slot"
     p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
     found = "the judge favours a slot" if bias.found else "no sign that the judge favours a slot"
+    if test.test == SIGN:
+        told = f"position: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
+        return f"{told}, and the first of two won {1 - test.places[0]:.0%}" if test.places else told
     told = f"position: {found} ({test.test} test, {p}, n = {test.n:,})"
-    if bias.advantage is not None and bias.interval is not None:
+    if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
         low, high = bias.interval
-        told += f"; being shown first adds {bias.advantage:+.2f} to a strength [{low:+.2f}, {high:+.2f}]"
-        told += ", which the order allows for"
-    elif test.test == SIGN and test.places:
-        told += f"; the first of two won {1 - test.places[0]:.0%}, both orders counted"
+        told += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
+        told += f"[{low:+.2f}, {high:+.2f}], which the order allows for"
     return told

@@ -92,6 +92,7 @@ class _Standing:
             failed=tally.failures,
             pending=tally.pending,
             total_retries=tally.retries,
+            errors=tuple(tally.errors),
             agreement=_agreement(self._rankings, self._fitted),
             position=self._position_bias(),
             length=self._length,

@@ -16,6 +16,7 @@ from evenhand.stats.slots import Slots, SlotTest, flip_test
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Numbers
 
+MOST_ERRORS: Final = 50
 _SHARES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 # The number of whoever fills up a short ranking, beyond all that there can be.
 _NOBODY: Final = 2**62
@@ -24,9 +25,10 @@ _NOBODY: Final = 2**62
 class Tally:
     """Counts of a ranking's groups, of its profiles by number, and of its pairs.
 
-    ``shown`` sums how early each profile was shown, ``in_groups`` counts the groups it was put into, ``ranked`` those
-    in which it was ranked, and ``failed`` those in which the judge failed. ``pairs`` are the first and the second of
-    each pair that was judged, and ``shares`` what the first won: 1, 0.5 or 0.
+    ``shown`` is the slot in which each profile was shown last, ``in_groups`` counts the groups it was put into,
+    ``ranked`` those in which it was ranked, and ``failed`` those in which the judge failed; ``errors`` has the first
+    of these. ``pairs`` are the first and the second of each pair that was judged, and ``shares`` what the first won:
+    1, 0.5 or 0.
     """
 
     def __init__(self, groups: Iterable[Group], *, in_pairs: bool) -> None:
@@ -34,6 +36,7 @@ class Tally:
         self.shown, self.in_groups = array("d"), array("q")
         self.ranked, self.failed = array("q"), array("q")
         self.pairs, self.shares = (array("q"), array("q")), array("d")
+        self.errors: list[tuple[str, str]] = []
         self._in_pairs = in_pairs
         self._met: dict[int, dict[int, int]] = {}
         self._slots = Slots()
@@ -58,13 +61,15 @@ class Tally:
         self.groups += 1
         self.retries += group.retries
         self.failures += group.error is not None
+        if group.error is not None and len(self.errors) < MOST_ERRORS:
+            self.errors.append((group.id, group.error))
         self.pending += not group.rankings and group.error is None
         self._make_room(max(group.members) + 1)
         if self._in_pairs:
             self._count_meeting(*group.members)
         last = len(group.members) - 1
         for slot, member in enumerate(group.members):
-            self.shown[member] += 0.5 - slot / last
+            self.shown[member] = 0.5 - slot / last
             self.in_groups[member] += 1
             self.ranked[member] += bool(group.rankings)
             self.failed[member] += group.error is not None

@@ -32,7 +32,9 @@ def home(request: Request, store: Opened) -> Response:
     return page(
         request,
         "home.html",
-        rows=[(row, drawn(verdict_bar(standings(row.cases))) if row.cases and row.scale else None) for row in rows],
+        rows=[
+            (row, drawn(verdict_bar(standings(row.cases))) if row.cases and row.has_verdicts else None) for row in rows
+        ],
         running=[(run, _progress(request, run)) for run in runs if run.status in AT_WORK],
         legend=[standing for standing in Standing if standing is not Standing.PENDING],
         prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),

@@ -56,6 +56,11 @@ class Row:
         return scale_of(self.run)
 
     @property
+    def has_verdicts(self) -> bool:
+        """Whether its cases pass or fail: no group does, and no profile of an audit."""
+        return self.scale is not None and not self.has_audit
+
+    @property
     def has_audit(self) -> bool:
         """Whether it has a page as an audit."""
         return is_audit(self.run.definition)

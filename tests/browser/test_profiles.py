@@ -1,0 +1,306 @@
+"""Leaderboards and audits in a real browser: by keyboard, without JavaScript, on a narrow screen, with hostile texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
+from playwright.sync_api import Browser, Dialog, Page, expect
+
+from evenhand import Profile, RunStoppedError, audit, rank, score
+from evenhand.domain.secret import Secret
+from evenhand.server.app import make_app
+from evenhand.server.settings import ServerSettings
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+HOSTILE: list[str] = [
+    said
+    for said in json.loads(
+        (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_text(encoding="utf-8")
+    )
+    if "\ud800" not in said
+]
+NURSES = [
+    Profile(id=f"nurse-{number:02}", text=f"worth {number}\n{'A kind word. ' * (number % 4)}") for number in range(12)
+]
+LABELS = re.compile(r'<profile_([A-Z]) id="\w+">\n(?:worth (\d+))?')
+DESIGN: dict[str, Any] = {
+    "name": "Nurses",
+    "template": "{name} has been a nurse for {years} years, {night}.",
+    "factors": {"name": ["Anna", "Ben", "Cleo"], "years": [2, 10], "night": ["by day", "at night"]},
+    "groups": ["name"],
+    "criteria": "Experience",
+    "repetitions": 2,
+    "select_at": 6,
+    "gates": {"max_group_effect": 0.3},
+}
+Visit = Callable[..., Page]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The server, and the runs in its store."""
+
+    address: str
+    groups: str
+    pairs: str
+    stopped: str
+    audit: str
+    scored: str
+    hostile: str
+    hostile_pairs: str
+    hostile_audit: str
+
+
+def clean(said: str) -> str:
+    """Give what may stand in an id or the name of a level."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", said)[:150].strip()
+
+
+def ordered(messages: Any) -> str:
+    """Put a group in its true order; who cannot be ranked is asked for in vain."""
+    shown = LABELS.findall(messages[-1]["content"])
+    if "worth 11" in messages[-1]["content"] and "worth 3\n" in messages[-1]["content"]:
+        return "I would rather not."
+    best = sorted(shown, key=lambda one: -int(one[1] or 0))
+    return json.dumps({"reasoning": "More years.", "order": [label for label, _ in best]})
+
+
+def better(messages: Any) -> str:
+    """Name the better of two, but the first of two that are close."""
+    a, b = (int(one) for one in re.findall(r"worth (\d+)", messages[-1]["content"]))
+    return json.dumps({"reasoning": "More years.", "winner": "A" if a > b or b - a < 2 else "B"})
+
+
+def scoring(messages: Any) -> str:
+    """Score by years, with something against Ben; of Cleo, nothing can be had."""
+    profile = messages[-1]["content"]
+    if "Cleo" in profile:
+        return "I would rather not."
+    points = 5 + 2 * ("10 years" in profile) - ("Ben has" in profile) * (1.5 if "at night" in profile else 0.5)
+    return json.dumps({"score": points, "justification": "By years."})
+
+
+def hostile_order(messages: Any) -> str:
+    labels = [label for label, _ in LABELS.findall(messages[-1]["content"])]
+    return json.dumps({"reasoning": "\n".join(HOSTILE), "order": labels[::-1]})
+
+
+def hostile_winner(messages: Any) -> str:
+    return json.dumps({"reasoning": "\n".join(HOSTILE), "winner": "AB"[len(messages[-1]["content"]) % 2]})
+
+
+def hostile_score(messages: Any) -> str:
+    return json.dumps({"score": len(messages[-1]["content"]) % 10, "justification": "\n".join(HOSTILE)})
+
+
+def filled(db: str) -> Site:
+    kept: dict[str, Any] = {"store": db, "concurrency": 1}
+    groups = rank(NURSES, criteria="Worth", judge=ordered, group_size=4, rounds=6, name="Nurses", **kept).run.id
+    pairs = rank(NURSES[:6], criteria="Worth", judge=better, group_size=2, rounds=5, name="Pairs", **kept).run.id
+    with pytest.raises(RunStoppedError) as stopped:
+        rank(NURSES, criteria="Worth", judge=ordered, group_size=4, max_calls=5, cache=False, **kept)
+    bad = [Profile(id=clean(f"{n} {said}"), text=f"{said} worth {n}") for n, said in enumerate(HOSTILE)]
+    everything = "\n".join(HOSTILE)
+    levels = list(dict.fromkeys(filter(None, map(clean, HOSTILE))))
+    design = DESIGN | {"factors": {"name": levels[:40], "ünïcode_of_10": ["2", *levels[:1]]}, "groups": ["name"]}
+    design |= {"template": "{name} {ünïcode_of_10}", "criteria": everything, "name": everything, "repetitions": 1}
+    return Site(
+        address="",
+        groups=groups,
+        pairs=pairs,
+        stopped=stopped.value.run.id,
+        audit=audit(DESIGN, judge=scoring, **kept).run.id,
+        scored=score(NURSES, criteria="Worth", judge=hostile_score, name="Scores", **kept).run.id,
+        hostile=rank(bad, criteria=everything, judge=hostile_order, rounds=2, name=everything, **kept).run.id,
+        hostile_pairs=rank(bad, criteria=everything, judge=hostile_winner, group_size=2, rounds=2, **kept).run.id,
+        hostile_audit=audit(design, judge=hostile_score, **kept).run.id,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Start a server over a store with rankings and audits."""
+    db = str(tmp_path_factory.mktemp("site") / "evenhand.db")
+    runs = filled(db)
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    settings = ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port)
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    yield replace(runs, address=f"http://127.0.0.1:{port}")
+    server.should_exit = True
+    thread.join(20)
+    listening.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Site) -> Iterator[Visit]:
+    """Open pages; anything on the console, any dialog, and any request to another host is a failure."""
+    trouble: list[str] = []
+    contexts = []
+
+    def told_of_dialog(dialog: Dialog) -> None:
+        trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def opened(address: str, **options: Any) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda said: trouble.append(f"console: {said.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("dialog", told_of_dialog)
+        page.on("request", lambda sent: None if sent.url.startswith(site.address) else trouble.append(sent.url))
+        page.goto(site.address + address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def addresses(site: Site) -> list[str]:
+    return [
+        "/",
+        "/runs",
+        *(f"/runs/{run}" for run in (site.groups, site.stopped, site.audit)),
+        *(f"/runs/{run}/ranking" for run in (site.groups, site.pairs, site.stopped, site.hostile)),
+        *(f"/runs/{run}/audit" for run in (site.audit, site.hostile_audit)),
+        *(f"/runs/{run}/results" for run in (site.groups, site.scored)),
+        f"/runs/{site.groups}/results?profile=nurse-03",
+        *(f"/runs/{run}/results/0" for run in (site.groups, site.pairs, site.scored)),
+    ]
+
+
+def hostile_addresses(site: Site) -> list[str]:
+    runs = (site.hostile, site.hostile_pairs, site.hostile_audit)
+    pages = [f"/runs/{run}{page}" for run in runs for page in ("", "/results", "/results/0", "/results/5")]
+    return ["/", "/runs", *pages, *(f"/runs/{run}/ranking" for run in runs[:2]), f"/runs/{runs[2]}/audit"]
+
+
+def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.groups}")
+
+    page.get_by_role("link", name="Leaderboard", exact=True).click()
+    expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible()
+    tiers = page.get_by_role("rowheader", name=re.compile(r"^Tier \d"))
+    expect(tiers.nth(1)).to_be_visible()
+    parted = page.locator("table.leaderboard tbody").nth(1).evaluate("one => getComputedStyle(one).borderTopWidth")
+    assert parted == "2px"
+    page.get_by_role("link", name="nurse-03").click()
+
+    expect(page.get_by_role("checkbox", name="With nurse-03")).to_be_checked()
+    expect(page.get_by_role("status")).to_have_text("6 evaluations")
+    page.locator("#scroll").evaluate("one => one.scrollTo(0, 1)")
+    expect(page.get_by_text("✓ ranked").first).to_be_visible()
+    assert "1.00" not in page.locator("#results").inner_text()
+    page.get_by_role("checkbox", name="With nurse-03").uncheck()
+    expect(page.get_by_role("status")).to_have_text("20 evaluations")
+
+
+def test_a_leaderboard_is_gone_through_by_keyboard_alone(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.groups}/ranking")
+    here = "document.activeElement.textContent || document.activeElement.getAttribute('aria-label')"
+
+    passed: list[str] = []
+    while "nurse-11" not in passed:
+        page.keyboard.press("Tab")
+        passed.append(str(page.evaluate(here)).strip())
+    page.keyboard.press("Enter")
+
+    assert [one for one in passed if one in ("CSV", "JSON", "HTML", "Groups")] == ["CSV", "JSON", "HTML", "Groups"]
+    expect(page.get_by_role("checkbox", name="With nurse-11")).to_be_checked()
+
+
+def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.pairs}/ranking", java_script_enabled=False)
+
+    expect(page.get_by_role("columnheader", name="Wins, length apart")).to_be_visible()
+    expect(page.get_by_text("Mean place by the slot")).to_be_visible()
+    page.get_by_role("link", name="nurse-05").click()
+    assert page.locator("#results tbody tr").count() == 5
+    page.get_by_role("link", name="round-1").first.click()
+    expect(page.get_by_role("heading", name="The order the judge gave, the best first")).to_be_visible()
+    page.goto(f"{site.address}/runs/{site.audit}/audit")
+    expect(page.get_by_role("heading", name="Main effects")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^name: Ben − Anna: -1.00")).first).to_be_visible()
+    page.get_by_role("link", name="Look at the 8 scores that failed").click()
+
+    assert page.locator("#results tbody tr").count() == 8
+
+
+def test_scores_of_profiles_are_filtered_and_shown_from_0_to_10(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.audit}/results?status=scored&sort=score&descending=1")
+    expect(page.locator("#results tbody td").nth(1)).to_have_text("7.00")
+
+    page.get_by_label("Score", exact=True).fill("5.5")
+    page.get_by_label("to", exact=True).fill("6.5")
+    expect(page.get_by_role("status")).to_have_text("4 evaluations match")
+
+    expect(page.locator("#results tbody tr:not(.spacer)").first.locator("td").nth(1)).to_have_text("6.50")
+    page.reload()
+    expect(page.get_by_role("status")).to_have_text("4 evaluations")
+
+
+def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.pairs}/ranking", viewport={"width": 400, "height": 800})
+
+    page.locator(".scroll").evaluate("one => one.scrollTo(500, 0)")
+    row = page.locator("table.leaderboard tbody tr:not(.tier)").first.locator(":scope > *")
+    places = [row.nth(n).evaluate("one => one.getBoundingClientRect().toJSON()") for n in range(2)]
+
+    assert [place["left"] >= 0 and place["right"] <= 260 for place in places] == [True, True]
+    expect(page.get_by_role("link", name="nurse-05")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, scheme: str) -> None:
+    page = visit("/runs", color_scheme=scheme)
+    found = {}
+
+    for address in addresses(site):
+        page.goto(site.address + address)
+        page.wait_for_timeout(100)
+        found[address] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+
+    assert found == {address: [] for address in addresses(site)}
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, width: int) -> None:
+    page = visit("/runs", viewport={"width": width, "height": 800})
+
+    for address in addresses(site):
+        page.goto(site.address + address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None:
+    page = visit("/runs")
+
+    for address in hostile_addresses(site):
+        page.goto(site.address + address)
+        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+        assert page.evaluate("window.ran") is None, address
+        assert page.evaluate("document.images.length + frames.length + document.embeds.length") == 0, address
+
+    page.goto(f"{site.address}/runs/{site.hostile}/ranking")
+    for number in (0, 20, 40):
+        page.locator("table.leaderboard th a").nth(number).click()
+        expect(page.get_by_role("status")).to_have_text("2 evaluations")
+        assert page.evaluate("window.ran") is None
+        page.go_back()

@@ -1,0 +1,345 @@
+"""The pages of rankings and audits: what they say, what the other pages say of such runs, and with hostile texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from evenhand import Profile, RunStoppedError, audit, rank, score
+from evenhand.domain.run import RunStatus
+from evenhand.server.pages import audits, rankings
+from evenhand.store.store import Store
+
+LABELS = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)')
+PROFILES = [Profile(id=f"p{number}", text=f"worth {number}") for number in range(12)]
+DESIGN: dict[str, Any] = {
+    "template": "{name} has been a nurse for {years} years.",
+    "factors": {"name": ["Anna", "Ben", "Cleo"], "years": [2, 10]},
+    "groups": ["name"],
+    "criteria": "Experience",
+    "repetitions": 2,
+    "select_at": 6,
+    "gates": {"max_group_effect": 0.3},
+}
+
+
+def ordered(messages: Any) -> str:
+    shown = LABELS.findall(messages[-1]["content"])
+    best = sorted(shown, key=lambda one: -int(one[1]))
+    return json.dumps({"reasoning": "Years.", "order": [label for label, _ in best]})
+
+
+def better(messages: Any) -> str:
+    a, b = re.findall(r"worth (\d+)", messages[-1]["content"])
+    return json.dumps({"reasoning": "Years.", "winner": "A" if int(a) > int(b) else "B"})
+
+
+def scoring(messages: Any) -> str:
+    said = messages[-1]["content"]
+    if "Cleo" in said:
+        return "no"
+    return json.dumps({"score": 4 + 2 * ("10 years" in said) + ("Ben" in said) / 2, "justification": "Years."})
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return str(tmp_path / "evenhand.db")
+
+
+@pytest.fixture
+def ranked(client: TestClient, db: str) -> str:
+    """Twelve profiles, ranked in groups of four, and the run's id."""
+    return rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=8, name="nurses", store=db).run.id
+
+
+@pytest.fixture
+def audited(client: TestClient, db: str) -> str:
+    """An audit of which a level is missing."""
+    return audit(DESIGN, judge=scoring, store=db).run.id
+
+
+# A ranking
+
+
+def test_a_leaderboard_has_ranks_in_order_tier_by_tier(
+    client: TestClient, ranked: str, parsed: Callable[[Any], Any]
+) -> None:
+    shown = parsed(client.get(f"/runs/{ranked}/ranking"))
+
+    assert shown.one("h1").text == "Leaderboard"
+    assert [one.text for one in shown.all("th", scope="row")][:12] == [f"p{n}" for n in range(11, -1, -1)]
+    tiers = [one.text for one in shown.all("th", scope="rowgroup")]
+    assert len(tiers) > 1
+    assert re.fullmatch(r"Tier 1 \d+ profiles?", tiers[0])
+    assert len(shown.all("tbody")) == len(tiers) + 1  # and the table of slots
+    drawn = [one.text for one in shown.all("title")]
+    assert any(re.fullmatch(r"p11: rank 1, 95 %: 1–\d+", one) for one in drawn)
+    assert "slot 4: mean place" in " ".join(drawn)
+
+
+def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient, ranked: str) -> None:
+    told = client.get(f"/runs/{ranked}/ranking").text
+
+    for said in (
+        "12 profiles ranked in",
+        "The order agrees with 100% of what the judge said",
+        "Position: ",
+        "Length: twice the length",
+        "Cycles: none.",
+    ):
+        assert said in told
+    assert "may change" not in told
+
+
+def test_pairs_have_their_win_rates(client: TestClient, db: str, parsed: Callable[[Any], Any]) -> None:
+    run = rank(PROFILES[:4], criteria="Worth", judge=better, group_size=2, rounds=3, store=db).run.id
+
+    shown = parsed(client.get(f"/runs/{run}/ranking"))
+
+    assert [one.text for one in shown.all("th", scope="col")][5:9] == ["Wins", "95 %", "Wins, length apart", "Groups"]
+    assert "100%" in [one.text for one in shown.all("td")]
+
+
+def test_a_ranking_that_was_stopped_says_that_the_order_may_change(client: TestClient, db: str) -> None:
+    def moody(messages: Any) -> str:
+        return "no" if "worth 3\n" in messages[-1]["content"] else ordered(messages)
+
+    with pytest.raises(RunStoppedError) as stopped:
+        rank(PROFILES, criteria="Worth", judge=moody, group_size=4, max_calls=5, concurrency=1, store=db)
+    run = stopped.value.run.id
+
+    told = client.get(f"/runs/{run}/ranking").text
+
+    assert "Not finished (stopped):" in told
+    assert "The order may change." in told
+    assert f'<a href="/runs/{run}/results?status=error">Look at the failed group</a>' in told
+    assert "Without a rank" in told
+    assert "The order may change." in client.get(f"/runs/{run}").text
+
+
+def test_a_ranking_that_is_under_way_shows_what_is_there(client: TestClient, ranked: str, store: Store) -> None:
+    run = store.runs.find(ranked)
+    store.runs.claim(run)
+    store.runs.mark(run, RunStatus.RUNNING)
+
+    told = client.get(f"/runs/{ranked}/ranking").text
+
+    assert "The run is under way. The order may change." in told
+    assert "Tier 1" in told
+
+
+def test_a_long_leaderboard_goes_on_on_further_pages(
+    client: TestClient, ranked: str, parsed: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rankings, "ON_A_PAGE", 5)
+
+    first, last = (parsed(client.get(f"/runs/{ranked}/ranking?after={n}")) for n in (0, 10))
+
+    def names(shown: Any) -> list[str]:
+        return [one.text for one in shown.all("th", scope="row") if "letter" not in one.text]
+
+    assert (names(first), names(last)) == (["p11", "p10", "p9", "p8", "p7"], ["p1", "p0"])
+    assert first.one("a", rel="next").attributes["href"] == f"/runs/{ranked}/ranking?after=5"
+    assert last.one("a", rel="prev").attributes["href"] == f"/runs/{ranked}/ranking?after=5"
+
+
+def test_what_takes_long_is_worked_out_while_the_page_says_so(
+    client: TestClient, ranked: str, audited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rankings, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(audits, "PATIENCE_SECONDS", 0.0)
+
+    assert "The ranking is being worked out" in client.get(f"/runs/{ranked}/ranking").text
+    assert "are being worked out" in client.get(f"/runs/{audited}/audit").text
+    for _ in range(200):
+        found = client.get(f"/runs/{ranked}/ranking").text
+        if "being worked out" not in found:
+            break
+        time.sleep(0.05)
+
+    assert "Tier 1" in found
+
+
+def test_a_profile_leads_to_exactly_the_groups_it_was_in(
+    client: TestClient, ranked: str, store: Store, parsed: Callable[[Any], Any]
+) -> None:
+    shown = parsed(client.get(f"/runs/{ranked}/ranking"))
+    (address,) = [one.attributes["href"] for one in shown.all("a", title="p1")]
+
+    table = parsed(client.get(address))
+
+    groups = [one.case for one in store.results(store.runs.find(ranked))]
+    wanted = [case.id for case in groups if any(one["id"] == "p1" for one in case.metadata["profiles"])]
+    rows = [one for one in table.all("a") if re.search(r"/results/\d+$", one.attributes["href"])]
+    assert [one.text for one in rows] == wanted
+    assert table.one("input", name="profile").attributes["value"] == "p1"
+    assert client.get(f"/runs/{ranked}/results?profile={'x' * 201}").status_code == 422
+
+
+@pytest.mark.parametrize("text", ["worth 7", "P7", "WORTH 11"])
+def test_groups_are_found_by_the_words_in_their_profiles(client: TestClient, ranked: str, text: str) -> None:
+    found = client.get(f"/api/runs/{ranked}/evaluations", params={"text": text}).json()
+
+    assert 0 < found["total"] < len(client.get(f"/api/runs/{ranked}/evaluations").json()["items"])
+
+
+def test_no_page_shows_scores_of_groups(client: TestClient, ranked: str, parsed: Callable[[Any], Any]) -> None:
+    pages = [client.get(address).text for address in ("/", "/runs", f"/runs/{ranked}", f"/runs/{ranked}/results")]
+
+    for told in pages:
+        main = told.partition("<main")[2]
+        assert not re.search(r"1\.00|[Mm]ean 1|100%|✓</span> pass<.*</td>", main)
+    assert all("12 profiles ranked in" in told for told in pages[:3])
+    assert "✓</span> ranked" in pages[3]
+    results = parsed(client.get(f"/runs/{ranked}/results"))
+    assert results.all("select", name="verdict") == results.all("input", name="min_score") == []
+    assert re.search(r"<td>p\d+ &gt; p\d+ &gt; p\d+ &gt; p\d+", pages[3])
+
+
+def test_a_group_shows_its_texts_under_letters_and_the_order_that_was_given(
+    client: TestClient, ranked: str, store: Store, parsed: Callable[[Any], Any]
+) -> None:
+    group = next(iter(store.results(store.runs.find(ranked))))
+    members = [one["id"] for one in group.case.metadata["profiles"]]
+    order = group.judgments[0].evaluation.details["order"]
+
+    shown = parsed(client.get(f"/runs/{ranked}/results/0"))
+
+    assert shown.one("p", class_="order").text == " > ".join(order)
+    titles = [one.text for one in shown.all("h3") if "·" in one.text]
+    assert titles == [f"{'ABCD'[n]} · {one} · place {order.index(one) + 1} of 4" for n, one in enumerate(members)]
+    texts = [one.text.strip() for one in shown.all("pre")]
+    assert [one for one in texts if re.fullmatch(r"worth \d+", one)] == [f"worth {one[1:]}" for one in members]
+    assert "1.000" not in client.get(f"/runs/{ranked}/results/0").text
+
+
+def test_a_pair_shows_what_was_said_in_each_order(client: TestClient, db: str) -> None:
+    def first(messages: Any) -> str:
+        return json.dumps({"reasoning": "", "winner": "A"})
+
+    run = rank(PROFILES[:2], criteria="Worth", judge=first, group_size=2, rounds=1, store=db).run.id
+
+    told = client.get(f"/runs/{run}/results/0").text
+
+    assert re.search(r"p\d = p\d", told)
+    assert "p0 shown first, p1 second: p0 is better" in told
+    assert "p1 shown first, p0 second: p1 is better" in told
+
+
+def test_rankings_are_not_compared_nor_pinned(
+    client: TestClient, ranked: str, db: str, post: Callable[..., Any], parsed: Callable[[Any], Any]
+) -> None:
+    again = rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=8, name="nurses", store=db).run.id
+
+    refused = client.get(f"/compare?a={ranked}&b={again}").text
+
+    assert "ranks profiles, and a place is no score" in refused
+    assert parsed(client.get("/runs")).all("input", type="radio") == []
+    assert "Pin as baseline" not in client.get(f"/runs/{ranked}").text
+    assert post(f"/runs/{ranked}/pin").status_code == 409
+
+
+def test_the_files_of_a_ranking_have_a_row_for_each_profile(client: TestClient, ranked: str) -> None:
+    client.event_hooks = {"request": [], "response": []}  # a report that stands alone has a style of its own
+
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/runs/{ranked}/download.csv").text)))
+    told = client.get(f"/runs/{ranked}/download.json").json()
+    page = client.get(f"/runs/{ranked}/download.html")
+
+    assert [row["id"] for row in rows] == told["ranking"]["order"] == [f"p{n}" for n in range(11, -1, -1)]
+    assert page.headers["content-disposition"] == f'attachment; filename="{ranked}.html"'
+    assert "Leaderboard" in page.text
+    assert client.get(f"/runs/{ranked}/download.xml").text.startswith("<?xml")
+
+
+# An audit
+
+
+def test_an_audit_shows_gates_effects_and_what_is_missing(
+    client: TestClient, audited: str, parsed: Callable[[Any], Any]
+) -> None:
+    answer = client.get(f"/runs/{audited}/audit")
+
+    shown = parsed(answer)
+    assert shown.one("h1").text == "Audit"
+    titles = [one.text for one in shown.all("h2")]
+    assert [one for one in titles if one in ("Main effects", "Interactions with groups", "Levels")] == [
+        "Main effects",
+        "Interactions with groups",
+        "Levels",
+    ]
+    assert "Selected at 6 or more, and the four-fifths line" in titles
+    assert "The same profile with another group" in titles
+    for said in ("max_group_effect: wanted at most 0.3", "is missing", "it is not a legal certificate"):
+        assert said in answer.text
+    assert "name: Ben − Anna: +0.50" in " ".join(one.text for one in shown.all("title"))
+    assert f'<a href="/runs/{audited}/results?status=error">Look at the 4 scores that failed</a>' in answer.text
+
+
+def test_the_page_of_an_audit_leads_there_and_has_scores_from_0_to_10(client: TestClient, audited: str) -> None:
+    told = client.get(f"/runs/{audited}").text
+
+    assert f'href="/runs/{audited}/audit">Audit</a>' in told
+    assert "Scores from 0 to 10: mean <strong>5.25</strong>" in told
+    assert "(0–10)" in client.get("/runs").text
+    best = client.get(f"/api/runs/{audited}/evaluations?sort=score&descending=true").json()["items"][0]
+    assert "6.50 of 10" in client.get(f"/runs/{audited}/results/{best['position']}").text
+    assert "max_group_effect" in client.get(f"/runs/{audited}/download.json").text
+
+
+def test_scores_of_profiles_are_asked_for_from_0_to_10(client: TestClient, db: str) -> None:
+    run = score(
+        PROFILES[:3],
+        criteria="Worth",
+        judge=lambda messages: json.dumps({"score": len(messages[-1]["content"]) % 10, "justification": "So."}),
+        store=db,
+    ).run.id
+
+    assert client.get(f"/runs/{run}/results?min_score=11").status_code == 422
+    assert client.get(f"/runs/{run}/results?min_score=0&max_score=10").status_code == 200
+
+
+# Other runs
+
+
+def test_a_run_of_another_kind_is_told_what_it_is(client: TestClient, ranked: str, audited: str) -> None:
+    no_audit, no_ranking = client.get(f"/runs/{ranked}/audit"), client.get(f"/runs/{audited}/ranking")
+
+    assert (no_audit.status_code, no_ranking.status_code) == (409, 409)
+    assert f"is no audit: it is a ranking, which is at {ranked}/ranking" in no_audit.text
+    assert f"is no ranking: it is an audit, which is at {audited}/audit" in no_ranking.text
+    assert client.get("/runs/nobody/ranking").status_code == 404
+
+
+# Hostile texts
+
+
+def test_hostile_texts_stay_text(
+    client: TestClient, db: str, hostile: list[str], parsed: Callable[[Any], Any], elements: Callable[[str], set[str]]
+) -> None:
+    texts = [one for one in hostile if "\ud800" not in one]
+    ids = [re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", f"{n} {one}")[:150] for n, one in enumerate(texts)]
+    profiles = [Profile(id=identity, text=f"{one}.") for identity, one in zip(ids, texts, strict=True)]
+    everything = "\n".join(texts)
+
+    def judge(messages: Any) -> str:
+        labels = re.findall(r'<profile_([A-Z]) id="\w+">', messages[-1]["content"])
+        return json.dumps({"reasoning": everything, "order": labels})
+
+    run = rank(profiles, criteria=everything, judge=judge, rounds=2, name=everything, store=db).run.id
+    own = "abbr article circle code details dialog fieldset figcaption figure h3 legend line option pre section select small strong summary svg table tbody td th thead time title tr"
+
+    for address in ("ranking", "results", "results/0"):
+        shown = parsed(client.get(f"/runs/{run}/{address}"))
+        assert {one.name for one in shown.elements} <= elements(own), address
+    board = parsed(client.get(f"/runs/{run}/ranking"))
+    assert sorted(one.attributes["title"] for one in board.all("a") if "title" in one.attributes) == sorted(ids)

@@ -1,0 +1,43 @@
+"""Groups of a ranking as lists and cases show them, also where an imported run has something else in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evenhand.domain.case import Case
+from evenhand.domain.run import CaseResult
+from evenhand.server.groups_shown import ShownGroup, members_of, order_said, shown_ids
+
+PAIR = Case(
+    id="round-1-group-1",
+    candidate_answer="One.",
+    reference_answer="Two.",
+    metadata={"profiles": [{"number": 0, "id": "a"}, {"number": 1, "id": "b"}]},
+)
+
+
+@pytest.mark.parametrize(("outcome", "said"), [("win", "a > b"), ("loss", "b > a"), ("tie", "a = b")])
+def test_the_outcome_of_a_pair_is_an_order(outcome: str, said: str) -> None:
+    assert order_said(PAIR, {"outcome": outcome}) == said
+
+
+def test_a_group_that_was_not_judged_has_texts_and_no_order() -> None:
+    shown = ShownGroup.of(CaseResult(position=0, case=PAIR))
+
+    assert [(one.letter, one.id, one.text, one.place) for one in shown.members] == [
+        ("A", "a", "One.", None),
+        ("B", "b", "Two.", None),
+    ]
+    assert (shown.order, shown.lines) == ("", ())
+
+
+@pytest.mark.parametrize("told", [None, 5, "ab", {"id": "a"}, [1, "a", {"id": 3}, {}]])
+def test_what_is_no_group_has_nobody_in_it(told: Any) -> None:
+    case = Case(id="c", metadata={"profiles": told})
+
+    assert members_of(case.metadata) == []
+    assert shown_ids(case) == ""
+    assert order_said(case, {"outcome": "win"}) == ""
+    assert ShownGroup.of(CaseResult(position=0, case=case)).members == ()
