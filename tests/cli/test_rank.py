@@ -113,6 +113,14 @@ def test_groups_that_failed_are_asked_again(
     assert done.json["ranking"]["failed_groups"] == 0
 
 
+def test_the_list_of_runs_gives_no_mean_of_a_ranking(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    command("rank", "people.jsonl", *GROUPED, "-q")
+
+    (listed,) = command("runs", "list", "--json").json
+
+    assert listed["mean"] is None
+
+
 def test_an_estimate_counts_all_rounds_and_asks_nobody(people: Path, judge: Any, command: Callable[..., Any]) -> None:
     done = command("rank", "people.jsonl", *GROUPED, "--estimate", "--json")
 

@@ -190,6 +190,10 @@ def test_holm_only_ever_raises_p_values(raw: dict[str, float]) -> None:
     assert all(corrected[one] <= corrected[other] for one, other in pairwise(ordered))
 
 
+def test_of_many_tests_more_is_needed_to_be_found() -> None:
+    assert minimum_detectable(0.01, 1000, tests=17) == pytest.approx(0.01 * (2.9816 + 0.8420), rel=1e-3)
+
+
 def test_a_detectable_difference_shrinks_with_the_error() -> None:
     assert minimum_detectable(0.01, 1000) == pytest.approx(0.0280, abs=5e-5)
     assert minimum_detectable(0.01, 6) > minimum_detectable(0.01, 1000)

@@ -81,19 +81,11 @@ def test_where_nothing_is_left_over_there_is_no_error_and_no_p_value() -> None:
     found = estimated(Fit([[1, 0], [1, 1]], [1, 4], "ab"), [0, 1])
 
     assert found.value == pytest.approx(3)
-    assert (found.error, found.interval, found.p, found.detectable) == (None, None, None, None)
+    assert (found.error, found.interval, found.p) == (None, None, None)
 
 
 def test_one_cluster_has_no_error() -> None:
     assert estimated(Fit([[1.0]] * 4, [1, 2, 3, 4], "aaaa"), [1]).error is None
-
-
-def test_the_detectable_effect_is_the_one_that_is_found_four_times_in_five() -> None:
-    found = estimated(Fit(ROWS, TRUE + np.random.default_rng(1).normal(0, 0.5, 64), EACH), only(1, 7))
-
-    assert found.error is not None
-    # t with 57 degrees of freedom: 2.0025 for 95 % and 0.8482 for 80 %.
-    assert found.detectable == pytest.approx(found.error * (2.0025 + 0.8482), rel=1e-3)
 
 
 def test_many_clusters_are_fitted_without_a_matrix_of_them_all() -> None:

@@ -117,7 +117,8 @@ def diff_audits(
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file: .md or .json. Then nothing is shown."),
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="End with 100 if a group matters more in B, beyond chance.")
+        bool,
+        typer.Option("--fail-if-worse", help="End with 100 if a group matters more in B, or has no score there."),
     ] = False,
     db: Db = DB,
     json: Json = False,
@@ -144,7 +145,7 @@ def diff_audits(
         console.result(diff_json(found))
     elif not files and not quiet:
         console.result(diff_text(found, width=console.width))
-    if fail_if_worse and found.worse:
+    if fail_if_worse and found.is_worse:
         raise typer.Exit(ExitCode.GATE_FAILED)
 
 

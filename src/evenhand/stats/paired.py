@@ -183,13 +183,15 @@ class PairedScores:
         return Effect(name=STANDARDISED, value=difference / spread if spread > FLOAT_NOISE else None)
 
 
-def minimum_detectable(error: float, units: int) -> float:
+def minimum_detectable(error: float, units: int, *, tests: int = 1) -> float:
     """Give the smallest true difference that a test with such a standard error would show four times in five.
+
+    Of several ``tests`` at once, it is the one that would be shown even if it were held to the strictest of them.
 
     >>> round(minimum_detectable(0.01, 100), 4)
     0.0283
     """
-    return error * (t_quantile(LEVEL, units - 1) + t_quantile(2 * POWER - 1, units - 1))
+    return error * (t_quantile(1 - (1 - LEVEL) / tests, units - 1) + t_quantile(2 * POWER - 1, units - 1))
 
 
 def needed_pairs(variance: float, difference: float) -> int:

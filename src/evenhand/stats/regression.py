@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evenhand.domain.summary import Interval
 from evenhand.stats.intervals import LEVEL
-from evenhand.stats.paired import minimum_detectable
 from evenhand.stats.student import t_quantile
 from evenhand.stats.tails import t_p_value
 
@@ -55,11 +54,6 @@ class Estimate:
         if self.error == 0:
             return 1.0 if self.value == 0 else 0.0
         return t_p_value(self.value / self.error, self.df)
-
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true value that would be found four times in five."""
-        return None if self.error is None else minimum_detectable(self.error, self.df + 1)
 
 
 class Fit:

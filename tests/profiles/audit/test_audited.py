@@ -164,3 +164,31 @@ def test_an_audit_that_is_not_finished_is_not_compared() -> None:
 
     with pytest.raises(ConfigError, match="is not finished; go on with: evenhand resume"):
         audited().diff(Audit(caught.value.run))
+
+
+def test_a_diff_names_the_level_that_differs_and_not_the_whole_design() -> None:
+    changed = {"factors": {**DESIGN["factors"], "years": [2, 11]}}
+
+    with pytest.raises(ConfigError) as refused:
+        audited().diff(audited(changes=changed))
+
+    told = str(refused.value).splitlines()
+    assert "have different designs" in told[0]
+    assert told[1:] == [
+        '- factor years, level 10: "10" in A, not there in B',
+        '- factor years, level 11: not there in A, "11" in B',
+    ]
+
+
+def test_a_group_that_is_not_scored_any_more_is_worse() -> None:
+    def refusing(messages: Any) -> str:
+        return "I will not." if "Ben" in messages[-1]["content"] else judge_of(0.0)(messages)
+
+    before = audited(0.0)
+    after = audit(DESIGN, judge=refusing, store=None, max_attempts=1)
+
+    found = before.diff(after)
+
+    assert found.lost == ("name: Ben",)
+    assert found.is_worse
+    assert "scored in A and not at all in B" in diff_markdown(found)

@@ -45,7 +45,8 @@ class EffectChange:
 class AuditDiff:
     """What differs between audit B and audit A: ``profiles`` are scored in both, ``notes`` say how the two differ.
 
-    ``mean`` is by how much B scores higher on the whole.
+    ``mean`` is by how much B scores higher on the whole. ``lost`` are the levels of groups that have scores in A and
+    none in B: a judge that refuses a group treats it differently.
     """
 
     a: RunRecord
@@ -54,7 +55,13 @@ class AuditDiff:
     mean: float
     interval: Interval | None
     changes: tuple[EffectChange, ...]
+    lost: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether a group matters more in B, beyond chance, or is not scored there at all."""
+        return bool(self.worse or self.lost)
 
     @property
     def worse(self) -> tuple[EffectChange, ...]:
@@ -71,6 +78,7 @@ class AuditDiff:
             "interval": self.interval and asdict(self.interval),
             "effects": [one.as_dict() for one in self.changes],
             "worse": [one.effect.name for one in self.worse],
+            "lost": list(self.lost),
             "notes": list(self.notes),
         }
 
@@ -99,6 +107,7 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
         mean=mean.value,
         interval=mean.interval,
         changes=tuple(EffectChange(effect=one, a=sides[0][one.name], b=sides[1][one.name]) for one in found),
+        lost=tuple(_lost(design, before.values(), after.values())),
         notes=tuple(_notes(a, b, len(before) - len(both))),
     )
 
@@ -113,9 +122,50 @@ def _same_design(a: RunRecord, b: RunRecord) -> Design:
     known = [one.as_dict() for one in designs]
     differing = [name for name in _SAME if known[0].get(name) != known[1].get(name)]
     if differing:
-        told = [f"- {name}: {shown(known[0].get(name))} in A, {shown(known[1].get(name))} in B" for name in differing]
+        told = [f"- {line}" for name in differing for line in _differing(name, known[0].get(name), known[1].get(name))]
         raise ConfigError("\n".join([f"audits {a.id} and {b.id} have different designs:", *told]))
     return designs[0]
+
+
+def _differing(name: str, ours: Any, theirs: Any) -> Iterator[str]:
+    """Say what differs in a part of two designs; of factors, which ones and which of their levels."""
+    if name != "factors":
+        yield f"{name}: {shown(ours)} in A, {shown(theirs)} in B"
+        return
+    levels = [
+        {one["name"]: {level["name"]: level["text"] for level in one["levels"]} for one in side}
+        for side in (ours, theirs)
+    ]
+    before = len(levels[0])
+    for factor in dict.fromkeys([*levels[0], *levels[1]]):
+        a, b = (side.get(factor) for side in levels)
+        if a is None or b is None:
+            yield f"factor {factor}: only in {'B' if a is None else 'A'}"
+            continue
+        for level in dict.fromkeys([*a, *b]):
+            if a.get(level) != b.get(level):
+                yield f"factor {factor}, level {level}: {_told(a.get(level))} in A, {_told(b.get(level))} in B"
+        if a == b and list(a) != list(b):
+            yield f"factor {factor}: its levels stand in another order"
+    if levels[0] == levels[1] and before and list(levels[0]) != list(levels[1]):
+        yield "factors: they stand in another order"
+
+
+def _told(text: str | None) -> str:
+    return "not there" if text is None else shown(text)
+
+
+def _lost(design: Design, before: Iterable[Observed], after: Iterable[Observed]) -> Iterator[str]:
+    """Name the levels of groups that have scores in A and none in B."""
+    seen = [
+        {(place, level) for one in side if one.score is not None for place, level in enumerate(one.cell)}
+        for side in (before, after)
+    ]
+    for place, factor in enumerate(design.factors):
+        if factor.name in design.groups:
+            for level, name in enumerate(factor.names):
+                if (place, level) in seen[0] - seen[1]:
+                    yield f"{factor.name}: {name}"
 
 
 def _read(design: Design, results: Iterable[CaseResult]) -> tuple[dict[str, Observed], dict[str, str | None]]:

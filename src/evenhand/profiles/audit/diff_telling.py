@@ -61,6 +61,8 @@ def _parts(found: AuditDiff) -> Iterator[Block]:
     yield Sentences(lines=(f"A: {_who(found.a)}", f"B: {_who(found.b)}", *found.notes))
     yield Sentences(lines=(f"{found.profiles:,} profiles are scored in both; {mean}",))
     yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, found.changes)), words=(NOTE,))
+    if found.lost:
+        yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(found.lost)}",))
     told = "; ".join(one.effect.name for one in found.worse) or "none"
     yield Sentences(lines=(f"groups that matter more in B, beyond chance: {told}", NO_CERTIFICATE))
 

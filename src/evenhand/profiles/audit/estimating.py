@@ -12,7 +12,7 @@ from evenhand.profiles.audit.coding import Coding, Term, crossings
 from evenhand.profiles.audit.design import Design
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects, Offset
 from evenhand.profiles.audit.observed import Observed
-from evenhand.stats.paired import holm
+from evenhand.stats.paired import holm, minimum_detectable
 from evenhand.stats.regression import Estimate, Fit, ratio_interval
 
 # A model of more numbers than this takes too long; and nobody reads as many interactions.
@@ -122,7 +122,6 @@ class _Estimating:
             interval=found.interval,
             df=found.df,
             p=found.p,
-            detectable=found.detectable,
             lacking="" if found.error is not None else "too few profiles for an interval",
         )
         return _Estimated(effect, found)
@@ -155,8 +154,17 @@ class _Estimating:
 
 
 def _corrected(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Correct p values for the number of effects, and with them what can be found."""
     corrected = holm({str(place): one.p for place, one in enumerate(effects) if one.p is not None})
-    return tuple(replace(one, p_holm=corrected.get(str(place))) for place, one in enumerate(effects))
+    tests = max(len(corrected), 1)
+    return tuple(
+        replace(
+            one,
+            p_holm=corrected.get(str(place)),
+            detectable=None if one.error is None else minimum_detectable(one.error, (one.df or 1) + 1, tests=tests),
+        )
+        for place, one in enumerate(effects)
+    )
 
 
 def _offsets(effects: Sequence[Effect], mains: Sequence[Estimate | None]) -> Iterator[Offset]:

@@ -201,7 +201,7 @@ def _method(numbers: AuditNumbers) -> Iterator[str]:
     yield (
         f"Effects are differences in points from 0 to 10, on the average over all other factors. Errors are clustered "
         f"by {numbers.clusters:,} {who} (CR2), p values corrected for {tested:,} effects (Holm). "
-        "Detectable is the smallest true effect that would be found 4 times in 5, before that correction."
+        "Detectable is the smallest true effect that would be found 4 times in 5, with that correction."
     )
     if any(one.error == 0 for one in numbers.effects):
         yield "Where scores show no noise at all, intervals have no width; that is no certainty about other profiles."
