@@ -118,7 +118,7 @@ def test_the_list_of_runs_gives_no_mean_of_a_ranking(people: Path, judge: Any, c
 
     (listed,) = command("runs", "list", "--json").json
 
-    assert listed["mean"] is None
+    assert listed["summary"]["mean"] is None
 
 
 def test_an_estimate_counts_all_rounds_and_asks_nobody(people: Path, judge: Any, command: Callable[..., Any]) -> None:
