@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from evenhand import (
+    Case,
+    CaseResult,
     ConfigError,
     Contains,
     Profile,
@@ -28,6 +30,7 @@ from evenhand import (
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.place import Place
 from evenhand.engine.runner import Runner
+from evenhand.profiles.ranking.standing import ranks_from
 from evenhand.profiles.undertaken import going_on
 
 pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
@@ -327,6 +330,14 @@ def test_profiles_may_come_from_anything_that_gives_them_once() -> None:
 def test_a_mode_that_does_not_exist_is_named() -> None:
     with pytest.raises(ConfigError, match="mode is 'rating'; it must be 'scoring' or 'ranking'"):
         evaluate_profiles(["a"], mode="rating")
+
+
+@pytest.mark.parametrize("metadata", [{}, {"round": 1}, {"round": 1, "profiles": [{"id": "a"}]}, {"profiles": 3}])
+def test_groups_that_are_none_are_told_and_not_guessed(metadata: dict[str, Any]) -> None:
+    result = CaseResult(position=0, case=Case(id="g", metadata=metadata))
+
+    with pytest.raises(ConfigError, match="these are not the groups of a ranking"):
+        ranks_from([result])
 
 
 def test_rankings_are_not_compared_by_scores() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.evaluators.ranking import MEMBERS
 from evenhand.profiles.ranking.groups import groups_of, texts_of
@@ -40,7 +41,10 @@ _LEAST_LENGTHS: Final = 3
 def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = REFITS) -> Ranks:
     """Work out the ranking from the results of a run, as far as it has come; results are read once and not kept."""
     known = _Known()
-    tally = Tally(groups_of(known.seen(results)), in_pairs=False)
+    try:
+        tally = Tally(groups_of(known.seen(results)), in_pairs=False)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:  # a run may come from elsewhere
+        raise ConfigError(f"these are not the groups of a ranking: {error!r}") from None
     return _Standing(known, tally, seed=seed, refits=refits).ranks()
 
 
