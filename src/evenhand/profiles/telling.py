@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -19,7 +19,6 @@ from evenhand.reports.report import Report
 from evenhand.reports.rows import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.sentences import effort_sentence, judges_phrase, mean_sentence, next_step
 from evenhand.reports.strict import strict_json
-from evenhand.reports.whole import written_whole
 
 MOST_SHOWN: Final = 50
 COLUMNS: Final = (
@@ -70,12 +69,7 @@ def rows(report: Report) -> dict[str, Any]:
 
 def write(report: Report, path: str | Path) -> None:
     """Write the scores to a file, whole or not at all; pages and JUnit files are those of every run."""
-    writer = _WRITERS.get(formats.format_of(path))
-    if writer is None:
-        formats.write(report, path)
-        return
-    with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
-        writer(report, out)
+    formats.write(report, path, instead=WRITERS)
 
 
 def _write_csv(report: Report, out: TextIO) -> None:
@@ -113,7 +107,7 @@ def _write_markdown(report: Report, out: TextIO) -> None:
     out.write("\n".join(lines) + "\n")
 
 
-_WRITERS: Final[dict[str, Callable[[Report, TextIO], None]]] = {
+WRITERS: Final[dict[str, formats.Writer]] = {
     "csv": _write_csv,
     "jsonl": _write_jsonl,
     "json": _write_json,

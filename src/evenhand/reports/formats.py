@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TextIO, TypeAlias, cast
 
@@ -12,7 +12,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.reports.report import Report
 from evenhand.reports.whole import written_whole
 
-Writer: TypeAlias = Callable[[Report, TextIO], None]
+Writer: TypeAlias = Callable[[Report, TextIO], object]
 
 # Loaded when used: a run that writes JSONL needs no page templates.
 _WRITERS: Final = {
@@ -45,9 +45,13 @@ def writer_of(name: str) -> Writer:
     return cast("Writer", getattr(importlib.import_module(module), function))
 
 
-def write(report: Report, path: str | Path) -> None:
-    """Write a report to a file, whole or not at all: nobody ever reads half of it."""
-    writer = writer_of(format_of(path))
+def write(report: Report, path: str | Path, *, instead: Mapping[str, Writer] | None = None) -> None:
+    """Write a report to a file, whole or not at all: nobody ever reads half of it.
+
+    ``instead`` has writers of a kind of run that tells itself in another way, by format.
+    """
+    name = format_of(path)
+    writer = (instead or {}).get(name) or writer_of(name)
     # No translation of line ends: CSV has its own, and what stands within a text is the text's.
     with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
         writer(report, out)

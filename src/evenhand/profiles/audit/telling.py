@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -24,7 +23,6 @@ from evenhand.reports.report import Report
 from evenhand.reports.rows import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.sentences import effort_sentence, judges_phrase, next_step
 from evenhand.reports.strict import strict_json
-from evenhand.reports.whole import written_whole
 
 COLUMNS: Final = (
     "name", "kind", "factors", "levels", "against", "is_group", "profiles", "estimate", "error", "low", "high", "df",
@@ -59,12 +57,7 @@ def markdown(report: Report) -> str:
 
 def write(report: Report, path: str | Path) -> None:
     """Write the audit to a file, whole or not at all; lines of JSON and JUnit files are those of every scoring."""
-    writer = _WRITERS.get(formats.format_of(path))
-    if writer is None:
-        scores_telling.write(report, path)
-        return
-    with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
-        writer(report, out)
+    formats.write(report, path, instead=WRITERS)
 
 
 def _write_csv(report: Report, out: TextIO) -> None:
@@ -92,7 +85,8 @@ def _write_html(report: Report, out: TextIO) -> None:
     write_html(report, out, section=section(report, of_report(report)))
 
 
-_WRITERS: Final[dict[str, Callable[[Report, TextIO], object]]] = {
+WRITERS: Final[dict[str, formats.Writer]] = {
+    **scores_telling.WRITERS,
     "csv": _write_csv,
     "json": _write_json,
     "md": lambda report, out: out.write(markdown(report)),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -24,7 +23,6 @@ from evenhand.reports.report import Report
 from evenhand.reports.rows import SCHEMA_VERSION, run_row
 from evenhand.reports.sentences import effort_sentence, judges_phrase, next_step
 from evenhand.reports.strict import strict_json
-from evenhand.reports.whole import written_whole
 
 COLUMNS: Final = (
     "rank", "low", "high", "tier", "id", "strength", "groups", "failures", "win_rate", "win_rate_low", "win_rate_high",
@@ -54,12 +52,7 @@ def rows(report: Report) -> dict[str, Any]:
 
 def write(report: Report, path: str | Path) -> None:
     """Write the ranking to a file, whole or not at all; a JUnit file is about groups, as that of every run is."""
-    writer = _WRITERS.get(formats.format_of(path))
-    if writer is None:
-        formats.write(report, path)
-        return
-    with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
-        writer(report, out)
+    formats.write(report, path, instead=WRITERS)
 
 
 def _write_csv(report: Report, out: TextIO) -> None:
@@ -91,7 +84,7 @@ def _write_html(report: Report, out: TextIO) -> None:
     write_html(report, out, section=section(ranks_in(report), design))
 
 
-_WRITERS: Final[dict[str, Callable[[Report, TextIO], None]]] = {
+WRITERS: Final[dict[str, formats.Writer]] = {
     "csv": _write_csv,
     "jsonl": _write_jsonl,
     "json": _write_json,
