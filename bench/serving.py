@@ -27,6 +27,7 @@ FIRST, OTHER = "150 ms", "300 ms"
 PAGE = 1_000
 REASON = "The answer names the city and says why, but it does not mention the year that the question asked for. " * 4
 PROMPT = "You are judging an answer by the criteria below. " * 40
+PAGE_KILOBYTES = 40
 LISTS = {
     "results: first rows": ("", FIRST),
     "results: the next rows": ("cursor", OTHER),
@@ -54,6 +55,11 @@ def rows() -> Iterator[Row]:
                 asked = f"cursor={cursor}" if query == "cursor" else query
                 taken = min(seconds(client, f"{path}?{asked}&limit=100") for _ in range(ROUNDS))
                 yield f"{what}, of {EVALUATIONS:,} (clock)", milliseconds(taken), goal
+            page = f"/runs/{run.id}/results"
+            taken = min(page_seconds(client, page) for _ in range(ROUNDS))
+            yield f"results: the page with its first rows, of {EVALUATIONS:,} (clock)", milliseconds(taken), FIRST
+            size = len(client.get(page).content) / 1024
+            yield "results: the size of that page", f"{size:.1f} KB", f"{PAGE_KILOBYTES} KB"
 
 
 def seconds(client: TestClient, path: str) -> float:
@@ -62,6 +68,14 @@ def seconds(client: TestClient, path: str) -> float:
     taken = time.perf_counter() - began
     assert answer.status_code == 200, answer.text
     assert answer.json()["items"], path
+    return taken
+
+
+def page_seconds(client: TestClient, path: str) -> float:
+    began = time.perf_counter()
+    answer = client.get(path)
+    taken = time.perf_counter() - began
+    assert answer.status_code == 200, answer.text
     return taken
 
 

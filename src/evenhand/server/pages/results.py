@@ -34,7 +34,7 @@ from evenhand.store.store import Store
 
 router = APIRouter()
 
-ON_A_PAGE: Final = 100
+ON_A_PAGE: Final = 90
 LONGEST_TEXT: Final = 200
 _MOST_NAMES: Final = 50
 _ALLOWED: Final = {

@@ -7,7 +7,7 @@ import { prepareColumns } from "./results_columns.js";
 import { rowOf } from "./results_row.js";
 
 const PAGE = 200;
-const AHEAD = 60; // rows before the end at which more are asked for
+const AHEAD = 45; // rows before the end at which more are asked for
 const AROUND = 12; // rows drawn above and below what can be seen
 const PAUSE = 150; // milliseconds, while somebody types
 
