@@ -279,8 +279,10 @@ class Provider:
         body = await reader.readexactly(int(length))
         assert f"authorization: bearer {KEY}".lower() in head.decode().lower()
         self._busy.add(reader)
-        # A client that has gone away waits for nothing any more.
-        self.most_at_once = max(self.most_at_once, sum(not one.at_eof() for one in self._busy))
+        await asyncio.sleep(0)  # lets this loop hear of those who left before this request was sent
+        # A client that has gone away, by saying so or by a reset, waits for nothing any more.
+        waiting = [one for one in self._busy if not one.at_eof() and one.exception() is None]
+        self.most_at_once = max(self.most_at_once, len(waiting))
         (number,) = {int(found) for found in re.findall(rb"case-(\d+)!", body)}
         outcome = self.outcome(number, self._seen[number])
         self._seen[number] += 1
