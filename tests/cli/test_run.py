@@ -544,11 +544,11 @@ def test_calls_for_evaluations_that_were_given_up_are_told(
 ) -> None:
     suite(4, judge=provider, evaluators=[{"type": "llm_judge", "samples": 3}])
 
-    stopped = command("run", "suite.yaml", "--max-calls", "7", "--json").json
+    # One at a time: of several that are given up at once, one may still be connecting, and never arrive.
+    stopped = command("run", "suite.yaml", "--max-calls", "7", "-j", "1", "--json").json
     told = command("report", "last").out
 
-    # One that is given up while its connection is opened counts, since nobody can tell, and may never arrive.
-    assert 5 <= len(provider.asked) <= 7
+    assert len(provider.asked) == 7
     assert stopped["summary"]["calls"] + stopped["run"]["abandoned_calls"] == 7
     assert stopped["run"]["abandoned_calls"] > 0
     assert "for evaluations that were given up when the run stopped" in " ".join(told.split())
