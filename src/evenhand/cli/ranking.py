@@ -18,7 +18,7 @@ from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
 from evenhand.models.unasked import unasked
 from evenhand.profiles.ranking.design import Design
-from evenhand.profiles.ranking.job import RankingWork
+from evenhand.profiles.ranking.job import RankingWork, all_rounds
 from evenhand.reports.strict import strict_json
 
 
@@ -49,7 +49,7 @@ def rank_all(
         job = work.job()
         scope = CommandScope(no_cache=manner.no_cache)
         with opened_if_there(manner.db) as store:
-            expected = forecast(store, work.forecast_job(), scope, use_cache=not manner.no_cache)
+            expected = forecast(store, all_rounds(job), scope, use_cache=not manner.no_cache)
         if estimate:
             at_work.console.result(strict_json(expected.as_dict()) if manner.json else expected.text())
             return ExitCode.OK

@@ -68,10 +68,6 @@ class Entrants:
         }
         return [found[number] for number in numbers]
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
-
     def __del__(self) -> None:
         # Whoever ranks may give up at any moment, and nothing else holds the file.
         if hasattr(self, "_database"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.domain.run import PlannedCase, RunRecord
@@ -82,25 +82,22 @@ class RankingWork(ProfileWork):
 
     def job(self) -> Job:
         """Make the job that the engine does: the first round, and the others after it."""
-        rounds = self._rounds()
-        return self._job(rounds.first, rounds)
-
-    def forecast_job(self) -> Job:
-        """Make a job of all rounds at once, which tells what they will take and cannot be done."""
-        return self._job(self._rounds().every, None)
-
-    def _rounds(self) -> Rounds:
-        return Rounds(self.design, lambda: Entrants(entrants_of(profiles_from(self.profiles))))
-
-    def _job(self, cases: Callable[[], Iterable[PlannedCase]], rounds: Rounds | None) -> Job:
+        rounds = Rounds(self.design, lambda: Entrants(entrants_of(profiles_from(self.profiles))))
         kind = PairwiseEvaluator.type if self.design.in_pairs else GROUP_RANKING
         return self.job_with(
             mode={"mode": RANKING, **self.design.as_dict()},
             evaluator={"name": "rank", "type": kind},
-            cases=cases,
+            cases=rounds.first,
             following=rounds,
             has_verdicts=False,
         )
+
+
+def all_rounds(job: Job) -> Job:
+    """Give a ranking's job with all rounds at once, which tells what they will take and cannot be done."""
+    rounds = job.following
+    assert isinstance(rounds, Rounds)  # noqa: S101 - a ranking's job has no other
+    return replace(job, cases=rounds.every, following=None)
 
 
 def design_of(definition: Mapping[str, Any]) -> Design:
