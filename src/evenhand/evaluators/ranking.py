@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar, Final
 
-from evenhand import registry
 from evenhand.domain.ask import Message, Steps
-from evenhand.domain.case import Case, is_blank
+from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
-from evenhand.domain.seams import ModelClient
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, check_attempts, inquire
-from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, inquire
+from evenhand.evaluators.by_criteria import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import found_by
 from evenhand.evaluators.sections import sections
@@ -76,7 +74,7 @@ def _contract(size: int) -> FieldContract:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRankingEvaluator(BaseEvaluator):
+class GroupRankingEvaluator(CriteriaEvaluator):
     """Asks a judge to put the profiles of a group in order, by criteria.
 
     >>> from evenhand import Case, Scripted
@@ -92,23 +90,7 @@ class GroupRankingEvaluator(BaseEvaluator):
     """
 
     type: ClassVar[str] = GROUP_RANKING
-
-    criteria: str
-    judge: Any = field(default=None, repr=False)
-    max_attempts: int | None = None
-
-    def __post_init__(self) -> None:
-        BaseEvaluator.__post_init__(self)
-        if not isinstance(self.criteria, str) or is_blank(self.criteria):
-            raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; say what profiles are ranked by")
-        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
-        self._set("judge", registry.judge(self.judge))
-
-    @property
-    def client(self) -> ModelClient:
-        """The judge, settled."""
-        client: ModelClient = self.judge
-        return client
+    told_to: ClassVar[str] = "say what profiles are ranked by"
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Rank the profiles of a case."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from evenhand import registry
 from evenhand.domain.ask import Message, Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import FieldContract, Score, Text
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import Range
-from evenhand.domain.seams import ModelClient
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, check_attempts, inquire
-from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, inquire
+from evenhand.evaluators.by_criteria import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import found_by
 from evenhand.evaluators.sections import sections
@@ -51,7 +49,7 @@ _SYSTEM: Final = f"{texts.SCORE_PROFILE}\n\n{texts.PROFILE_MATERIAL}\n\n{CONTRAC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileScoreEvaluator(BaseEvaluator):
+class ProfileScoreEvaluator(CriteriaEvaluator):
     """Asks a judge to score a text from 0 to 10 by criteria, and to justify the score.
 
     >>> from evenhand import Case, Scripted
@@ -65,23 +63,7 @@ class ProfileScoreEvaluator(BaseEvaluator):
     """
 
     type: ClassVar[str] = PROFILE_SCORE
-
-    criteria: str
-    judge: Any = field(default=None, repr=False)
-    max_attempts: int | None = None
-
-    def __post_init__(self) -> None:
-        BaseEvaluator.__post_init__(self)
-        if not isinstance(self.criteria, str) or is_blank(self.criteria):
-            raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; say what a profile is scored by")
-        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
-        self._set("judge", registry.judge(self.judge))
-
-    @property
-    def client(self) -> ModelClient:
-        """The judge, settled."""
-        client: ModelClient = self.judge
-        return client
+    told_to: ClassVar[str] = "say what a profile is scored by"
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Score the text of a case."""
