@@ -24,7 +24,7 @@ from evenhand.profiles.ranking.job import RankingWork
 
 ARITHMETIC_SECONDS = 10
 PLANNING_SECONDS = 5
-MORE_MEGABYTES = 60
+MORE_MEGABYTES = 50
 SOME, MANY = 10_000, 100_000
 DESIGN = Design(name="staged", group_size=20, top=10)
 WORDS = "has led a team of nine, moved a warehouse, and speaks three languages, one of them well. " * 6
@@ -82,12 +82,13 @@ def shortlist(folder: Path, count: int) -> dict[str, float]:
 
 
 def make_shortlist(profiles: str, told: str) -> None:
-    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=DESIGN)
     began = time.process_time()
-    place = Place.of(told + ".db")
-    undertaking = Undertaking(work.job(), scope=Scope(), pace=Pace(), place=place)
+    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=DESIGN)
+    undertaking = Undertaking(work.job(), scope=Scope(), pace=Pace(), place=Place.of(told + ".db"))
     planning = time.process_time() - began
-    ranked = RankedProfiles(undertaking.run_and_wait())
+    run = undertaking.run_and_wait()
+    del work, undertaking
+    ranked = RankedProfiles(run)
     assert len(ranked.order) >= SOME
     Path(told).write_text(json.dumps({"planning": planning, "all": time.process_time() - began}))
 

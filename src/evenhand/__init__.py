@@ -86,8 +86,8 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
     from evenhand.profiles.audit.audited import Audit as Audit
+    from evenhand.profiles.ranking.places import RankedProfile as RankedProfile
     from evenhand.profiles.ranking.ranked import RankedProfiles as RankedProfiles
-    from evenhand.profiles.ranking.ranks import RankedProfile as RankedProfile
     from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
@@ -147,8 +147,8 @@ _HOMES = {
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
     "profiles.audit.audited": ("Audit",),
+    "profiles.ranking.places": ("RankedProfile",),
     "profiles.ranking.ranked": ("RankedProfiles",),
-    "profiles.ranking.ranks": ("RankedProfile",),
     "profiles.scored": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
 }

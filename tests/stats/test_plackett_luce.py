@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evenhand.stats import plackett_luce
 from evenhand.stats.plackett_luce import Ranking, Rankings, fit, learned_fit, rank_spans, ranks_of
 
 
@@ -138,6 +139,31 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
         covered.append(np.mean((spans.best <= truth) & (truth <= spans.worst)))
 
     assert 0.90 <= np.mean(covered) <= 0.99
+
+
+def test_rankings_in_many_blocks_are_fitted_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = simulated(seed=5, count=53, rounds=6)
+    monkeypatch.setattr(plackett_luce, "_BLOCK", 7)
+    parted, _ = simulated(seed=5, count=53, rounds=6)
+    at_once, in_parts = learned_fit(whole), learned_fit(parted)
+
+    spans, others = (rank_spans(one, at_once, refits=20) for one in (whole, parted))
+
+    assert (len(whole.blocks), len(parted.blocks), parted.judgments) == (1, 10, whole.judgments)
+    assert in_parts.values == pytest.approx(at_once.values, abs=1e-9)
+    assert (spans.best.tolist(), spans.worst.tolist()) == (others.best.tolist(), others.worst.tolist())
+
+
+def test_later_rankings_come_from_judgments_of_their_own() -> None:
+    first = Rankings.of([Ranking((0, 1), (0, 0), 0.5, 4), Ranking((1, 0), (0, 0), 0.5, 4)], 3)
+    later = Rankings.of([Ranking((2, 1, 0), (0, 0, 0), 1.0, 0)], 3)
+
+    both = first.and_those(later)
+
+    assert both.judgments == 2
+    drawn = both.drawn(np.array([0.0, 2.0]))
+    assert [block.members.tolist() for block in drawn.blocks] == [[[2], [1], [0]]]
+    assert [block.weights.tolist() for block in drawn.blocks] == [[2.0]]
 
 
 def simulated(

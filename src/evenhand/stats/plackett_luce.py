@@ -7,11 +7,12 @@ A term for the slot in which something was shown takes up what a judge adds for 
 
 from __future__ import annotations
 
+import itertools
 import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
+    Numbers = NDArray[np.integer[Any]]
 
 # The precision of the normal distribution that strengths are taken to come from, where learning it begins, and
 # between which ends it is learned. A judge that never contradicts itself has no end of its own.
@@ -37,6 +38,8 @@ _FLAT_ENOUGH: Final = 1e-4
 _LONGEST_STEP: Final = 4.0
 _MOST_DIRECTIONS: Final = 200
 _SOLVED: Final = 1e-6
+# So many rankings are worked on at a time.
+_BLOCK: Final = 4096
 
 
 class Ranking(NamedTuple):
@@ -52,74 +55,87 @@ class Ranking(NamedTuple):
     unit: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rankings:
-    """Rankings of some out of ``count``, as arrays: a column each, filled up with a member that nobody chooses.
+class Block(NamedTuple):
+    """Some rankings as arrays: a column each, filled up with a member that nobody chooses.
 
     Sums run down the columns, which is many times as fast as along short rows.
     """
 
-    count: int
     members: Numbers
     slots: Floats
-    there: Floats
     weights: Floats
     units: Numbers
 
     @classmethod
-    def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
-        """Put rankings into arrays, as they come: there may be very many."""
-        who, where, sizes, weights, units = array("q"), array("d"), array("q"), array("d"), array("q")
+    def of(cls, rankings: Iterable[Ranking], filler: int) -> Block:
+        """Put rankings into arrays, as they come."""
+        who, where, sizes, weights, units = array("i"), array("d"), array("i"), array("d"), array("q")
         for one in rankings:
             who.extend(one.members)
             where.extend(one.slots)
             sizes.append(len(one.members))
             weights.append(one.weight)
             units.append(one.unit)
-        lengths = np.array(sizes, dtype=np.int64)
-        shape = (int(lengths.max(initial=1)), len(lengths))
-        there = (np.arange(shape[0])[:, None] < lengths).astype(np.float64)
-        # The places of all entries, ranking by ranking.
-        column = np.repeat(np.arange(shape[1]), lengths)
-        row = np.arange(len(who)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        members, slots = np.full(shape, count, dtype=np.int64), np.zeros(shape)
-        members[row, column], slots[row, column] = who, where
-        return cls(
-            count=count,
-            members=members,
-            slots=slots,
-            there=there,
-            weights=np.array(weights, dtype=np.float64),
-            units=np.unique(np.array(units, dtype=np.int64), return_inverse=True)[1].astype(np.int64),
-        )
+        lengths = np.array(sizes)
+        shape = (int(lengths.max(initial=0)), len(lengths))
+        members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape)
+        begins = np.cumsum(lengths) - lengths
+        for row in range(shape[0]):
+            there = lengths > row
+            members[row, there] = np.asarray(who)[begins[there] + row]
+            slots[row, there] = np.asarray(where)[begins[there] + row]
+        return cls(members, slots, np.array(weights), np.array(units))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rankings:
+    """Rankings of some out of ``count``, from so many ``judgments``.
+
+    They come in blocks: there may be millions, and what is worked out on the way to a fit takes ten times their room.
+    """
+
+    count: int
+    judgments: int = 0
+    blocks: tuple[Block, ...] = ()
+
+    @classmethod
+    def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
+        """Put rankings into arrays, as they come."""
+        numbers: dict[int, int] = {}
+        numbered = (one._replace(unit=numbers.setdefault(one.unit, len(numbers))) for one in rankings)
+        blocks = []
+        while len((block := Block.of(itertools.islice(numbered, _BLOCK), count)).weights):
+            blocks.append(block)
+        return cls(count=count, judgments=len(numbers), blocks=tuple(blocks))
+
+    def and_those(self, later: Rankings) -> Rankings:
+        """Give these rankings and later ones, which come from other judgments."""
+        blocks = (one._replace(units=one.units + self.judgments) for one in later.blocks)
+        return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
 
     def among(self, numbers: Numbers) -> Rankings:
         """Give the rankings with the members numbered by their place among ``numbers``, which are in order."""
         padded = np.append(numbers, self.count)
-        return replace(self, count=len(numbers), members=np.searchsorted(padded, self.members))
+        placed = (np.searchsorted(padded, one.members).astype(np.int32) for one in self.blocks)
+        blocks = tuple(one._replace(members=members) for one, members in zip(self.blocks, placed, strict=True))
+        return replace(self, count=len(numbers), blocks=blocks)
 
     def drawn(self, times: Floats) -> Rankings:
         """Give the rankings of judgments that were drawn so many times each, without those that were not."""
-        weights = self.weights * times[self.units]
-        kept = weights > 0
-        return replace(
-            self,
-            members=self.members[:, kept],
-            slots=self.slots[:, kept],
-            there=self.there[:, kept],
-            weights=weights[kept],
-            units=self.units[kept],
-        )
-
-    @property
-    def judgments(self) -> int:
-        """How many judgments these rankings come from."""
-        return int(self.units.max()) + 1 if len(self.units) else 0
+        return replace(self, blocks=tuple(filter(None, (_drawn(one, times) for one in self.blocks))))
 
     @property
     def has_slots(self) -> bool:
         """Whether somebody was shown before another."""
-        return bool(self.slots.any())
+        return any(one.slots.any() for one in self.blocks)
+
+
+def _drawn(block: Block, times: Floats) -> Block | None:
+    weights = block.weights * times[block.units]
+    kept = weights > 0
+    if not kept.any():
+        return None
+    return Block(block.members[:, kept], block.slots[:, kept], weights[kept], block.units[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +163,9 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, fla
     if start is not None:
         now[:-1], now[-1] = start.values, start.position
     for _ in range(_MOST_STEPS):
-        slope = _Slope(rankings, now, prior)
-        if float(np.abs(slope.gradient).max()) < flat:
+        step = _Slope(rankings, now, prior).newton_step(flat)
+        if step is None:
             break
-        step = slope.newton_step()
         furthest = float(np.abs(step).max())
         now = now + (step if furthest <= _LONGEST_STEP else step * (_LONGEST_STEP / furthest))
     return Strengths(values=now[:-1] - now[:-1].mean(), position=float(now[-1]), prior=prior)
@@ -177,45 +192,26 @@ class _Slope:
     """The log-likelihood around some strengths: its gradient, and its curvature along a direction."""
 
     def __init__(self, rankings: Rankings, now: Floats, prior: float) -> None:
-        self._rankings = rankings
         # About the position nothing is supposed, only that it is not without end.
-        self._prior = np.append(np.full(rankings.count, prior), min(prior, _LEAST_PRIOR))
-        self._weights = rankings.weights
-        there = rankings.there
-        told = np.where(there > 0, self._along(now), -np.inf)
-        self._chances = chances = np.exp(told - told.max(axis=0))
-        left = _summed_from_the_end(chances)
-        # One over what is left to choose from at each place; nothing beyond the last.
-        inverse = np.divide(there, left, out=np.zeros_like(left), where=left > 0)
-        self._summed = np.cumsum(inverse, axis=0)
-        self._squared = inverse * inverse
-        self.gradient = self._gathered(self._weights * (there - chances * self._summed)) - self._prior * now
-        entries = self._weights * chances * self._summed
-        self.curvature = self._gathered(entries, slots=rankings.slots**2) + self._prior
+        self._prior = np.append(np.full(rankings.count, float(prior)), min(prior, _LEAST_PRIOR))
+        self._choices = [_Choices(block, now) for block in rankings.blocks]
+        self.gradient = self._prior * -now
+        self.curvature = self._prior.copy()
+        for one in self._choices:
+            one.add_slope(self.gradient, self.curvature)
         self._ease = 1 / np.where(self.curvature > 0, self.curvature, 1.0)
-
-    def _along(self, direction: Floats) -> Floats:
-        """Give what a change of strengths and position means for each entry."""
-        padded = np.append(direction[:-1], 0.0)
-        told: Floats = padded[self._rankings.members] + direction[-1] * self._rankings.slots
-        return told
-
-    def _gathered(self, entries: Floats, *, slots: Floats | None = None) -> Floats:
-        """Sum what entries say, by member, and last for the position."""
-        count = self._rankings.count
-        members = self._rankings.members.ravel()
-        sums = np.bincount(members, weights=entries.ravel(), minlength=count + 1).astype(np.float64)
-        sums[count] = float((entries * (self._rankings.slots if slots is None else slots)).sum())
-        return sums
 
     def _curved(self, direction: Floats) -> Floats:
         """Give the curvature along a direction, turned positive."""
-        moved = self._chances * self._along(direction)
-        below = np.cumsum(self._squared * _summed_from_the_end(moved), axis=0)
-        return self._gathered(self._weights * (moved * self._summed - self._chances * below)) + self._prior * direction
+        curved = self._prior * direction
+        for one in self._choices:
+            one.add_curved(direction, curved)
+        return curved
 
-    def newton_step(self) -> Floats:
-        """Solve for the step to the top, by conjugate gradients."""
+    def newton_step(self, flat: float) -> Floats | None:
+        """Solve for the step to the top, by conjugate gradients; None where nothing is steeper than ``flat``."""
+        if float(np.abs(self.gradient).max()) < flat:
+            return None
         step = np.zeros_like(self.gradient)
         rest = self.gradient.copy()
         direction = rest * self._ease
@@ -231,6 +227,51 @@ class _Slope:
             before, worth = worth, _product(rest, eased)
             direction = eased + (worth / before) * direction
         return step
+
+
+class _Choices:
+    """What the choices in a block of rankings say about some strengths."""
+
+    def __init__(self, block: Block, now: Floats) -> None:
+        self._block = block
+        told = self._along(now, filler=-np.inf)
+        self._chances = np.exp(told - told.max(axis=0))
+        left = _summed_from_the_end(self._chances)
+        # One over what is left to choose from at each place; nothing beyond the last.
+        inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
+        self._summed = np.cumsum(inverse, axis=0)
+        self._squared = np.square(inverse, out=inverse)
+
+    def add_slope(self, gradient: Floats, curvature: Floats) -> None:
+        """Add the gradient, and the curvature along each strength."""
+        weights, slots = self._block.weights, self._block.slots
+        chosen = self._chances * self._summed
+        self._gather(weights * (1 - chosen), slots, gradient)
+        self._gather(weights * chosen, slots**2, curvature)
+
+    def add_curved(self, direction: Floats, curved: Floats) -> None:
+        """Add the curvature along a direction, turned positive."""
+        moved = self._along(direction, filler=0.0)
+        moved *= self._chances
+        below = np.cumsum(self._squared * _summed_from_the_end(moved), axis=0)
+        below *= self._chances
+        moved *= self._summed
+        moved -= below
+        moved *= self._block.weights
+        self._gather(moved, self._block.slots, curved)
+
+    def _along(self, direction: Floats, *, filler: float) -> Floats:
+        """Give what a change of strengths and position means for each entry."""
+        told: Floats = np.append(direction[:-1], filler)[self._block.members]
+        told += direction[-1] * self._block.slots
+        return told
+
+    def _gather(self, entries: Floats, slots: Floats, sums: Floats) -> None:
+        """Add what entries say to the sums of members, and to the last, which is for the position."""
+        # Whoever fills up comes last, where nobody belongs, and has no slot.
+        members = np.bincount(self._block.members.ravel(), weights=entries.ravel(), minlength=len(sums))
+        sums[:-1] += members[:-1]
+        sums[-1] += float((entries * slots).sum())
 
 
 def _product(one: Floats, other: Floats) -> float:
@@ -263,8 +304,8 @@ def rank_spans(
     chance = np.random.default_rng(seed)
     judgments = rankings.judgments
     outside = max(1, round(refits * (1 - level) / 2)) + 1  # and the first inside
-    best = np.full((rankings.count, outside), rankings.count, dtype=np.int64)
-    worst = np.ones((rankings.count, outside), dtype=np.int64)
+    best = np.full((rankings.count, outside), rankings.count, dtype=np.int32)
+    worst = np.ones((rankings.count, outside), dtype=np.int32)
     positions: list[float] = []
     for _ in range(refits):
         times = np.bincount(chance.integers(0, judgments, judgments), minlength=judgments).astype(np.float64)
@@ -289,4 +330,4 @@ def ranks_of(values: Floats) -> tuple[Numbers, Numbers]:
     ascending = np.sort(values)
     first = len(values) - np.searchsorted(ascending, values + EQUAL, side="right") + 1
     last = len(values) - np.searchsorted(ascending, values - EQUAL, side="left")
-    return first.astype(np.int64), last.astype(np.int64)
+    return first, last

@@ -209,14 +209,14 @@ class Store:
                 batch.replies,
             )
 
-    def results(self, run: RunRecord) -> Iterator[CaseResult]:
-        """Give each case of a run with what was found about it, in suite order; memory stays flat."""
+    def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
+        """Give the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
-        for page in self.planned(run):
-            first, last = page[0].position, page[-1].position
-            judgments = self._judgments(run, first, last)
-            answers = self.answered(run, first, last)
-            for planned in page:
+        for page in self.case_rows(run, first=first):
+            ends = page[0][0], page[-1][0]
+            judgments = self._judgments(run, *ends)
+            answers = self.answered(run, *ends)
+            for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
                 judged = judgments.get(planned.position, [])
                 made = [answers.get((planned.position, sample), []) for sample in range(run.repeat)]
                 yield CaseResult(

@@ -92,7 +92,9 @@ def played(design: Design, seed: int, count: int) -> tuple[list[Group], SoFar, l
             slots = [0.5 - members.index(one) / last for one in order]
             ranking = Ranking(order, slots, 1.0, len(groups))
             groups.append(Group(id="", round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
-        known = Tally(groups, in_pairs=False).so_far(count)
+        tally = Tally()
+        tally.take_in(groups)
+        known = tally.so_far(count)
     return groups, known, quality
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -47,7 +48,8 @@ class SoFar:
     @classmethod
     def nothing(cls, count: int) -> SoFar:
         """Give what is known before the first round."""
-        return cls(strengths=[0.0] * count, shown=[0.0] * count, ranked=[0] * count, met={})
+        none = array("d", bytes(8 * count))
+        return cls(strengths=none, shown=none, ranked=array("i", bytes(4 * count)), met={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,20 +108,23 @@ class Design:
 
     def groups(self, number: int, so_far: SoFar) -> list[list[int]]:
         """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown."""
+        import numpy as np  # noqa: PLC0415 - in lists of objects, a hundred thousand would take much room
+
         count = len(so_far.strengths)
         chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
-        lots = [chance.random() for _ in range(count)]
-        everybody = sorted(range(count), key=lots.__getitem__)
+        lots = array("d", (chance.random() for _ in range(count)))
+        everybody = np.argsort(lots, kind="stable")
         # Rounded, so that those who are equal but for the last digits stay as the lots fell, on every machine.
-        best = sorted(everybody, key=lambda one: -round(so_far.strengths[one], _DIGITS))
+        strengths = np.round(np.asarray(so_far.strengths, dtype=np.float64), _DIGITS)[everybody]
+        best = everybody[np.argsort(-strengths, kind="stable")]
         chosen = best[: self.taking_part(count)[number]]
         if self.name != "swiss" or number == 0:
-            chosen.sort(key=lots.__getitem__)
+            chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
-            groups = _pairs(chosen, so_far)
+            groups = _pairs(chosen.tolist(), so_far)
         else:
             ends = list(itertools.accumulate(self._sizes(number, len(chosen)), initial=0))
-            groups = [chosen[begin:end] for begin, end in itertools.pairwise(ends)]
+            groups = [chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends)]
         return [_shown_order(group, so_far, lots) for group in groups]
 
     def _sizes(self, number: int, count: int) -> list[int]:

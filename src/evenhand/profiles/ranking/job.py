@@ -29,6 +29,7 @@ class Rounds:
         self.design = design
         self._make = entrants
         self._entrants: Entrants | None = None
+        self._tally = Tally(in_pairs=design.in_pairs)
 
     def first(self) -> Iterator[PlannedCase]:
         """Give the groups of the first round."""
@@ -51,7 +52,8 @@ class Rounds:
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
         """Give the groups of the next round, none after the last."""
         entrants = self._all(store, run)
-        tally = Tally(groups_of(store.results(run)), in_pairs=self.design.in_pairs)
+        tally = self._tally
+        tally.take_in(groups_of(store.results(run, first=tally.groups)))  # those of rounds since the last time
         if tally.rounds >= len(self.design.taking_part(entrants.count)):
             return ()
         groups = self.design.groups(tally.rounds, tally.so_far(entrants.count))

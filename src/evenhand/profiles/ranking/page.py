@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from evenhand.profiles.ranking.design import Design
-from evenhand.profiles.ranking.ranks import RankedProfile, Ranks
+from evenhand.profiles.ranking.places import RankedProfile
+from evenhand.profiles.ranking.ranks import Ranks
 from evenhand.profiles.ranking.saying import blocks, share_text, span_text
 from evenhand.reports.blocks import Grid
 from evenhand.reports.forest import Axis, forest, mark, shown

@@ -13,7 +13,8 @@ from evenhand.engine.outcome import Run
 from evenhand.engine.place import DEFAULT, PlaceLike
 from evenhand.profiles.ranking import telling
 from evenhand.profiles.ranking.job import design_of
-from evenhand.profiles.ranking.ranks import LengthEffect, PositionBias, RankedProfile, Ranks
+from evenhand.profiles.ranking.places import RankedProfile
+from evenhand.profiles.ranking.ranks import LengthEffect, PositionBias, Ranks
 from evenhand.profiles.ranking.standing import ranks_from
 from evenhand.profiles.undertaken import is_ranking
 from evenhand.reports.numbers import counted
@@ -56,10 +57,10 @@ class RankedProfiles:
 
     def __getitem__(self, wanted: str) -> RankedProfile:
         """Give the place of the profile with an id."""
-        for one in self.ranks.profiles:
-            if one.id == wanted:
-                return one
-        raise KeyError(wanted)
+        try:
+            return self.ranks.profiles[self.ranks.profiles.ids.index(wanted)]
+        except ValueError:
+            raise KeyError(wanted) from None
 
     @property
     def order(self) -> tuple[str, ...]:

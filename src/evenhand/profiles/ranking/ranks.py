@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.domain.summary import Interval
+from evenhand.profiles.ranking.places import Places
 from evenhand.stats.slots import SlotTest
 
 REFITS: Final = 200
 LEVEL: Final = 0.95
 # Preferences are looked through for cycles among so many of the best.
 MOST_IN_CYCLES: Final = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedProfile:
-    """The place of one profile.
-
-    ``rank`` counts from 1, and equal ones share it. ``interval`` has the best and the worst rank that the evidence
-    leaves, None where it was in fewer than two groups. Those of a ``tier`` cannot be told apart from its first.
-    ``strength`` is on the scale of log-odds around 0: one that is 1 stronger is ranked before the other 73 times out
-    of 100. ``groups`` counts the groups in which it was ranked, ``failures`` those in which the judge failed; where it
-    was ranked in none, rank and strength are None. In pairs it has a ``win_rate``, ties counting half, and
-    ``win_rate_without_length``, what that would be if all texts were equally long.
-    """
-
-    id: str
-    rank: int | None = None
-    interval: tuple[int, int] | None = None
-    tier: int | None = None
-    strength: float | None = None
-    groups: int = 0
-    failures: int = 0
-    win_rate: float | None = None
-    win_rate_interval: Interval | None = None
-    win_rate_without_length: float | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give the place as plain JSON values."""
-        interval = None if self.interval is None else list(self.interval)
-        return {**asdict(self), "interval": interval, "attributes": dict(self.attributes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +55,7 @@ class Ranks:
     are not judged yet; ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
     """
 
-    profiles: tuple[RankedProfile, ...]
+    profiles: Places
     groups: int
     failed: int
     pending: int
@@ -101,12 +70,12 @@ class Ranks:
     @property
     def order(self) -> tuple[str, ...]:
         """The ids of the profiles that were ranked, the best first."""
-        return tuple(one.id for one in self.profiles if one.rank is not None)
+        return self.profiles.order
 
     @property
     def tiers(self) -> int:
         """How many tiers can be told apart."""
-        return max((one.tier or 0 for one in self.profiles), default=0)
+        return self.profiles.last_tier
 
     def numbers(self) -> dict[str, Any]:
         """Give what is said of the whole as plain JSON values."""

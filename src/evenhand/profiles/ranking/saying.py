@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from evenhand.profiles.ranking.design import Design
-from evenhand.profiles.ranking.ranks import MOST_IN_CYCLES, RankedProfile, Ranks
+from evenhand.profiles.ranking.places import RankedProfile
+from evenhand.profiles.ranking.ranks import MOST_IN_CYCLES, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.numbers import NONE, counted, interval_text, score_text
 from evenhand.reports.plain import plain
@@ -27,8 +28,18 @@ def blocks(ranks: Ranks, design: Design, *, most: int | None = MOST_SHOWN) -> It
     left = len(ranks.profiles) - len(shown)
     if left:
         yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
-    yield Sentences(lines=tuple(_about(ranks, design)))
-    yield Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
+    yield about(ranks, design)
+    yield trust(ranks)
+
+
+def about(ranks: Ranks, design: Design) -> Sentences:
+    """Say what was ranked, and what is missing."""
+    return Sentences(lines=tuple(_about(ranks, design)))
+
+
+def trust(ranks: Ranks) -> Sentences:
+    """Say how far the judge can be believed."""
+    return Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
 
 
 def shown_profiles(ranks: Ranks, design: Design, *, most: int | None) -> tuple[RankedProfile, ...]:
@@ -83,12 +94,12 @@ def _about(ranks: Ranks, design: Design) -> Iterator[str]:
         group, error = ranks.errors[0]
         told = f"{counted(ranks.failed, 'failed group')}, of weight for nobody; {group}: {plain(error, _ERROR)}"
         yield f"{told} (evenhand resume --retry-errors asks again)"
-    unranked = [one for one in ranks.profiles if one.rank is None]
+    unranked = ranks.profiles.without_rank
     if unranked:
-        names = ", ".join(plain(one.id, _ID) for one in unranked[:_FAILED_SHOWN])
+        names = ", ".join(plain(one, _ID) for one in unranked[:_FAILED_SHOWN])
         more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
         yield f"without a rank, since no group of theirs was ranked: {names}{more}"
-    if any(one.interval is None for one in ranks.profiles if one.rank is not None):
+    if ranks.profiles.in_tier(None):
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
         yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used and were asked for again"

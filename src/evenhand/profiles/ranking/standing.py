@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,15 +14,8 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.evaluators.ranking import MEMBERS
 from evenhand.profiles.ranking.groups import groups_of, texts_of
-from evenhand.profiles.ranking.ranks import (
-    LEVEL,
-    MOST_IN_CYCLES,
-    REFITS,
-    LengthEffect,
-    PositionBias,
-    RankedProfile,
-    Ranks,
-)
+from evenhand.profiles.ranking.places import Places
+from evenhand.profiles.ranking.ranks import LEVEL, MOST_IN_CYCLES, REFITS, LengthEffect, PositionBias, Ranks
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.cycles import components, cycles
 from evenhand.stats.intervals import Scores
@@ -29,7 +23,7 @@ from evenhand.stats.plackett_luce import Rankings, Strengths, learned_fit, rank_
 from evenhand.stats.student import t_quantile
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats
+    from evenhand.stats.plackett_luce import Floats, Numbers
 
 _CYCLES_SHOWN: Final = 5
 # With one ranking, drawing it again tells nothing of how sure it is.
@@ -42,7 +36,8 @@ def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = RE
     """Work out the ranking from the results of a run, as far as it has come; results are read once and not kept."""
     known = _Known()
     try:
-        tally = Tally(groups_of(known.seen(results)), in_pairs=False)
+        tally = Tally()
+        tally.take_in(groups_of(known.seen(results)))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:  # a run may come from elsewhere
         raise ConfigError(f"these are not the groups of a ranking: {error!r}") from None
     return _Standing(known, tally, seed=seed, refits=refits).ranks()
@@ -54,7 +49,7 @@ class _Known:
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.attributes: dict[int, Mapping[str, Any]] = {}
-        self.lengths = array("q")
+        self.lengths = array("i")
 
     def seen(self, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
         for result in results:
@@ -91,7 +86,7 @@ class _Standing:
         tally = self._tally
         found, inside = self._cycles()
         return Ranks(
-            profiles=(*self._ranked(), *self._unranked()),
+            profiles=self._places(),
             groups=tally.groups,
             failed=tally.failures,
             pending=tally.pending,
@@ -104,42 +99,38 @@ class _Standing:
             in_cycles=inside,
         )
 
-    def _ranked(self) -> Iterator[RankedProfile]:
-        """Give those who were ranked, the best first; equal ones by id."""
+    def _places(self) -> Places:
+        """Give all in their order: those who were ranked, the best first; then those who were not; equal ones by id."""
+        known, tally = self._known, self._tally
         ranks, _ = ranks_of(self._fitted.values)
-        names = [self._known.ids[number] for number in self._numbers]
+        order = _ordered(ranks, [known.ids[number] for number in self._numbers])
+        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=known.ids.__getitem__)
+        numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
+        best, worst = self._ends(order)
         rates = self._win_rates()
-        tier, worst_of_first = 0, -1
-        for place in sorted(range(len(names)), key=lambda place: (ranks[place], names[place])):
-            span = self._span(place)
-            if span is not None and span[0] > worst_of_first:
-                tier, worst_of_first = tier + 1, span[1]
-            yield RankedProfile(
-                id=names[place],
-                rank=int(ranks[place]),
-                interval=span,
-                tier=tier if span is not None else None,
-                strength=float(self._fitted.values[place]),
-                **self._counts(int(self._numbers[place])),
-                **rates.get(place, {}),
-            )
+        return Places(
+            ids=[known.ids[number] for number in numbers],
+            ranks=ranks[order],
+            best=best,
+            worst=worst,
+            tiers=_tiers(best, worst),
+            strengths=self._fitted.values[order],
+            groups=np.array(tally.ranked)[numbers],
+            failures=np.array(tally.failed)[numbers],
+            rates={place: rates[one] for place, one in enumerate(order.tolist()) if one in rates},
+            attributes={
+                place: known.attributes[number]
+                for place, number in enumerate(numbers.tolist())
+                if number in known.attributes
+            },
+        )
 
-    def _unranked(self) -> Iterator[RankedProfile]:
-        for identity, number in sorted((one, number) for number, one in enumerate(self._known.ids)):
-            if not self._tally.ranked[number]:
-                yield RankedProfile(id=identity, **self._counts(number))
-
-    def _counts(self, number: int) -> dict[str, Any]:
-        return {
-            "groups": self._tally.ranked[number],
-            "failures": self._tally.failed[number],
-            "attributes": self._known.attributes.get(number, {}),
-        }
-
-    def _span(self, place: int) -> tuple[int, int] | None:
-        if self._spans is None or self._tally.ranked[self._numbers[place]] < _LEAST_GROUPS:
-            return None
-        return int(self._spans.best[place]), int(self._spans.worst[place])
+    def _ends(self, order: Numbers) -> tuple[Numbers, Numbers]:
+        """Give the ends of the intervals around ranks, 0 where there is none."""
+        if self._spans is None:
+            return np.zeros_like(order), np.zeros_like(order)
+        enough = (np.array(self._tally.ranked)[self._numbers] >= _LEAST_GROUPS)[order]
+        return np.where(enough, self._spans.best[order], 0), np.where(enough, self._spans.worst[order], 0)
 
     def _position_bias(self) -> PositionBias:
         test = self._tally.slot_test()
@@ -170,24 +161,47 @@ class _Standing:
     def _cycles(self) -> tuple[tuple[tuple[str, ...], ...], int]:
         """Find some cycles among the best, and how many of them are in any."""
         best = np.argsort(-self._fitted.values, kind="stable")[:MOST_IN_CYCLES]
-        preferred = _preferences(self._rankings, {int(place) for place in best})
+        preferred = _preferences(self._rankings, best)
         inside = sum(len(one) for one in components(preferred) if len(one) > 1)
         shown = cycles(preferred)[:_CYCLES_SHOWN]
         return tuple(tuple(self._known.ids[self._numbers[place]] for place in one) for one in shown), inside
 
 
-def _preferences(rankings: Rankings, among: set[int]) -> dict[int, list[int]]:
+def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
+    """Give the places in the order of their ranks; equal ones by name."""
+    order = np.argsort(ranks, kind="stable")
+    alike = np.flatnonzero(np.diff(ranks[order], prepend=0))
+    for begin, end in itertools.pairwise([*alike.tolist(), len(order)]):
+        if end > begin + 1:
+            order[begin:end] = sorted(order[begin:end].tolist(), key=names.__getitem__)
+    return order
+
+
+def _tiers(best: Numbers, worst: Numbers) -> Numbers:
+    """Part those in order into tiers: whoever cannot be told apart from the first of one belongs to it."""
+    tiers = np.zeros(len(best), dtype=np.int32)
+    tier, worst_of_first = 0, -1
+    for place in np.flatnonzero(best).tolist():
+        if best[place] > worst_of_first:
+            tier, worst_of_first = tier + 1, int(worst[place])
+        tiers[place] = tier
+    return tiers
+
+
+def _preferences(rankings: Rankings, among: Numbers) -> dict[int, list[int]]:
     """Tell for each of some to whom it was preferred, more often than the other way round."""
     net: dict[tuple[int, int], float] = {}
-    there = np.isin(rankings.members, list(among))
-    for column in np.flatnonzero(there.sum(axis=0) > 1):
-        members = rankings.members[there[:, column], column].tolist()
-        weight = float(rankings.weights[column])
-        for high, one in enumerate(members):
-            for other in members[high + 1 :]:
+    wanted = np.zeros(rankings.count + 1, dtype=bool)
+    wanted[among] = True
+    for block in rankings.blocks:
+        there = wanted[block.members]
+        for column in np.flatnonzero(there.sum(axis=0) > 1):
+            members = block.members[there[:, column], column].tolist()
+            weight = float(block.weights[column])
+            for one, other in itertools.combinations(members, 2):
                 pair, sign = ((one, other), 1.0) if one < other else ((other, one), -1.0)
                 net[pair] = net.get(pair, 0.0) + sign * weight
-    preferred: dict[int, list[int]] = {place: [] for place in sorted(among)}
+    preferred: dict[int, list[int]] = {place: [] for place in sorted(among.tolist())}
     for (one, other), balance in net.items():
         if balance:
             winner, loser = (one, other) if balance > 0 else (other, one)
@@ -210,12 +224,13 @@ def _slope(lengths: Floats, strengths: Floats) -> LengthEffect | None:
 
 def _agreement(rankings: Rankings, fitted: Strengths) -> float | None:
     """Tell with which share of what was said of two the strengths agree; equal ones count half."""
-    values = np.append(fitted.values, np.nan)[rankings.members]
+    padded = np.append(fitted.values, np.nan)
     agreed = total = 0.0
-    for ahead in range(len(values) - 1):
-        gaps = values[ahead] - values[ahead + 1 :]
-        said = ~np.isnan(gaps)
-        weights = np.broadcast_to(rankings.weights, gaps.shape)
-        total += float(weights[said].sum())
-        agreed += float((weights * np.where(said, np.heaviside(np.nan_to_num(gaps), 0.5), 0.0)).sum())
+    for block in rankings.blocks:
+        values = padded[block.members]
+        for ahead in range(len(values) - 1):
+            gaps = values[ahead] - values[ahead + 1 :]
+            said = ~np.isnan(gaps)
+            total += float((block.weights * said).sum())
+            agreed += float((block.weights * np.where(said, np.heaviside(gaps, 0.5), 0.0)).sum())
     return agreed / total if total else None

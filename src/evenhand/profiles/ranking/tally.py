@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ERRORS: Final = 50
 _SHARES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 # The number of whoever fills up a short ranking, beyond all that there can be.
-_NOBODY: Final = 2**62
+_NOBODY: Final = 2**31 - 1
 
 
 class Tally:
@@ -31,23 +31,27 @@ class Tally:
     1, 0.5 or 0.
     """
 
-    def __init__(self, groups: Iterable[Group], *, in_pairs: bool) -> None:
+    def __init__(self, *, in_pairs: bool = False) -> None:
         self.rounds = self.groups = self.failures = self.pending = self.retries = 0
-        self.shown, self.in_groups = array("d"), array("q")
-        self.ranked, self.failed = array("q"), array("q")
-        self.pairs, self.shares = (array("q"), array("q")), array("d")
+        self.shown, self.in_groups = array("d"), array("i")
+        self.ranked, self.failed = array("i"), array("i")
+        self.pairs, self.shares = (array("i"), array("i")), array("d")
         self.errors: list[tuple[str, str]] = []
         self._in_pairs = in_pairs
         self._met: dict[int, dict[int, int]] = {}
         self._slots = Slots()
         self._for_first = self._for_second = 0
-        self._rankings = Rankings.of(self._taken_in(groups), _NOBODY)
+        self._rankings = Rankings(count=_NOBODY)
+
+    def take_in(self, groups: Iterable[Group]) -> None:
+        """Count groups, and keep what the judge said of them."""
+        self._rankings = self._rankings.and_those(Rankings.of(self._counted(groups), _NOBODY))
 
     def rankings(self, numbers: Numbers) -> Rankings:
         """Give what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
         return self._rankings.among(numbers)
 
-    def _taken_in(self, groups: Iterable[Group]) -> Iterator[Ranking]:
+    def _counted(self, groups: Iterable[Group]) -> Iterator[Ranking]:
         for group in groups:
             self._count(group)
             if group.outcome is not None:

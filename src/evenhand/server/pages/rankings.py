@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from string import ascii_uppercase
@@ -25,7 +24,8 @@ from evenhand.server.progress import AT_WORK
 from evenhand.server.rendering import page
 
 if TYPE_CHECKING:
-    from evenhand.profiles.ranking.ranks import RankedProfile, Ranks
+    from evenhand.profiles.ranking.places import RankedProfile
+    from evenhand.profiles.ranking.ranks import Ranks
     from evenhand.reports.forest import Axis
 
 router = APIRouter()
@@ -56,11 +56,9 @@ def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) ->
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **known)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
-    from evenhand.profiles.ranking.saying import blocks  # noqa: PLC0415
-    from evenhand.reports.blocks import Sentences  # noqa: PLC0415
+    from evenhand.profiles.ranking.saying import about, trust  # noqa: PLC0415
 
     design = design_of(run.definition)
-    about, trust = (one for one in blocks(ranks, design, most=None) if isinstance(one, Sentences))
     first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
     last = min(first + ON_A_PAGE, len(ranks.profiles))
     address = f"{own(run)}/ranking"
@@ -71,8 +69,8 @@ def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) ->
         may_change=run.status is not RunStatus.FINISHED,
         how="in pairs, each in both orders" if design.in_pairs else f"in groups of {design.group_size}",
         design=design,
-        about=about.lines,
-        trust=trust,
+        about=about(ranks, design).lines,
+        trust=trust(ranks),
         worst=_worst(ranks),
         tiers=list(_tiers(ranks, first, last, own(run), in_pairs=design.in_pairs)),
         slots=_slots(ranks),
@@ -85,8 +83,7 @@ def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) ->
 
 def _worst(ranks: Ranks) -> int:
     """Give the rank at the right end of the scale."""
-    ends = (one.interval[1] if one.interval else one.rank or 1 for one in ranks.profiles)
-    return max([2, *ends])
+    return max(2, ranks.profiles.last_rank)
 
 
 def _tiers(
@@ -96,16 +93,15 @@ def _tiers(
     from evenhand.reports.forest import Axis  # noqa: PLC0415
 
     axis = Axis(left=1, right=_worst(ranks))
-    sizes = Counter(_tier(one) for one in ranks.profiles)
-    for title, members in itertools.groupby(ranks.profiles[first:last], _tier):
+    shown = ranks.profiles[first:last]
+    for (ranked, tier), members in itertools.groupby(shown, lambda one: (one.rank is not None, one.tier)):
+        size = ranks.profiles.in_tier(tier) if ranked else len(ranks.profiles.without_rank)
         rows = [_place(one, axis, address, in_pairs=in_pairs) for one in members]
-        yield title, counted(sizes[title], "profile"), rows
+        yield _title(tier) if ranked else "Without a rank", counted(size, "profile"), rows
 
 
-def _tier(one: RankedProfile) -> str:
-    if one.rank is None:
-        return "Without a rank"
-    return "No interval, no tier" if one.tier is None else f"Tier {one.tier}"
+def _title(tier: int | None) -> str:
+    return "No interval, no tier" if tier is None else f"Tier {tier}"
 
 
 def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> Place:
