@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, cast
 
 from evenhand.domain.ask import Message, MessageLike, messages_from
@@ -12,6 +13,8 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import is_finite_number
 
 _TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
+_MESSAGES = ("input_messages", "output_messages", "expected_messages")
+_texts, _messages = attrgetter(*_TEXTS), attrgetter(*_MESSAGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +44,13 @@ class Case:
     cost: float | None = None
 
     def __post_init__(self) -> None:
-        for name in _TEXTS:
-            value = getattr(self, name)
+        for value in _texts(self):
             if value is not None and not isinstance(value, str):
-                raise ConfigError(
-                    f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}"
-                )
+                raise self._no_text()
         # Most cases have none of these, and a suite may have very many cases.
-        for name in ("input_messages", "output_messages", "expected_messages"):
-            if getattr(self, name) != ():
-                object.__setattr__(self, name, self._messages(name))
+        if _messages(self) != ((), (), ()):
+            for name in _MESSAGES:
+                object.__setattr__(self, name, self._settled_messages(name))
         if self.rubrics != ():
             object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
         if type(self.metadata) is not dict and not isinstance(self.metadata, Mapping):
@@ -59,12 +59,23 @@ class Case:
         if schema is not None and not isinstance(schema, (str, bool, Mapping)):
             kind = type(schema).__name__
             raise ConfigError(f"{self._where()}evaluation_schema must be JSON text or an object, not {kind}")
-        for name in ("latency", "cost"):
-            value = getattr(self, name)
+        if self.latency is not None or self.cost is not None:
+            self._check_numbers()
+
+    def _no_text(self) -> ConfigError:
+        name, value = next(
+            (name, value)
+            for name, value in zip(_TEXTS, _texts(self), strict=True)
+            if value is not None and not isinstance(value, str)
+        )
+        return ConfigError(f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}")
+
+    def _check_numbers(self) -> None:
+        for name, value in (("latency", self.latency), ("cost", self.cost)):
             if value is not None and not (is_finite_number(value) and value >= 0):
                 raise ConfigError(f"{self._where()}{name} is {value!r:.80}; it must be a number, 0 or more, or None")
 
-    def _messages(self, name: str) -> tuple[Message, ...]:
+    def _settled_messages(self, name: str) -> tuple[Message, ...]:
         given = getattr(self, name)
         if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
             raise ConfigError(f"{self._where()}{name} must be a list of messages, not {type(given).__name__}")

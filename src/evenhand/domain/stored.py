@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
 from evenhand.domain.ask import Message, messages_from
@@ -13,19 +14,19 @@ from evenhand.domain.rubric import Rubric
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.verdict import Verdict
 
-_TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
+_PLAIN = (
+    "id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster", "evaluation_schema",
+    "latency", "cost",
+)  # fmt: skip
 _MESSAGES = ("input_messages", "output_messages", "expected_messages")
-_PLAIN = ("evaluation_schema", "latency", "cost")
+_plain, _messages = attrgetter(*_PLAIN), attrgetter(*_MESSAGES)
 
 
 def case_to(case: Case) -> dict[str, Any]:
     """Give a case as plain JSON values, without what it does not have."""
-    known: dict[str, Any] = {}
-    for name in (*_TEXTS, *_PLAIN):
-        if (value := getattr(case, name)) is not None:
-            known[name] = value
-    for name in _MESSAGES:
-        if messages := getattr(case, name):
+    known = {name: value for name, value in zip(_PLAIN, _plain(case), strict=True) if value is not None}
+    for name, messages in zip(_MESSAGES, _messages(case), strict=True):
+        if messages:
             known[name] = [message.as_dict() for message in messages_from(messages)]
     if case.items:
         known["rubrics"] = [_rubric_to(item) for item in case.items]

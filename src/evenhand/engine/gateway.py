@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from evenhand.domain.ask import Ask
+from evenhand.domain.ask import Ask, Message
 from evenhand.domain.contract import Contract, FieldContract
 from evenhand.domain.evaluation import Attempt, usage_dict
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
@@ -18,7 +20,7 @@ from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.budget import Budget
-from evenhand.engine.identity import canonical, digest
+from evenhand.engine.identity import canonical, hashed
 from evenhand.engine.lane import Lane, LaneClosed
 from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
@@ -183,25 +185,34 @@ class Asking:
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
     """Hash everything that decides on a reply, and the number of the sample; what is of any length comes with it."""
-    form = b"" if ask.contract is None else _form(ask.contract)
-    head = (
-        f"{_READING} {len(identity)} {len(form)} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
-    )
-    body = ""
-    for message in ask.messages:
-        head += f" {message.role} {len(message.content)}"
-        body += message.content
-        if message.more:
-            more = canonical(message.more).decode()
-            head += f" more {len(more)}"
-            body += more
-    said = f"{head}\n{body}".encode("utf-8", "surrogatepass")
-    return digest(identity, form, said)
+    form = "" if ask.contract is None else _form(ask.contract)
+    settings = f"{_READING} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
+    messages = ask.messages
+    if messages and messages[0].role == "system":  # often the longest, and the same for all cases
+        key = _beginning(identity, form, settings, messages[0]).copy()
+        messages = messages[1:]
+    else:
+        key = _beginning(identity, form, settings).copy()
+    for message in messages:
+        key.update(_written(message))
+    return key.hexdigest()
 
 
-def _form(contract: Contract) -> bytes:
+@functools.lru_cache(maxsize=16)
+def _beginning(identity: bytes, form: str, settings: str, first: Message | None = None) -> hashlib.blake2b:
+    head = f"{len(identity)} {len(form)} {settings} ".encode()
+    return hashed(b"".join((head, identity, form.encode(), b"" if first is None else _written(first))))
+
+
+def _written(message: Message) -> bytes:
+    role, content = message.role, message.content
+    more = canonical(message.more).decode() if message.more else ""
+    return f"{len(role)} {len(content)} {len(more)} {role}{content}{more}".encode("utf-8", "surrogatepass")
+
+
+def _form(contract: Contract) -> str:
     written = contract.written if isinstance(contract, FieldContract) else None
-    return orjson.dumps([contract.name, contract.schema()]) if written is None else written.encode()
+    return orjson.dumps([contract.name, contract.schema()]).decode() if written is None else written
 
 
 def reply_to(reply: Reply) -> dict[str, Any]:

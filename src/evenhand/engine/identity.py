@@ -19,13 +19,17 @@ _SIZE = 16
 
 def digest(*parts: bytes) -> str:
     """Hash some parts, each with its length, so that ("ab", "c") is not ("a", "bc")."""
-    lengths = ",".join([str(len(part)) for part in parts])
-    return hashlib.blake2b(b"".join((lengths.encode(), b":", *parts)), digest_size=_SIZE).hexdigest()
+    return hashed(b"".join([b"%d:%b" % (len(part), part) for part in parts])).hexdigest()
+
+
+def hashed(content: bytes) -> hashlib.blake2b:
+    """Hash bytes; what is given can be hashed on."""
+    return hashlib.blake2b(content, digest_size=_SIZE)
 
 
 def digest_of(value: object) -> str:
     """Hash plain JSON values; the order of keys does not matter."""
-    return digest(canonical(value))
+    return hashed(canonical(value)).hexdigest()
 
 
 def canonical(value: object) -> bytes:
@@ -38,7 +42,7 @@ def canonical(value: object) -> bytes:
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
     """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
-    return digest(case.encode(), evaluator.encode(), target.encode(), str(sample).encode())
+    return hashed(f"{case} {evaluator} {target} {sample}".encode()).hexdigest()
 
 
 def describe(part: object) -> Any:

@@ -29,16 +29,16 @@ class Progress:
         if judgment.round == 0:
             self.done += 1
         self.retries += evaluation.retry_count
-        match evaluation.status:
-            case Status.ERROR:
-                self.errors += 1
-            case Status.NOT_EVALUATED:
-                self.not_evaluated += 1
-            case Status.SCORED:
-                self.scored += 1
-                self.passed += evaluation.verdict is Verdict.PASS
-                self.borderline += evaluation.verdict is Verdict.BORDERLINE
-                self.failed += evaluation.verdict is Verdict.FAIL
+        status, verdict = evaluation.status, evaluation.verdict
+        if status is Status.ERROR:
+            self.errors += 1
+        elif status is Status.NOT_EVALUATED:
+            self.not_evaluated += 1
+        else:
+            self.scored += 1
+            self.passed += verdict is Verdict.PASS
+            self.borderline += verdict is Verdict.BORDERLINE
+            self.failed += verdict is Verdict.FAIL
 
     @property
     def seconds(self) -> float:

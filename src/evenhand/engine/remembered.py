@@ -22,15 +22,19 @@ class Remembered:
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._bits = bytearray(_BITS >> 3)
+        self._has_any = False
         for key in keys:
             self.add(key)
 
     def add(self, key: str) -> None:
         """Note a key."""
+        self._has_any = True
         for place in _places(key):
             self._bits[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, key: str) -> bool:
+        if not self._has_any:
+            return False
         bits = self._bits
         one, other = _places(key)
         return bool(bits[one >> 3] & (1 << (one & 7)) and bits[other >> 3] & (1 << (other & 7)))

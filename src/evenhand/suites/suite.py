@@ -97,7 +97,8 @@ class Suite:
         unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
         asked = self._asked = AskedJudge(self.built)
         is_whole = True
-        maker = CaseMaker(_usual(self.definition), self._checks)
+        usual = _usual(self.definition)
+        maker = CaseMaker(usual, self._checks)
         file = self._checks.file = self._document.case_file or self._document.path
         for piece in self._document.cases():
             faults: list[Fault] = []
@@ -115,14 +116,14 @@ class Suite:
             if faults:
                 yield [told(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
             elif planned is not None:
-                if _usual(self.definition) is not None:
+                if usual is not None:
                     asked.look_at(planned)
                 yield planned
             position += 1
         if not position and self._document.case_file is not None:
             yield [f"{file}: there are no cases; list some"]
         # Only now is it known which evaluators the cases bring; what could not be read may bring others.
-        if own_gates and is_whole and position and _usual(self.definition) is not None:
+        if own_gates and is_whole and position and usual is not None:
             yield from ([one] for one in self._unknown_gates(maker.names))
 
     def _unknown_gates(self, names: set[str]) -> Iterator[str]:

@@ -48,6 +48,7 @@ _CORE: Final = "tag:yaml.org,2002:"
 _TAGS: Final = {"str": (str,), "int": (int,), "float": (float, int), "bool": (bool,), "null": (type(None),)}
 _COLLECTION_TAGS: Final = {MappingStartEvent: "map", SequenceStartEvent: "seq"}
 _MOST_FAULTS: Final = 100
+_MOST_KEYS: Final = 64
 
 
 class YamlReader:
@@ -59,6 +60,8 @@ class YamlReader:
         self._left = MAX_VALUES
         self._loader = loader
         self._event: Any = None
+        # Keys that are text, with quotes and without.
+        self._keys: set[str] = set()
         # Where the cases begin; without a column, the next key may stand anywhere.
         self.case_column: int | None = None
         self.case_index = 0
@@ -145,10 +148,12 @@ class YamlReader:
     def _mapping(self, start: Any, depth: int) -> Mapped:
         made = Mapped(_line(start))
         lines = made.lines
-        get = self._event
+        get, keys = self._event, self._keys
         while (event := get()).__class__ is not MappingEndEvent:
             line = event.start_mark.line + 1
-            key = self._key(event)
+            # Nearly all cases have the keys of the one before.
+            is_known = event.__class__ is ScalarEvent and event.value in keys and event.tag is event.anchor is None
+            key = event.value if is_known else self._key(event)
             value = get()
             read = self._scalar(value) if value.__class__ is ScalarEvent else self._value(value, depth + 1)
             if key in made:
@@ -156,7 +161,9 @@ class YamlReader:
                 continue
             made[key] = read
             lines[key] = line
-            self._count(line)
+            self._left -= 1
+            if self._left < 0:
+                self._fail(line, TOO_MANY)
         return made
 
     def _list(self, start: Any, depth: int) -> Listed:
@@ -165,13 +172,10 @@ class YamlReader:
             line = _line(event)
             made.append(self._value(event, depth + 1))
             made.lines.append(line)
-            self._count(line)
+            self._left -= 1
+            if self._left < 0:
+                self._fail(line, TOO_MANY)
         return made
-
-    def _count(self, line: int) -> None:
-        self._left -= 1
-        if self._left < 0:
-            self._fail(line, TOO_MANY)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, ScalarEvent):
@@ -181,6 +185,8 @@ class YamlReader:
         if isinstance(key, str):
             if key == "<<" and event.implicit[0]:
                 self._fault(_line(event), "<< is a merge key; write the keys out")
+            elif key and key[0] not in SUSPECTS and len(self._keys) < _MOST_KEYS:
+                self._keys.add(key)
             return key
         if isinstance(key, int) and not isinstance(key, bool):
             return str(key)  # as JSON would have it: the score bands of a rubric begin with numbers

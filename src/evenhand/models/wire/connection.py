@@ -30,6 +30,7 @@ class Connection(asyncio.Protocol):
         self._origin = origin
         self._new_waiter = loop.create_future
         self._transports: list[asyncio.Transport] = []
+        self._network: select.poll | None = None
         self._parser = HttpResponseParser(self)
         self._exchanges = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -51,11 +52,12 @@ class Connection(asyncio.Protocol):
     @property
     def has_unread(self) -> bool:
         """Whether something came that the loop has not handed over yet; where nobody can tell, something may have."""
-        if not hasattr(select, "poll"):
-            return True
-        network = select.poll()
-        network.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(network.poll(0))
+        if self._network is None:
+            if not hasattr(select, "poll"):
+                return True
+            self._network = select.poll()
+            self._network.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(self._network.poll(0))
 
     @property
     def was_stale(self) -> bool:

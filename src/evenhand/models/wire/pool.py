@@ -53,8 +53,13 @@ class Place:
         """Give the connection that was used last, if it is still good, or else a new one."""
         while self._idle:
             connection = self._idle.pop()
-            if await self._is_good(connection):
+            waited = self._loop.time() - connection.idle_since
+            # What came unasked, and lies there unread, would be taken for the answer to the next request.
+            if waited >= _UNSEEN or (connection.is_open and connection.has_unread):
+                await self._read(connection)
+            if connection.is_open and waited < _LONGEST_IDLE:
                 return connection
+            connection.close()
         return await dial(self._route)
 
     def give_back(self, connection: Connection) -> None:
@@ -78,22 +83,16 @@ class Place:
             self._timer.cancel()
             self._timer = None
 
-    async def _is_good(self, connection: Connection) -> bool:
-        """Tell whether a connection that waited can be used, or close it."""
-        waited = self._loop.time() - connection.idle_since
-        # What came unasked, and lies there unread, would be taken for the answer to the next request.
-        if waited >= _UNSEEN or (connection.is_open and connection.has_unread):
-            try:
-                # Two rounds of the loop: the first looks at the network, and by the second it is read what there was.
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-            except BaseException:
-                connection.close()
-                raise
-        if connection.is_open and waited < _LONGEST_IDLE:
-            return True
-        connection.close()
-        return False
+    @staticmethod
+    async def _read(connection: Connection) -> None:
+        """Let a connection that waited read what came in the meantime."""
+        try:
+            # Two rounds of the loop: the first looks at the network, and by the second it is read what there was.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        except BaseException:
+            connection.close()
+            raise
 
     def _close_old(self) -> None:
         """Close the connections that have waited for too long; the oldest stand first."""
