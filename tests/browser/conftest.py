@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = [
@@ -19,6 +19,8 @@ FLAGS = [
 TELL_OF_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) => console.error(`forbidden: ${event.violatedDirective}`));
 """
+# For what is expected of a page, on a machine that has other things to do; actions wait as long by themselves.
+PATIENCE_MS = 30_000
 
 Open = Callable[..., Page]
 
@@ -30,6 +32,7 @@ def browser() -> Iterator[Browser]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip("Chromium is not here")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield started
@@ -51,7 +54,6 @@ def open_page(browser: Browser) -> Iterator[Open]:
         contexts.append(context)
         context.add_init_script(TELL_OF_VIOLATIONS)
         page = context.new_page()
-        page.set_default_timeout(10_000)
         address = path.as_uri()
         page.on("console", lambda said: trouble.append(f"console: {said.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))

@@ -21,7 +21,7 @@ from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 HOSTILE: list[str] = [
     said
@@ -159,7 +159,6 @@ def visit(browser: Browser, site: Site) -> Iterator[Visit]:
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
         page.on("console", lambda said: trouble.append(f"console: {said.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("dialog", told_of_dialog)
@@ -199,15 +198,15 @@ def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(vi
     expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible()
     tiers = page.get_by_role("rowheader", name=re.compile(r"^Tier \d"))
     expect(tiers.nth(1)).to_be_visible()
-    parted = page.locator("table.leaderboard tbody").nth(1).evaluate("one => getComputedStyle(one).borderTopWidth")
-    assert parted == "2px"
+    expect(page.locator("table.leaderboard tbody").nth(1)).to_have_css("border-top-width", "2px")
     page.get_by_role("link", name="nurse-03").click()
 
     expect(page.get_by_role("checkbox", name="With nurse-03")).to_be_checked()
     expect(page.get_by_role("status")).to_have_text("6 evaluations")
+    expect(page.get_by_role("grid")).to_be_visible()
     page.locator("#scroll").evaluate("one => one.scrollTo(0, 1)")
     expect(page.get_by_text("✓ ranked").first).to_be_visible()
-    assert "1.00" not in page.locator("#results").inner_text()
+    expect(page.locator("#results")).not_to_contain_text("1.00", use_inner_text=True)
     page.get_by_role("checkbox", name="With nurse-03").uncheck()
     expect(page.get_by_role("status")).to_have_text("20 evaluations")
 
@@ -232,7 +231,7 @@ def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> Non
     expect(page.get_by_role("columnheader", name="Wins, length apart")).to_be_visible()
     expect(page.get_by_text("Mean place by the slot")).to_be_visible()
     page.get_by_role("link", name="nurse-05").click()
-    assert page.locator("#results tbody tr").count() == 5
+    expect(page.locator("#results tbody tr")).to_have_count(5)
     page.get_by_role("link", name="round-1").first.click()
     expect(page.get_by_role("heading", name="The order the judge gave, the best first")).to_be_visible()
     page.goto(f"{site.address}/runs/{site.audit}/audit")
@@ -240,7 +239,7 @@ def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> Non
     expect(page.get_by_role("img", name=re.compile("^name: Ben − Anna: -1.00")).first).to_be_visible()
     page.get_by_role("link", name="Look at the 8 scores that failed").click()
 
-    assert page.locator("#results tbody tr").count() == 8
+    expect(page.locator("#results tbody tr")).to_have_count(8)
 
 
 def test_scores_of_profiles_are_filtered_and_shown_from_0_to_10(visit: Visit, site: Site) -> None:
@@ -269,12 +268,11 @@ def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, scheme: str) -> None:
-    page = visit("/runs", color_scheme=scheme)
+    page = visit("/runs", color_scheme=scheme, reduced_motion="reduce")
     found = {}
 
     for address in addresses(site):
         page.goto(site.address + address)
-        page.wait_for_timeout(100)
         found[address] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
 
     assert found == {address: [] for address in addresses(site)}

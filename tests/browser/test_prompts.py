@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it comes without types
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
 from evenhand.domain.secret import Secret
@@ -23,7 +23,7 @@ from evenhand.store.store import Store
 from evenhand.workspace.documents import export_document
 
 # One group, so that parallel workers do not each start a browser.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 Open = Callable[..., Page]
 REFUSED = "the server responded with a status of 4"
@@ -36,14 +36,13 @@ class Running:
     """A server on this machine, with its store."""
 
     def __init__(self, db: Path) -> None:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port: int = found.getsockname()[1]
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        port = self._listening.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
         self.app = make_app(ServerSettings(db=str(db), token=Secret("a-token-of-the-tests"), port=port))
-        config = uvicorn.Config(self.app, host="127.0.0.1", port=port, log_level="error", ws="none", lifespan="on")
+        config = uvicorn.Config(self.app, log_level="error", ws="none", lifespan="on")
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
 
     @property
     def store(self) -> Store:
@@ -60,6 +59,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join(20)
+        self._listening.close()
         assert not self._thread.is_alive()
 
 
@@ -97,7 +97,6 @@ def tab(browser: Browser, running: Running) -> Iterator[Open]:
             context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
             contexts.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(10_000)
             page.on(
                 "console",
                 # A page that tells of trouble has the status of that trouble, and Chromium says so.
@@ -193,6 +192,7 @@ def test_a_schema_is_checked_while_it_is_typed_with_line_and_column(tab: Open, r
     expect(told_of_output).to_contain_text("it would score 0")
     expect(told_of_output).to_contain_text('"item" is a required property')
     tried.fill("<img src=x onerror=alert(1)>")
+    expect(told_of_output).not_to_contain_text('"item" is a required property')
     expect(told_of_output).to_contain_text("it would score 0")
     assert len(list(running.store.prompts.cases(by_schema))) == 2
 
@@ -221,6 +221,29 @@ def test_what_is_said_about_a_schema_goes_away_when_it_is_right(tab: Open, runni
     expect(page.get_by_text("Not saved")).to_have_count(0)
     expect(schema).not_to_have_attribute("aria-invalid", "true")
     page.get_by_role("link", name="Discard changes").click()
+    expect(schema).to_have_value("")
+
+
+def test_what_is_written_before_the_scripts_are_there_is_checked_and_guarded(tab: Open, running: Running) -> None:
+    by_judge, _ = filled(running.store)
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    def late(route: Route) -> None:
+        page.get_by_label("Expected schema").fill('{"type": "array"}')
+        route.continue_()
+
+    page = tab("/prompts", on_dialog=answer)
+    page.route("**/static/app.js", late, times=1)
+    page.goto(f"{running.address}/prompts/{by_judge}")
+
+    expect(page.locator("[data-schema-result]")).to_contain_text("must be one of an object")
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.wait_for_url("**/runs")
+    assert asked == ["beforeunload"]
 
 
 def test_who_leaves_a_page_with_changes_in_it_is_asked_first(tab: Open, running: Running) -> None:
@@ -260,8 +283,9 @@ def test_the_field_for_a_schema_is_there_in_schema_mode_only(tab: Open, running:
     expect(tab(f"/prompts/{by_judge}/cases/new").get_by_label("Evaluation Schema")).to_have_count(0)
 
 
+# The other server comes first, so that it ends last: a page that is still loading would tell that it is gone.
 def test_what_is_exported_can_be_imported_elsewhere(
-    tab: Open, running: Running, elsewhere: Running, tmp_path: Path
+    elsewhere: Running, tab: Open, running: Running, tmp_path: Path
 ) -> None:
     filled(running.store)
     page = tab("/io")
@@ -349,7 +373,7 @@ def test_hostile_texts_do_not_run(tab: Open, running: Running) -> None:
 def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running, theme: str) -> None:
     by_judge, by_schema = filled(running.store)
     (case, *_) = running.store.prompts.cases(by_schema)
-    page = tab("/", color_scheme=theme)
+    page = tab("/", color_scheme=theme, reduced_motion="reduce")
     paths = [
         "/", "/prompts", "/prompts?q=zzz", "/prompts/new", f"/prompts/{by_judge}", f"/prompts/{by_schema}",
         f"/prompts/{by_judge}/versions", f"/prompts/{by_judge}/delete", f"/prompts/{by_judge}/cases",
@@ -372,7 +396,7 @@ def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running,
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, running: Running, theme: str) -> None:
     by_judge, by_schema = filled(running.store)
-    page = tab("/prompts/p-gone", color_scheme=theme, refused=True)
+    page = tab("/prompts/p-gone", color_scheme=theme, reduced_motion="reduce", refused=True)
     found = {"gone": Axe().run(page).violations_count}
 
     page.goto(f"{running.address}/prompts/{by_judge}")
@@ -380,6 +404,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     page.get_by_label("System prompt").fill("Mine.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Somebody else saved version 3")).to_be_visible()
+    page.wait_for_load_state()
     found["conflict"] = Axe().run(page).violations_count
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("Saved as a new version")
@@ -389,6 +414,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     expect(page.locator("[data-schema-result]")).to_contain_text("line 1, column")
     page.get_by_role("button", name="Add test case").click()
     expect(page.get_by_role("alert")).to_contain_text("Not saved")
+    page.wait_for_load_state()
     found["invalid"] = Axe().run(page).violations_count
 
     assert found == {"gone": 0, "conflict": 0, "invalid": 0}

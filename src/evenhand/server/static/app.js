@@ -30,6 +30,14 @@ export function isWriting(target) {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("input:not([type=radio], [type=checkbox]), textarea, select"));
 }
 
+/** Give a form as the server sent it: somebody may have written in it before the scripts were there.
+ * @param {HTMLFormElement} form @returns {HTMLFormElement} */
+export function asSent(form) {
+  const sent = form.cloneNode(true);
+  sent.reset();
+  return sent;
+}
+
 const toggles = {
   theme: () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"),
   side: () => {
@@ -48,9 +56,9 @@ function nameIcons() {
 }
 nameIcons();
 
-// What is wrong with a form is where one wants to be.
+// What is wrong with a form is where one wants to be, unless one is somewhere already.
 const wrong = document.querySelector("form [aria-invalid=true]");
-if (wrong instanceof HTMLElement) wrong.focus();
+if (wrong instanceof HTMLElement && document.activeElement === document.body) wrong.focus();
 
 for (const button of document.querySelectorAll("[data-toggle], [data-open], [data-copy]")) button.hidden = false;
 
@@ -61,7 +69,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.open) document.getElementById(button.dataset.open)?.showModal();
   if (button.dataset.copy) {
     const source = document.getElementById(button.dataset.copy);
-    const said = button.textContent;
+    const said = (button.dataset.said ??= button.textContent); // before the first of several clicks
     try {
       await navigator.clipboard.writeText(source instanceof HTMLTextAreaElement ? source.value : source?.textContent ?? "");
       button.textContent = "Copied";

@@ -13,7 +13,7 @@ export function prepare(root) {
 
 /** @param {HTMLButtonElement} button */
 async function copy(button) {
-  const said = button.textContent;
+  const said = (button.dataset.said ??= button.textContent); // before the first of several clicks
   try {
     const answer = await fetch(button.dataset.copyFrom ?? "");
     if (!answer.ok) throw new Error(String(answer.status));

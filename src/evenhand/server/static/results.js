@@ -1,7 +1,7 @@
 // The table of results, as long as it may be: rows are drawn while they can be seen, and further pages are asked for
 // as somebody comes near their end. What is asked for stands in the address. Without this, the page has its links.
 
-import { isWriting } from "./app.js";
+import { asSent, isWriting } from "./app.js";
 import { prepare } from "./case.js";
 import { prepareColumns } from "./results_columns.js";
 import { rowOf } from "./results_row.js";
@@ -48,10 +48,10 @@ function start(table) {
 
   // What is wanted
 
-  /** Give what form and headings ask for. @returns {URLSearchParams} */
-  function wanted() {
+  /** Give what form and headings ask for. @param {HTMLFormElement} from @returns {URLSearchParams} */
+  function wanted(from = form) {
     const found = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) {
+    for (const [name, value] of new FormData(from)) {
       if (String(value).trim() && !["sort", "descending", "column"].includes(name)) found.set(name, String(value));
     }
     if (sort.by !== "position") found.set("sort", sort.by);
@@ -85,7 +85,7 @@ function start(table) {
   /** Show other rows: what is wanted has changed. */
   async function renew() {
     asking.abort();
-    asking = new AbortController();
+    [asking, next] = [new AbortController(), ""]; // no more of the rows that are about to go
     close(false);
     remember();
     try {
@@ -290,8 +290,8 @@ function start(table) {
   table.setAttribute("role", "grid");
   table.setAttribute("aria-rowcount", String(total + 1));
   $("pager").hidden = $("apply").hidden = true;
-  if (said.has("cursor")) renew();
-  else draw();
+  (said.has("cursor") ? renew : draw)();
+  if (String(wanted()) !== String(wanted(asSent(form)))) soon(); // somebody was quicker than this script
   if (/^\d+$/.test(said.get("open") ?? "")) {
     const position = Number(said.get("open"));
     show(rows.findIndex((row) => row.position === position), position);

@@ -7,7 +7,7 @@ export function prepareColumns(wanted) {
   const menu = document.getElementById("columns");
   const boxes = [...menu.querySelectorAll("input[type=checkbox]")];
   const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value);
-  const before = chosen().join(".");
+  const before = boxes.filter((box) => box.defaultChecked).map((box) => box.value).join(".");
 
   function show() {
     const names = chosen();
@@ -33,4 +33,5 @@ export function prepareColumns(wanted) {
   document.addEventListener("click", (event) => {
     if (menu.open && !menu.contains(event.target)) menu.open = false;
   });
+  if (!menu.open) show(); // it may have been closed before this script was there
 }

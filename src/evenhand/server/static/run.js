@@ -39,6 +39,7 @@ if (live instanceof HTMLElement) {
   const address = live.dataset.events ?? "";
   const events = new EventSource(address);
   let asking = 0;
+  let isOver = false;
 
   /** @param {Record<string, any>} told */
   const take = (told) => {
@@ -49,6 +50,7 @@ if (live instanceof HTMLElement) {
     }
   };
   const stop = () => {
+    isOver = true;
     events.close();
     clearTimeout(asking);
   };
@@ -61,7 +63,7 @@ if (live instanceof HTMLElement) {
     } catch {
       write("note", AWAY);
     }
-    asking = setTimeout(ask, PAUSE);
+    if (!isOver) asking = setTimeout(ask, PAUSE); // else it would load the page again before it has come
   }
 
   for (const kind of ["message", "progress", "end"]) events.addEventListener(kind, (event) => take(JSON.parse(event.data)));

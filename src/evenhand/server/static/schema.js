@@ -135,6 +135,8 @@ function watch(part) {
   };
   schema.addEventListener("input", soon);
   output?.addEventListener("input", soon);
+  // What was written before this script was there is checked as well.
+  if ([schema, output].some((field) => field && field.value !== field.defaultValue)) soon();
   for (const button of part.querySelectorAll("[data-check]")) {
     button.addEventListener("click", (event) => {
       event.preventDefault();
