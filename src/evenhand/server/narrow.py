@@ -104,6 +104,18 @@ class Narrow:
         )
         return [(row[0], (row[1], row[2], row[3])) for row in found], int(total)
 
+    def evaluators(self, run: RunRecord, most: int) -> list[str] | None:
+        """Name the evaluators of a run; None where it is not copied yet, or just being copied."""
+        if not self._mine.acquire(blocking=False):
+            return None
+        try:
+            if run.number not in self._runs:
+                return None
+            sql = "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? ORDER BY evaluator LIMIT ?"
+            return [row[0] for row in self._rows(run, sql, [run.number, most])]
+        finally:
+            self._mine.release()
+
     def copy(self, run: RunRecord) -> None:
         """Copy what is new of a run."""
         with self._mine:

@@ -24,6 +24,7 @@ Place: TypeAlias = tuple[int, int, int]
 # A smaller run is copied when it is needed, and not ahead.
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
+_MOST_NAMES: Final = 50
 
 
 class Results:
@@ -59,6 +60,16 @@ class Results:
         """Give the places of all that is wanted, as it stands at this moment."""
         keyed, _ = self._narrow.page(run, wanted, order, limit=_LARGEST, after=None)
         return [place for _, place in keyed]
+
+    def evaluators(self, run: RunRecord) -> list[str]:
+        """Name the evaluators of a run; of a large one, those of its first cases, until it was copied."""
+        if (names := self._narrow.evaluators(run, _MOST_NAMES)) is not None:
+            return names
+        rows = self._store.database.rows(
+            "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? AND position < ? ORDER BY evaluator LIMIT ?",
+            [run.number, _LARGE, _MOST_NAMES],
+        )
+        return [row[0] for row in rows]
 
     def _in_order(self, run: RunRecord, limit: int, cursor: str | None) -> dict[str, Any]:
         after = _read(cursor, Order())

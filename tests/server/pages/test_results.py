@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -15,7 +16,8 @@ from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.store.store import Store
+from evenhand.server import results
+from evenhand.store.store import Store, open_store
 
 Parsed = Callable[[Any], Any]
 
@@ -155,6 +157,23 @@ def test_evaluators_and_models_can_be_chosen_where_there_are_several(
     assert [one.text for one in page.all("option") if one.text in ("quality", "brief")] == ["brief", "quality"]
     assert "0.10" in page.one("tbody").text
     assert "0.90" not in page.one("tbody").text
+
+
+def test_a_large_run_names_the_evaluators_of_its_first_cases_until_it_was_copied(
+    client: TestClient, tmp_path: Path, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "_LARGE", 1)
+    cases = [Case(id=name, question="q", candidate_answer="a", expected_outcome="x") for name in ("one", "two")]
+    run = judged(client, tmp_path, cases, [reply(0.9), reply(0.1)])
+    with contextlib.closing(open_store(str(tmp_path / "evenhand.db"))) as store:
+        store.database.execute("UPDATE evaluations SET evaluator = 'late' WHERE position = 1")
+    found_in = client.app.state.results  # type: ignore[attr-defined]
+
+    at_first = found_in.evaluators(run)
+    client.get(f"/runs/{run.id}/results?verdict=pass")  # needs the copy
+
+    assert at_first == ["quality"]
+    assert found_in.evaluators(run) == ["late", "quality"]
 
 
 def headings(page: Any) -> list[str]:

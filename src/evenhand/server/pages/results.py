@@ -36,7 +36,6 @@ router = APIRouter()
 
 ON_A_PAGE: Final = 90
 LONGEST_TEXT: Final = 200
-_MOST_NAMES: Final = 50
 _ALLOWED: Final = {
     "verdict": ("pass", "borderline", "fail"),
     "status": ("scored", "not_evaluated", "error"),
@@ -127,14 +126,13 @@ class Wanted:
 
 
 @router.get("/runs/{run_id}/results")
-def results(request: Request, run_id: str, store: Opened) -> Response:
+def results(request: Request, run_id: str) -> Response:
     """Show the evaluations of a run: a hundred of them, filtered and sorted as the address says."""
     run = found_run(request, run_id)
     wanted = Wanted.of(request, run)
-    found = cast("Results", request.app.state.results).page(
-        run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor")
-    )
-    evaluators, models = _evaluators(store, run), models_of(run)
+    found_in = cast("Results", request.app.state.results)
+    found = found_in.page(run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor"))
+    evaluators, models = found_in.evaluators(run), models_of(run)
     chosen = results_columns.kept(request) if wanted.columns is None else wanted.columns
     usual = results_columns.usual(run, evaluators, models)
     scale = scale_of(run)
@@ -156,13 +154,6 @@ def results(request: Request, run_id: str, store: Opened) -> Response:
         allowed=_ALLOWED,
         is_filtered=not wanted.filter.is_empty,
     )
-
-
-def _evaluators(store: Store, run: RunRecord) -> list[str]:
-    rows = store.database.rows(
-        "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? ORDER BY evaluator LIMIT ?", [run.number, _MOST_NAMES]
-    )
-    return [row[0] for row in rows]
 
 
 @router.get("/runs/{run_id}/results/export.{ending}")
