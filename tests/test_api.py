@@ -355,7 +355,7 @@ def test_ctrl_c_stores_the_run_as_interrupted_and_goes_on(tmp_path: Path) -> Non
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=60)
     run = Run.open(store=store)
 
     assert said.splitlines()[-1] == "interrupted"
@@ -393,7 +393,7 @@ def test_it_works_after_a_fork() -> None:
 
     child = multiprocessing.get_context("fork").Process(target=judged_by_a_child)
     child.start()
-    child.join(30)
+    child.join(60)
 
     assert child.exitcode == 0
 

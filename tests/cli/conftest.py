@@ -51,12 +51,12 @@ class Provider:
 
     def __enter__(self) -> Provider:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     @property
     def url(self) -> str:
@@ -68,6 +68,10 @@ class Provider:
         self.port: int = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        # Whoever arrives at this moment is let in first: asyncio would forget the sockets, and warn of them later.
+        self._loop.remove_reader(server.sockets[0].fileno())
+        for _ in range(10):
+            await asyncio.sleep(0)
         server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
@@ -217,7 +221,7 @@ def suite(folder: Path) -> Callable[..., Path]:
 def eventually() -> Callable[[Callable[[], Any]], None]:
     """Wait until something holds; what never does fails the test."""
 
-    def wait(holds: Callable[[], Any], seconds: float = 30.0) -> None:
+    def wait(holds: Callable[[], Any], seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, "it never came"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,21 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="other signals")]
 
-by_script = lambda text: {"wait": 0.05, "says": {"score": len(text) % 7 / 10, "reasoning": "Fine."}}  # noqa: E731
+
+class Script:
+    """What the judge says, at once; after so many questions slowly, until it is not to be ``slow`` any more.
+
+    A run is stopped in the middle however long it takes this process to notice how far it has come.
+    """
+
+    def __init__(self, quick: int) -> None:
+        self.left = quick
+        self.slow = True
+
+    def __call__(self, text: str) -> dict[str, Any]:
+        self.left -= 1
+        says = {"score": len(text) % 7 / 10, "reasoning": "Fine."}
+        return {"wait": 1.0 if self.slow and self.left < 0 else 0.0, "says": says}
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -33,7 +49,8 @@ def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
     eventually: Any,
     number: signal.Signals,
 ) -> None:
-    provider = serve(by_script)
+    script = Script(quick=4)
+    provider = serve(script)
     suite(60, judge=provider)
     started = process("run", "suite.yaml", "--no-cache", "-j", "4", "-o", "part.jsonl")
     eventually(lambda: len(provider.asked) >= 6)
@@ -41,6 +58,7 @@ def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
     started.send_signal(number)
     code, out, err = ended(started)
     asked = len(provider.asked)
+    script.slow = False
     resumed = command("resume", "--no-cache", "--json")
 
     assert code == 130
@@ -86,19 +104,30 @@ def test_the_second_signal_leaves_at_once_and_the_run_can_be_resumed(
 def test_who_is_killed_can_be_resumed_too(
     command: Callable[..., Any], process: Callable[..., Any], suite: Callable[..., Path], serve: Any, eventually: Any
 ) -> None:
-    provider = serve(by_script)
+    script = Script(quick=8)
+    provider = serve(script)
     suite(30, judge=provider)
     started = process("run", "suite.yaml", "--no-cache", "-j", "4")
     eventually(lambda: len(provider.asked) >= 10)
 
     started.kill()
     ended(started)
+    script.slow = False
     listed = command("runs", "--json").json[0]
     resumed = command("resume", "--no-cache", "--json")
 
     assert listed["status"] == "interrupted"
     assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 30)
     assert len(provider.asked) <= 34
+
+
+def has_run(database: Path) -> bool:
+    """Look for a run, quickly: what is waited for lasts only as long as the cases are read."""
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("SELECT 1 FROM runs").fetchall())
+    except sqlite3.OperationalError:  # it is not there, or not whole yet
+        return False
 
 
 def test_a_signal_while_the_cases_are_read_leaves_a_run_that_can_be_planned_again(
@@ -110,7 +139,7 @@ def test_a_signal_while_the_cases_are_read_leaves_a_run_that_can_be_planned_agai
     (folder / "cases.jsonl").write_text("\n".join(lines))
     # All of them are read and checked, and one is taken.
     started = process("run", "suite.yaml", "--only", "case-29999")
-    eventually(lambda: command("runs", "--json").out not in ("", "[]\n"))
+    eventually(lambda: has_run(folder / ".evenhand" / "evenhand.db"))
 
     started.send_signal(signal.SIGTERM)
     code, _, err = ended(started)

@@ -17,7 +17,7 @@ both = pytest.mark.parametrize("program", [COMMAND, MODULE], ids=["command", "mo
 
 
 def run(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
 
 
 @both

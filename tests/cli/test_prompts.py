@@ -429,7 +429,13 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
     prompts: Callable[..., Any], command: Callable[..., Any], process: Callable[..., subprocess.Popen[str]],
     serve: Any, asked_at: Any, eventually: Any, how: str,
 ) -> None:  # fmt: skip
-    provider = asked_at(serve(lambda text: {"wait": 0.05} | ({} if "Is kind" in text else {"says": "Fine."})))
+    slow = True
+
+    def script(text: str) -> dict[str, Any]:
+        wait = 1.0 if slow and len(provider.asked) > 8 else 0.0  # so that it is in the middle when it is cut off
+        return {"wait": wait} | ({} if "Is kind" in text else {"says": "Fine."})
+
+    provider: Any = asked_at(serve(script))
     prompts("new", "p", "--criteria", "Is kind")
     for number in range(20):
         added(prompts, "p", "--input", f"Question {number}")
@@ -442,6 +448,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
         started.send_signal(signal.SIGINT)
     _, told = started.communicate(timeout=60)
     before = len(provider.asked)
+    slow = False
     done = command("resume", "--no-cache", "--json")
 
     assert (started.returncode == 130) is (how == "interrupt")

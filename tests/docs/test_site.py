@@ -48,6 +48,7 @@ def fetched(site: Path) -> list[str]:
 
 # One test, since the site takes a while to build.
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_site_builds_without_a_warning_and_is_whole_and_asks_nobody(tmp_path: Path) -> None:
     site = tmp_path / "site"
     command = [
@@ -63,7 +64,7 @@ def test_the_site_builds_without_a_warning_and_is_whole_and_asks_nobody(tmp_path
         str(tmp_path / "doctrees"),
     ]
 
-    done = subprocess.run([*command, ".", site], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run([*command, ".", site], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
 
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert unreachable(site) == set()

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -41,9 +42,9 @@ def run(want: Exec, *, deadline: float | None = None) -> Exited:
 
 
 def is_free(lock: Path) -> bool:
-    """Tell whether all holders of a lock are gone, or go within ten seconds."""
+    """Tell whether all holders of a lock are gone, or go within a minute."""
     with lock.open("w") as file:
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -279,7 +280,7 @@ def test_a_program_that_does_not_end_is_ended(code: str, tmp_path: Path) -> None
 
 
 def test_what_was_said_before_the_time_was_up_is_kept() -> None:
-    want = Exec(argv=("sh", "-c", "echo out; echo err >&2; sleep 1000"), timeout=1)
+    want = Exec(argv=("sh", "-c", "echo out; echo err >&2; sleep 1000"), timeout=3)
 
     exited = run(want)
 
@@ -292,7 +293,8 @@ def test_the_deadline_counts_when_it_is_nearer_than_the_time_limit() -> None:
 
     exited = run(want, deadline=time.monotonic() + 0.5)
 
-    assert exited.problem == "timeout: the program was still running after 0.5 s"
+    # What was left when the program began: on a busy machine less than the whole.
+    assert re.fullmatch(r"timeout: the program was still running after 0\.[0-5] s", str(exited.problem))
 
 
 def test_nothing_is_started_after_the_deadline(tmp_path: Path) -> None:
@@ -380,7 +382,7 @@ def test_a_descendant_that_escaped_and_holds_the_pipes_is_not_waited_for(ending:
         escape + f"  print(os.getpid(), flush=True)\n  time.sleep(100)\nelse:\n  os.wait(); time.sleep(0.5); {ending}"
     )
 
-    exited = run(python(code, timeout=4))
+    exited = run(python(code, timeout=60 if ending == "pass" else 8))
 
     escaped = int(exited.stdout)
     os.kill(escaped, signal.SIGKILL)  # raises if it was not there: then nothing was tested
@@ -395,7 +397,7 @@ def test_a_descendant_that_escaped_and_holds_the_pipes_is_not_waited_for(ending:
 def test_neither_zombies_nor_descriptors_are_left() -> None:
     wants = [
         python("import os; print(os.getpid())"),
-        Exec(argv=("sh", "-c", "echo $$; sleep 1000"), timeout=0.5),
+        Exec(argv=("sh", "-c", "echo $$; sleep 1000"), timeout=2),
         python("import os, signal; print(os.getpid(), flush=True); os.fork() or signal.pause()"),
         Exec(argv=("no-such-program",)),
         Exec(argv=("true", "nul\0")),

@@ -31,7 +31,7 @@ class Watched(Store):
         self.fails: Exception | None = None
 
     def commit(self, batch: Batch) -> None:
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(60)
         self.batches.append(batch)
         if self.fails is not None:
             raise self.fails

@@ -40,7 +40,7 @@ def clock() -> Clock:
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(work, 20))
+    return asyncio.run(asyncio.wait_for(work, 60))
 
 
 async def fill(lane: Lane) -> int:
@@ -421,7 +421,7 @@ def test_whatever_happens_everybody_gets_a_turn_or_is_told() -> None:
         seen.update(type(one).__name__ for one in ended)
         assert lane.in_flight == 0
         if lane.closed is None:
-            await asyncio.wait_for(lane.enter(), 1)  # nobody's turn is still out
+            await asyncio.wait_for(lane.enter(), 20)  # nobody's turn is still out
 
     for seed in range(12):
         run(chaos(seed))

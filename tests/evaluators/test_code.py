@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
+import re
 import sys
 import types
 from collections.abc import Mapping
@@ -380,7 +381,8 @@ def test_a_missing_program_is_an_error() -> None:
 def test_the_time_of_the_whole_case_bounds_the_program() -> None:
     evaluation = judge("import time; time.sleep(1000)").evaluate(CASE, timeout=0.5)
 
-    assert evaluation.error == "timeout: the program was still running after 0.5 s"
+    # What was left of it when the program began: on a busy machine less than the whole.
+    assert re.fullmatch(r"timeout: the program was still running after 0\.[0-5] s", str(evaluation.error))
 
 
 def test_a_system_without_memory_limits_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

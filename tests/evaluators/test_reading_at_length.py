@@ -10,7 +10,7 @@ from evenhand.domain.errors import ContractError
 from evenhand.evaluators.freeform import freeform_contract
 from evenhand.evaluators.reading import MAX_QUOTING, Scanner, fingerprints, read_reply
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 FREEFORM = freeform_contract()
 PIECES = [

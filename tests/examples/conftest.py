@@ -119,7 +119,10 @@ def _serving(script: Script) -> Iterator[str]:
         def log_message(self, *args: object) -> None:
             """Say nothing: what is asked stands in the run."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # as many as are asked at once, and more
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -120,6 +120,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name != "notebook"])
 def test_the_commands_of_a_page_do_what_it_says(name: str, example: Enter, answering: Answering) -> None:
     shown = commands((EXAMPLES / name / "README.md").read_text(encoding="utf-8"))
@@ -128,7 +129,7 @@ def test_the_commands_of_a_page_do_what_it_says(name: str, example: Enter, answe
 
     assert shown
     for command, code, printed in shown:
-        done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False, timeout=60)
+        done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False, timeout=300)
 
         assert done.returncode == code, done.stderr
         assert re.fullmatch(re.escape(lines(printed)).replace("…", ".*"), lines(done.stdout), re.DOTALL), done.stdout

@@ -62,7 +62,7 @@ def telltale() -> Iterator[str]:
 
 def evenhand(folder: Path, *arguments: str) -> bytes:
     done = subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments], cwd=folder, capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "evenhand", *arguments], cwd=folder, capture_output=True, timeout=300, check=False
     )
     return done.stdout + done.stderr
 
@@ -80,6 +80,7 @@ def reports() -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # ten programs
 @pytest.mark.parametrize("status", [200, 401, 500, 404])
 def test_a_key_that_the_provider_repeats_is_found_nowhere(tmp_path: Path, telltale: str, status: int) -> None:
     write_suite(tmp_path, telltale)

@@ -133,6 +133,7 @@ def report(store: Store, run: RunRecord) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("error", "done"),
     [

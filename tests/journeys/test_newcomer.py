@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 CASES = 16
-# Judges by length, takes its time, and leaves a mark for each answer that it was shown.
+# Judges by length, and leaves a mark for each answer that it was shown; from the sixth on it waits to be told to go on.
 PROGRAM = """
-import json, sys, time
+import json, os, sys, time
 given = json.load(sys.stdin)
 with open("shown.txt", "a") as shown:
     shown.write(given["candidate_answer"] + "\\n")
-time.sleep(0.02)
+while len(open("shown.txt").readlines()) > 5 and not os.path.exists("go-on"):
+    time.sleep(0.02)
 print(json.dumps({"score": len(given["candidate_answer"]) % 10 / 10, "reasoning": "By its length."}))
 """
 
@@ -38,7 +39,7 @@ class Shell:
 
     def __call__(self, *argv: str, code: int = 0) -> str:
         with self.start(*argv) as typed:
-            out, err = typed.communicate(timeout=60)
+            out, err = typed.communicate(timeout=300)
         assert typed.returncode == code, err
         return out
 
@@ -48,6 +49,7 @@ class Shell:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # two dozen programs
 def test_a_newcomer_comes_all_the_way(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "here")
 
@@ -78,6 +80,7 @@ def test_a_newcomer_comes_all_the_way(tmp_path: Path) -> None:
             assert time.monotonic() < end
             time.sleep(0.02)
         killed.kill()
+    (shell.folder / "go-on").touch()
     (broken, _) = shell.runs()
     assert broken["status"] == "interrupted"
     assert 0 < broken["summary"]["scored"] < CASES

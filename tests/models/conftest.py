@@ -98,12 +98,12 @@ class Listener:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     @property
@@ -116,6 +116,11 @@ class Listener:
         self.port: int = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        # Whoever arrives at this moment is let in within the next rounds of the loop. If the server is closed by then,
+        # asyncio forgets their sockets, of which it warns later, in another test.
+        self._loop.remove_reader(server.sockets[0].fileno())
+        for _ in range(10):
+            await asyncio.sleep(0)
         server.close()
         for task in self._open:
             task.cancel()

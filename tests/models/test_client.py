@@ -192,11 +192,11 @@ def test_a_wait_beyond_the_deadline_is_not_begun(serve: Serve, language: Any, pu
     server = serve(error(429, Retry_After=wait), language.reply())
     began = time.monotonic()
 
-    answer = put(language.model(server), seconds=5)
+    answer = put(language.model(server), seconds=20)
 
     assert isinstance(answer, Unanswered)
     assert answer.error == "rate_limited: HTTP 429: try later; the next try would have missed the deadline"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert len(server.requests) == 1
 
 

@@ -28,7 +28,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from evenhand.domain.secret import Secret
+from evenhand.server import progress, run_rows
+from evenhand.server.api import comparing, profiles
 from evenhand.server.app import make_app
+from evenhand.server.aside import Aside
+from evenhand.server.pages import audits, compare, rankings, runs
 from evenhand.server.settings import ServerSettings
 
 HERE = Path(__file__).parent
@@ -48,12 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Models:
     """Speaks OpenAI's chat completions: the model ``judge`` says 0.9 of everything, any other one says Paris.
 
-    ``wait`` is how long each answer takes; ``asked`` has the questions; ``says`` what a model says instead, by its name
-    and the question.
+    ``wait`` is how long each answer takes; none is given while ``may_answer`` is cleared. ``asked`` has the questions;
+    ``says`` what a model says instead, by its name and the question.
     """
 
     def __init__(self) -> None:
         self.wait = 0.0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self.says: Callable[[str, str], str] = lambda _model, _text: ""
         self.asked: list[str] = []
         outer = self
@@ -66,6 +72,7 @@ class Models:
                 text = body["messages"][-1]["content"]
                 outer.asked.append(text)
                 time.sleep(outer.wait)
+                outer.may_answer.wait(60)
                 said = outer.says(body["model"], text) or (json.dumps(GOOD) if body["model"] == "judge" else "Paris")
                 choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
                 answer = json.dumps(
@@ -83,6 +90,7 @@ class Models:
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = 128
 
             def handle_error(self, *_: Any) -> None:
                 """Say nothing of clients that went away."""
@@ -93,8 +101,31 @@ class Models:
         self._thread.start()
 
     def close(self) -> None:
+        self.may_answer.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pages wait for numbers as long as it takes: what they show without them is tested where it is meant."""
+    for module in (progress, run_rows, comparing, profiles, audits, compare, rankings, runs):
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", 60.0)
+
+
+@pytest.fixture
+def may_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Let what is worked out aside come to its end only after this was set."""
+    event = threading.Event()
+    work = Aside._work
+
+    def held(*about: Any) -> None:
+        event.wait(60)
+        work(*about)
+
+    monkeypatch.setattr(Aside, "_work", held)
+    yield event
+    event.set()
 
 
 @pytest.fixture
@@ -147,7 +178,7 @@ def ended(client: TestClient) -> Callable[[str], dict[str, Any]]:
     """Wait until a run has ended, and give it."""
 
     def wait(run: str) -> dict[str, Any]:
-        for _ in range(400):
+        for _ in range(1200):
             if client.get(f"/api/runs/{run}/progress").json()["status"] not in ("running", "planning"):
                 return dict(client.get(f"/api/runs/{run}").json())
             time.sleep(0.05)
@@ -173,12 +204,12 @@ class Served:
         assert line.startswith("Evenhand is at http"), line + (self.process.communicate()[1])
         self.url = line.split()[-1]
         self.said = ""
-        self.client = httpx.Client(base_url=self.url, headers=AUTH, timeout=30)
+        self.client = httpx.Client(base_url=self.url, headers=AUTH, timeout=60)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, and give the exit code; ``said`` is what it wrote for people."""
         self.process.send_signal(number)
-        self.said = self.process.communicate(timeout=30)[1]
+        self.said = self.process.communicate(timeout=60)[1]
         return self.process.returncode
 
 

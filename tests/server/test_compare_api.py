@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,14 @@ def test_what_is_not_to_be_compared_is_refused_in_the_words_of_the_api(client: T
 
 
 def test_what_takes_long_is_asked_for_again(
-    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
 ) -> None:
     a, b = judged(tmp_path, [0.1] * 8), judged(tmp_path, [0.2] * 8)
     monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 0.0)
 
     answer = client.get(f"/api/compare?a={a}&b={b}")
     monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 60.0)
+    may_end.set()
     then = client.get(f"/api/compare?a={a}&b={b}")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")

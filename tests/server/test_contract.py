@@ -45,7 +45,7 @@ def audited(db: str) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=lambda mode: mode.value)
 def test_every_answer_is_one_that_the_document_names(
@@ -76,7 +76,7 @@ def test_every_answer_is_one_that_the_document_names(
                     case.path_parameters["run"] = own[case.path]
                 if case.path == "/api/compare":
                     case.query |= {"a": a, "b": b}
-            answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=30)
+            answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=120)
             statuses[answer.status_code] += 1
             met.add((case.path, answer.status_code))
             if answer.status_code == 400 and len(answer.request.url or "") > LONGEST_ADDRESS:

@@ -48,13 +48,14 @@ async def last_of(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
 def test_more_runs_than_places_wait_for_their_turn(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
 ) -> None:
-    models.wait = 0.05
+    models.may_answer.clear()
 
     async def several() -> tuple[list[bool], list[dict[str, Any]]]:
         desk = RunDesk(store, settings)
         runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 2)]
         await asyncio.sleep(0)
         waiting = [bool((desk.progress(run.id) or {})["waiting"]) for run in runs]
+        models.may_answer.set()
         ended = [await last_of(desk, run) for run in runs]
         await desk.close()
         return waiting, ended
@@ -68,15 +69,15 @@ def test_more_runs_than_places_wait_for_their_turn(
 def test_closing_interrupts_what_is_driven_and_what_waits(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
 ) -> None:
-    models.wait = 20.0
+    models.may_answer.clear()
 
     async def closed() -> list[RunRecord]:
         desk = RunDesk(store, settings)
         runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
         watching = asyncio.create_task(last_of(desk, runs[0]))
         await asyncio.sleep(0.05)
-        await asyncio.wait_for(desk.close(), 10)
-        await asyncio.wait_for(watching, 5)
+        await asyncio.wait_for(desk.close(), 60)
+        await asyncio.wait_for(watching, 60)
         with pytest.raises(ConflictError, match="ending"):
             await start(desk, store, trial)
         return [store.runs.find(run.id) for run in runs]
@@ -92,7 +93,7 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
 def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
 ) -> None:
-    models.wait = 0.1
+    models.may_answer.clear()
 
     async def resumed() -> dict[str, Any]:
         desk = RunDesk(store, settings)
@@ -100,6 +101,7 @@ def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
         await desk.cancel(runs[-1].id)
         cancelled = await last_of(desk, runs[-1])
         assert (cancelled["status"], cancelled["done"]) == ("interrupted", 0)
+        models.may_answer.set()
         twice = await asyncio.gather(*(desk.resume(runs[-1].id) for _ in range(2)), return_exceptions=True)
         assert [type(one) for one in twice if isinstance(one, Exception)] == [RunBusyError]
         ended = await last_of(desk, runs[-1])
@@ -142,14 +144,17 @@ def test_who_takes_a_run_up_is_the_only_one_until_it_is_driven(
 def test_a_run_of_another_process_is_watched_in_the_store(
     store: Store, trial: Trial, settings: ServerSettings, models: Any
 ) -> None:
-    models.wait = 0.4
+    models.may_answer.clear()
 
     async def watched() -> list[dict[str, Any]]:
         desk = RunDesk(store, settings)
         job = trial.job(store)
         run = plan(store, job, trial.scope)
         driven = asyncio.create_task(Runner(store, run, job, Pace(concurrency=1)).run())
-        told = [one async for one in desk.watch(run.id)]
+        told = []
+        async for one in desk.watch(run.id):
+            told.append(one)
+            models.may_answer.set()
         await driven
         with pytest.raises(ConflictError, match="nothing to cancel"):
             await desk.cancel(run.id)

@@ -28,7 +28,7 @@ def test_of_a_run_that_goes_on_one_ranking_is_worked_out_at_a_time(
 
     def slowly(results: Any, **more: Any) -> Any:
         begun.append(True)
-        may_end.wait(20)
+        may_end.wait(60)
         return usual(results, **more)
 
     monkeypatch.setattr(standing, "ranks_from", slowly)

@@ -88,6 +88,7 @@ def test_a_run_over_cases_is_no_ranking(client: TestClient, prompt: str) -> None
     assert (answer.status_code, answer.json()["detail"]) == (409, f"run {run} is no ranking: it is a run over cases")
 
 
+@pytest.mark.usefixtures("may_end")  # which it may not, before the answer is there
 def test_who_cannot_wait_is_told_to_ask_again(client: TestClient, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=3, store=db).run.id
     monkeypatch.setattr(profiles, "PATIENCE_SECONDS", 0.0)

@@ -118,13 +118,13 @@ def test_a_run_is_watched_until_it_ends(client: TestClient, prompt: str, models:
 
 
 def test_a_run_is_cancelled_resumed_and_deleted(client: TestClient, prompt: str, models: Any, ended: Ended) -> None:
-    models.wait = 0.5
+    models.may_answer.clear()
     run = start(client, prompt, concurrency=1)
     busy = client.delete(f"/api/runs/{run}")
     twice = client.post(f"/api/runs/{run}/resume")
     cancelled = client.post(f"/api/runs/{run}/cancel")
+    models.may_answer.set()
     stopped = ended(run)
-    models.wait = 0
     resumed = client.post(f"/api/runs/{run}/resume", json={"concurrency": 2})
     finished = ended(run)
     over = client.post(f"/api/runs/{run}/cancel")

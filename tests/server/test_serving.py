@@ -48,11 +48,11 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
 
     watching = threading.Thread(target=watch)
     watching.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     began = time.monotonic()
     code = server.end()
     taken = time.monotonic() - began
-    watching.join(10)
+    watching.join(60)
     models.wait = 0.0
 
     after = served()
@@ -83,9 +83,9 @@ def test_a_token_is_made_for_its_owner_and_stays(tmp_path: Path) -> None:
         address = process.stdout.readline().split()[-1]
         token = (tmp_path / ".evenhand/token").read_text().strip()
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        status = httpx.post(f"{address}/api/check-schema", content=b"{}", headers=headers).status_code
+        status = httpx.post(f"{address}/api/check-schema", content=b"{}", headers=headers, timeout=60).status_code
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         return token, status
 
     first, second = started(), started()

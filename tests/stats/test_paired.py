@@ -276,7 +276,7 @@ def unequal(chance: random.Random) -> Iterator[Pair]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("draw", "least"), [(continuous, 0.035), (skewed, 0.035), (passing, 0.0), (clustered, 0.035), (unequal, 0.035)]
 )
@@ -309,7 +309,7 @@ def shifted_in_clusters(chance: random.Random) -> Iterator[Pair]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("draw", [shifted, shifted_in_clusters])
 def test_the_interval_holds_a_true_difference_as_often_as_promised(draw: object) -> None:
     chance = random.Random(20261115)
@@ -321,7 +321,7 @@ def test_the_interval_holds_a_true_difference_as_often_as_promised(draw: object)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_detectable_difference_is_found_four_times_in_five() -> None:
     chance = random.Random(20261115)
     spread, n = 0.1, 30

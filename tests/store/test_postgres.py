@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -42,10 +43,12 @@ def test_both_usual_schemes_are_understood(postgres_url: str, scheme: str) -> No
     store.close()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
+@pytest.fixture
+def free_port() -> Iterator[int]:
+    """A port on which nobody listens, and which nobody else can take meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +63,8 @@ def free_port() -> int:
         "127.0.0.1:{port}/runs?sslmode=nonsense",
     ],
 )
-def test_a_password_is_in_no_message(rest: str) -> None:
-    url = f"postgresql://ann:{PASSWORD}@{rest.format(port=free_port())}"
+def test_a_password_is_in_no_message(rest: str, free_port: int) -> None:
+    url = f"postgresql://ann:{PASSWORD}@{rest.format(port=free_port)}"
 
     with pytest.raises(StoreError, match="cannot open postgresql://") as caught:
         open_store(url)

@@ -159,9 +159,11 @@ json_values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 scores = st.floats(0, 1) | texts.map(lambda text: f"contract: {text}")
+# The fixture has no state, and how fast the machine is does not matter.
+UNASKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])  # it has no state
+@settings(max_examples=30, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_any_run_survives_the_journey(data: st.DataObject, made: Any) -> None:
     here, there = open_store(IN_MEMORY), open_store(IN_MEMORY)
@@ -435,7 +437,7 @@ oddities: st.SearchStrategy[Any] = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])  # it has no state
+@settings(max_examples=200, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_whatever_is_let_in_can_be_reported_and_exported(
     data: st.DataObject, rich_run: Callable[[Store], RunRecord]

@@ -68,7 +68,7 @@ def expected(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return read("expected.json", json.dumps({"evaluators": EVALUATORS, "cases": cases}))
 
 
-relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 
 
 @relaxed

@@ -551,14 +551,14 @@ HOSTILE_DOCUMENTS: dict[str, tuple[Json, str]] = {
 }
 
 IN_ITS_OWN_PROCESS = """
-import json, sys, time
+import json, os, sys
 from evenhand import Case, SchemaEvaluator
 
 given = json.load(sys.stdin)
-begun = time.monotonic()
+begun = sum(os.times()[:4])  # of work, its children's too: what others do on this machine does not count
 evaluation = SchemaEvaluator().evaluate(Case(candidate_answer=given["answer"], evaluation_schema=given["schema"]))
 result = {"status": evaluation.status, "score": evaluation.score, "error": evaluation.error}
-print(json.dumps({**result, "seconds": time.monotonic() - begun, "misses": evaluation.misses[:3]}))
+print(json.dumps({**result, "seconds": sum(os.times()[:4]) - begun, "misses": evaluation.misses[:3]}))
 """
 
 
@@ -568,7 +568,7 @@ def evaluated_in_its_own_process(schema: Json, answer: str) -> dict[str, Json]:
         input=json.dumps({"schema": schema, "answer": answer}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, f"the process died with {done.returncode}: {done.stderr[-2000:]}"
@@ -585,7 +585,7 @@ def test_a_hostile_schema_ends_as_an_error_and_soon(name: str) -> None:
 
     assert result["status"] == "error"
     assert result["error"].startswith("schema: ")
-    assert result["seconds"] < 20  # a second and the start of a process, on a machine that has much else to do
+    assert result["seconds"] < 20  # a second and the start of a process, on a machine that is far slower
 
 
 @pytest.mark.slow

@@ -92,6 +92,7 @@ class Server:
         self.responses: list[str | tuple[int, object, dict[str, str]]] = []
         self.requests: list[dict[str, Any]] = []
         self.seconds = 0.0
+        self._over = threading.Event()
         self._turn = threading.Lock()
         self._http = HundredsAtOnce(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
@@ -125,9 +126,16 @@ class Server:
         }
 
     def close(self) -> None:
+        self._over.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many requests have been read: a client that gave up does not know when that is."""
+        end = time.monotonic() + 60
+        while len(self.requests) < count and time.monotonic() < end:
+            time.sleep(0.01)
 
     def respond(self, request: dict[str, Any]) -> tuple[int, object, dict[str, str]]:
         with self._turn:
@@ -145,7 +153,7 @@ class Server:
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, body, headers = server.respond(request)
-                time.sleep(server.seconds)
+                server._over.wait(server.seconds)
                 content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
                 self.send_response(status)
                 kind = "text/html" if isinstance(body, str) else "application/json"

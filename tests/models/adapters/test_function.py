@@ -193,8 +193,10 @@ def test_an_interrupt_is_not_taken_for_a_failed_request(adapted: Adapted, put: P
 
 def test_cancelling_an_ask_cancels_the_function(adapted: Adapted) -> None:
     cancelled: list[bool] = []
+    began = asyncio.Event()
 
     async def my_judge(messages: Messages) -> str:
+        began.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -205,7 +207,7 @@ def test_cancelling_an_ask_cancels_the_function(adapted: Adapted) -> None:
     async def cancel() -> None:
         model = adapted(my_judge)
         task = asyncio.ensure_future(model.ask(Ask(messages=(USER,), judge=model)))
-        await asyncio.sleep(0.01)
+        await began.wait()
         task.cancel()
         await task
 
@@ -220,7 +222,7 @@ def test_an_async_function_is_stopped_at_the_deadline(adapted: Adapted, put: Put
         await asyncio.sleep(60)
         return "too late"
 
-    answer = put(adapted(my_judge), seconds=0.05)
+    answer = put(adapted(my_judge), seconds=0.5)
 
     assert isinstance(answer, Unanswered)
     assert answer.error == "timeout: no reply before the deadline"
@@ -237,7 +239,7 @@ def test_a_sync_function_is_not_waited_for_beyond_the_deadline(adapted: Adapted)
     async def ask() -> Reply | Unanswered:
         model = adapted(my_judge)
         try:
-            return await model.ask(Ask(messages=(USER,), judge=model), deadline=time.monotonic() + 0.05)
+            return await model.ask(Ask(messages=(USER,), judge=model), deadline=time.monotonic() + 0.5)
         finally:
             released.set()
 
@@ -269,7 +271,7 @@ def test_a_hundred_asks_at_once_are_all_answered(given: object, adapted: Adapted
 
 
 def test_sync_functions_run_side_by_side(adapted: Adapted) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def my_judge(messages: Messages) -> str:
         both.wait()

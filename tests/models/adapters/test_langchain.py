@@ -425,7 +425,7 @@ def test_an_exhausted_fake_model_is_a_failed_request(adapted: Adapted, put: Put)
 
 
 def test_a_slow_model_is_not_waited_for_beyond_the_deadline(adapted: Adapted, put: Put) -> None:
-    answer = put(adapted(SlowModel()), seconds=0.05)
+    answer = put(adapted(SlowModel()), seconds=0.5)
 
     assert isinstance(answer, Unanswered)
     assert answer.error == "timeout: no reply before the deadline"

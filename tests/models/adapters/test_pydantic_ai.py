@@ -277,7 +277,7 @@ def test_a_slow_model_is_not_waited_for_beyond_the_deadline(adapted: Adapted, pu
         await asyncio.sleep(60)
         return text("too late")
 
-    answer = put(adapted(FunctionModel(judge)), seconds=0.05)
+    answer = put(adapted(FunctionModel(judge)), seconds=0.5)
 
     assert isinstance(answer, Unanswered)
     assert answer.error == "timeout: no reply before the deadline"

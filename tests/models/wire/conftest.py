@@ -80,7 +80,7 @@ class Line:
             self.far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.far.close()
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 outcome: Response | TransportFault = await asking
         except TransportFault as fault:
             outcome = fault

@@ -195,7 +195,7 @@ def test_a_server_without_tls_is_no_question_of_trust() -> None:
         with pytest.raises(TransportFault) as caught:
             ask(url)
 
-        answering.join(10)
+        answering.join(60)
 
     assert str(caught.value).startswith(f"connection: cannot connect to {url}: [SSL")
     assert caught.value.retryable

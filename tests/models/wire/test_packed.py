@@ -21,7 +21,7 @@ WHOLE = gzip.compress(b'{"said": "hi"}', mtime=0)
 
 def ask(serve: Serve, body: bytes, encoding: str, status: int = 200) -> Response:
     server = serve({"status": status, "body": body, "headers": {"Content-Encoding": encoding}})
-    return asyncio.run(post(Endpoint(url=server.origin, headers={}), {}, seconds=10))
+    return asyncio.run(post(Endpoint(url=server.origin, headers={}), {}, seconds=60))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "x-gzip", "gzip "])

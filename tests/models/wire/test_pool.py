@@ -112,7 +112,11 @@ def test_a_connection_that_ended_is_not_used_again(serve: Serve, answer: dict[st
     async def story(place: Place) -> None:
         for _ in range(3):
             assert await ask(place, server.origin) == 200
-            await asyncio.sleep(0.1)
+            # Nobody else knows when the server has left; the wait comes to its end also where it stays.
+            for _ in range(6000):
+                if not any(connection.is_open for connection in place._idle):
+                    break
+                await asyncio.sleep(0.01)
 
     at_a_place(server.origin, story)
 
@@ -146,7 +150,11 @@ def test_a_connection_that_was_closed_while_the_loop_stood_still_is_not_used(
 
     async def story(place: Place) -> None:
         assert await ask(place, server.origin) == 200
-        time.sleep(0.3)  # noqa: ASYNC251 - meanwhile the server leaves, and nobody here notices
+        for _ in range(6000):  # meanwhile the server leaves, and nobody here notices
+            if not server._open:
+                break
+            time.sleep(0.01)  # noqa: ASYNC251
+        time.sleep(0.2)  # noqa: ASYNC251
         assert await ask(place, server.origin) == 200
 
     at_a_place(server.origin, story)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,11 +40,13 @@ def test_an_answer_that_came_while_the_loop_stood_still_belongs_to_nobody(
     tls, ca_file = trust
     server = serve({"raw": FIRST}, tls=tls)
     send = server._send
+    said_more = threading.Event()
 
     async def send_and_say_more(answer: Any, writer: asyncio.StreamWriter) -> None:
         await send(answer, writer)
         await asyncio.sleep(0.1)
         writer.write(STRAY)
+        said_more.set()
 
     monkeypatch.setattr(server, "_send", send_and_say_more)
     endpoint = Endpoint(url=server.origin, headers={}, ca_file=ca_file)
@@ -51,8 +54,10 @@ def test_an_answer_that_came_while_the_loop_stood_still_belongs_to_nobody(
     async def story() -> list[bytes]:
         heard = []
         for _ in range(3):
-            heard.append((await post(endpoint, {}, seconds=10)).content)
-            time.sleep(0.3)  # noqa: ASYNC251 - the stray answer comes, and nobody here notices
+            heard.append((await post(endpoint, {}, seconds=60)).content)
+            assert said_more.wait(60)  # the stray answer comes, and nobody here notices
+            said_more.clear()
+            time.sleep(0.2)  # noqa: ASYNC251
         return heard
 
     assert asyncio.run(story()) == [b"first"] * 3
@@ -69,7 +74,7 @@ def test_a_connection_on_which_nothing_came_is_used_again(
 
     async def story() -> None:
         for _ in range(5):
-            await post(endpoint, {}, seconds=10)
+            await post(endpoint, {}, seconds=60)
 
     asyncio.run(story())
 

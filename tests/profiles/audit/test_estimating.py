@@ -163,6 +163,7 @@ def test_what_a_group_costs_is_told_in_merits_that_matter(design_of: DesignOf, s
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_an_absent_effect_is_found_at_the_nominal_rate_and_a_planted_one_is_found(
     design_of: DesignOf, scored_by: ScoredBy
 ) -> None:

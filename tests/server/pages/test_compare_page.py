@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,13 +148,14 @@ def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Jud
 
 
 def test_large_runs_are_compared_while_the_page_says_so(
-    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
 ) -> None:
     a, b = judged(*[0.2] * 120), judged(*[0.9] * 120)
     monkeypatch.setattr(compare, "PATIENCE_SECONDS", 0.0)
 
     first = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
     monkeypatch.setattr(compare, "PATIENCE_SECONDS", 60.0)
+    may_end.set()
     then = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
 
     assert "are being compared" in told(first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -465,7 +466,7 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
 
         answer = client.post("/runs/new", data=sent)
         again = client.post("/runs/new", data=sent)
-        for _ in range(100):
+        for _ in range(1200):
             (run,) = store.runs.newest()
             if run.status is RunStatus.FINISHED:
                 break
@@ -542,13 +543,14 @@ def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, stor
 
 
 def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_there(
-    client: TestClient, store: Store, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, store: Store, parsed: Parsed, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
 ) -> None:
     run = planned(store, cases=4000, judged=4000, status=RunStatus.FINISHED)
     monkeypatch.setattr(runs, "PATIENCE_SECONDS", 0.0)
 
     first = parsed(client.get(f"/runs/{run.id}"))
     monkeypatch.setattr(runs, "PATIENCE_SECONDS", 60.0)
+    may_end.set()
     then = parsed(client.get(f"/runs/{run.id}"))
 
     assert "The numbers of 4,000 cases are being counted." in first.one("main").text
