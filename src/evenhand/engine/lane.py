@@ -88,7 +88,8 @@ class Lane:
         self.in_flight -= 1
         if answer is not None:
             self._learn(answer, saturated=saturated)
-        self._wake()
+        if self._waiting:
+            self._wake()
 
     @property
     def only_refused(self) -> str | None:
@@ -100,7 +101,8 @@ class Lane:
         return 1 if self._refusals else int(self.limit)
 
     def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
-        crowded = any(attempt.error and _kind(attempt.error) in CROWDED for attempt in answer.attempts)
+        faults = [_kind(attempt.error) for attempt in answer.attempts if attempt.error]
+        crowded = bool(faults) and not CROWDED.isdisjoint(faults)
         if isinstance(answer, Reply):
             self._answered = True
             self._refusals = self._malformed = 0

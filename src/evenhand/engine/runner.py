@@ -203,6 +203,8 @@ class Runner:
         evaluators: Sequence[Evaluator],
         judged: dict[tuple[int, int, int], tuple[int, str, str]],
     ) -> list[Todo]:
+        if not judged:
+            return [Todo(place, evaluator, sample, 0) for place, evaluator in enumerate(evaluators)]
         todo = []
         for place, evaluator in enumerate(evaluators):
             known = judged.get((planned.position, place, sample))

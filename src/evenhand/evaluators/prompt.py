@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal
 
 from evenhand import registry
 from evenhand.domain.ask import Message, Steps
@@ -136,12 +136,12 @@ class PromptEvaluator(BaseEvaluator):
     @property
     def items(self) -> tuple[Rubric, ...]:
         """The rubric items, settled."""
-        return cast("tuple[Rubric, ...]", self.rubrics)
+        return self.rubrics  # type: ignore[return-value]  # since it was made
 
     @property
     def settled_scale(self) -> Scale:
         """The scale, settled."""
-        return cast("Scale", self.scale)
+        return self.scale  # type: ignore[return-value]  # since it was made
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Judge a case: item by item when it or the evaluator has rubrics, freely otherwise (SPEC-P1)."""

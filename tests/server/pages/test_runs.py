@@ -305,6 +305,26 @@ def test_a_run_is_held_against_the_one_that_was_pinned(
     assert parsed(client.get("/runs")).one("tbody").text.count("baseline") == 1
 
 
+def test_the_first_page_tells_of_regressions_in_the_newest_run_of_each_suite(
+    client: TestClient, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    first = judged(*[reply(one) for one in (0.9, 0.9, 0.2)])
+    other = judged(reply(0.9), name="another suite")
+    before = parsed(client.get("/"))
+    post(f"/runs/{first.id}/pin")
+    post(f"/runs/{other.id}/pin")
+    judged(*[reply(one) for one in (0.2, 0.2, 0.2)])
+    newest = judged(*[reply(one) for one in (0.2, 0.9, 0.9)])
+
+    page = parsed(client.get("/"))
+
+    assert not before.all("section", aria_labelledby="against")
+    section = page.one("section", aria_labelledby="against")
+    assert [one.text for one in page.all("h3")] == [newest.name]
+    assert "1 regression, 1 improvement." in section.text
+    assert page.one("a", href=f"/compare?a={first.id}&b={newest.id}&way=worse#changes").text == "1 regression"
+
+
 def test_there_is_one_baseline_of_a_suite_and_it_can_be_unpinned(
     client: TestClient, store: Store, judged: Judge, post: Post
 ) -> None:

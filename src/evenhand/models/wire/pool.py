@@ -53,11 +53,12 @@ class Place:
         """Give the connection that was used last, if it is still good, or else a new one."""
         while self._idle:
             connection = self._idle.pop()
-            waited = self._loop.time() - connection.idle_since
+            waited, is_open = self._loop.time() - connection.idle_since, connection.is_open
             # What came unasked, and lies there unread, would be taken for the answer to the next request.
-            if waited >= _UNSEEN or (connection.is_open and connection.has_unread):
+            if waited >= _UNSEEN or (is_open and connection.has_unread):
                 await self._read(connection)
-            if connection.is_open and waited < _LONGEST_IDLE:
+                is_open = connection.is_open
+            if is_open and waited < _LONGEST_IDLE:
                 return connection
             connection.close()
         return await dial(self._route)

@@ -1,26 +1,33 @@
-"""The first page: what goes on, what came of the latest runs, and how to start."""
+"""The first page: what goes on, what got worse, what came of the latest runs, and how to start."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Iterator
 from typing import Final, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from evenhand.domain.run import RunRecord
+from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.charts import verdict_bar
 from evenhand.reports.numbers import moment_text
 from evenhand.reports.standing import Standing, standings
 from evenhand.server.api.shared import Opened
 from evenhand.server.desk import RunDesk
+from evenhand.server.lineage import lineage
 from evenhand.server.pages.results_markup import drawn
+from evenhand.server.pages.runs_baseline import Against
 from evenhand.server.pages.runs_row import Row
 from evenhand.server.progress import AT_WORK, as_it_is
 from evenhand.server.rendering import page
+from evenhand.store.store import Store
 
 router = APIRouter()
 
 LATEST: Final = 10
+# How long the page waits for all comparisons together; those that take longer it shows the next time.
+PATIENCE_SECONDS: Final = 1.5
 
 
 @router.get("/")
@@ -35,11 +42,24 @@ def home(request: Request, store: Opened) -> Response:
         rows=[
             (row, drawn(verdict_bar(standings(row.cases))) if row.cases and row.has_verdicts else None) for row in rows
         ],
+        against=list(_against(request, store, ended)),
         running=[(run, _progress(request, run)) for run in runs if run.status in AT_WORK],
         legend=[standing for standing in Standing if standing is not Standing.PENDING],
         prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),
         moment=moment_text,
     )
+
+
+def _against(request: Request, store: Store, newest_first: Iterable[RunRecord]) -> Iterator[tuple[RunRecord, Against]]:
+    """Hold the newest finished run of each suite and prompt against the baseline, where there is one."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    seen: set[tuple[str, str]] = set()
+    for run in newest_first:
+        if run.status is not RunStatus.FINISHED or (kind := lineage(run)) in seen:
+            continue
+        seen.add(kind)
+        if (found := Against.of(request, store, run, max(until - time.monotonic(), 0.0))) is not None:
+            yield run, found
 
 
 def _progress(request: Request, run: RunRecord) -> tuple[int, int]:
