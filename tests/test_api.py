@@ -328,7 +328,7 @@ def test_a_cancelled_run_lets_questions_under_way_end_and_is_stored_as_interrupt
 
 
 INTERRUPTED = """
-import asyncio, sys
+import asyncio, signal, sys
 from evenhand import Case, PromptEvaluator, Reply, evaluate
 
 class Slow:
@@ -338,6 +338,7 @@ class Slow:
         await asyncio.sleep(0.2)
         return Reply.said('{"score": 0.9}')
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts in the background ignore it
 cases = [Case(id=str(number), candidate_answer="x", expected_outcome="y") for number in range(1000)]
 try:
     evaluate(cases, PromptEvaluator(judge=Slow()), concurrency=1, store=sys.argv[1])

@@ -12,6 +12,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar, cast
 
 from evenhand.domain.errors import EvenhandError
@@ -39,16 +40,41 @@ class BackgroundLoop:
         """Whether the loop runs, in this process: a forked child has the object and not the thread."""
         return self.process == os.getpid() and self.thread.is_alive()
 
-    def run(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Run a coroutine to its end and wait for it."""
+    def run(self, coroutine: Coroutine[Any, Any, Outcome], *, patience: float = 0.0) -> Outcome:
+        """Run a coroutine to its end and wait for it.
+
+        On Ctrl-C it is cancelled, and may take so many seconds of ``patience`` to end; a second one does not wait.
+        """
         if threading.current_thread() is self.thread:
             coroutine.close()
             raise EvenhandError("a sync form was called from the loop it would wait for; await its async form instead")
-        future = asyncio.run_coroutine_threadsafe(_carried(coroutine), self.loop)
+        ended: Future[tuple[Outcome | None, BaseException | None]] = Future()
+        tasks: list[asyncio.Task[tuple[Outcome | None, BaseException | None]]] = []
+
+        def begin() -> None:
+            task = self.loop.create_task(_carried(coroutine))
+            task.add_done_callback(end)
+            tasks.append(task)
+
+        def end(task: asyncio.Task[tuple[Outcome | None, BaseException | None]]) -> None:
+            coroutine.close()  # of one that was cancelled before its first step
+            _hand_over(task, ended)
+
+        def give_up() -> None:
+            for task in tasks:
+                task.cancel()
+            if not tasks:
+                coroutine.close()
+                _cancel(ended)
+
         try:
-            outcome, error = future.result()
+            self.loop.call_soon_threadsafe(begin)
+            outcome, error = ended.result()
         except BaseException:
-            future.cancel()
+            if not ended.done():
+                # On the loop, which knows what was begun: Ctrl-C comes at any moment.
+                self.loop.call_soon_threadsafe(give_up)
+                wait([ended], patience)
             raise
         if error is not None:
             raise error
@@ -74,13 +100,28 @@ async def _carried(coroutine: Coroutine[Any, Any, Outcome]) -> tuple[Outcome | N
         return None, stop
 
 
+def _hand_over(task: asyncio.Task[Any], ended: Future[Any]) -> None:
+    """Tell a thread how a task ended."""
+    if task.cancelled():
+        _cancel(ended)
+    elif (error := task.exception()) is not None:
+        ended.set_exception(error)
+    else:
+        ended.set_result(task.result())
+
+
+def _cancel(ended: Future[Any]) -> None:
+    ended.cancel()
+    ended.set_running_or_notify_cancel()  # by this alone those are told who wait for several
+
+
 _current: BackgroundLoop | None = None
 _making = threading.Lock()
 
 
-def run(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """Run a coroutine on the background loop and wait for its result."""
-    return _loop().run(coroutine)
+def run(coroutine: Coroutine[Any, Any, Outcome], *, patience: float = 0.0) -> Outcome:
+    """Run a coroutine on the background loop and wait for its result; see ``BackgroundLoop.run``."""
+    return _loop().run(coroutine, patience=patience)
 
 
 def close() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Final, TypeAlias
 
@@ -59,19 +58,7 @@ class Undertaking:
 
     def run_and_wait(self) -> Run:
         """Drive the run on the background loop; Ctrl-C stores it as interrupted first, a second one does not wait."""
-        ended = threading.Event()
-
-        async def work() -> Run:
-            try:
-                return await self.run()
-            finally:
-                ended.set()
-
-        try:
-            return background.run(work())
-        except KeyboardInterrupt:
-            ended.wait(self._pace.drain_seconds + _STORING_SECONDS)
-            raise
+        return background.run(self.run(), patience=self._pace.drain_seconds + _STORING_SECONDS)
 
     async def _driven(self, runner: Runner) -> RunRecord:
         working = asyncio.create_task(runner.run())
