@@ -56,8 +56,8 @@ def rows() -> Iterator[Row]:
     yield "a judgment over a bare request", f"{ours / bare:.2f}", GOAL
 
 
-def microseconds(taken: float, count: int = JUDGMENTS) -> str:
-    return f"{taken / count * 1e6:.0f} µs"
+def microseconds(taken: float) -> str:
+    return f"{taken / JUDGMENTS * 1e6:.0f} µs"
 
 
 def judge_by_script() -> None:
@@ -73,7 +73,7 @@ async def judge_all(evaluator: PromptEvaluator, cases: Iterable[Case]) -> None:
     await side_by_side(judge, cases)
 
 
-async def request_all(port: int, body: Any, cases: Iterable[Case] = CASES) -> None:
+async def request_all(port: int, body: Any) -> None:
     headers = {"Authorization": "Bearer k", "Content-Type": "application/json"}
     connector = aiohttp.TCPConnector(limit=SIDE_BY_SIDE)
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
@@ -85,7 +85,7 @@ async def request_all(port: int, body: Any, cases: Iterable[Case] = CASES) -> No
                 completion = orjson.loads(await response.read())
             assert orjson.loads(completion["choices"][0]["message"]["content"])["score"] == provider.VERDICT["score"]
 
-        await side_by_side(request, cases)
+        await side_by_side(request, CASES)
 
 
 async def side_by_side(work: Callable[[Case], Awaitable[None]], cases: Iterable[Case]) -> None:
