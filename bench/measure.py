@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 # Of so many measurements the least counts: it was disturbed least.
 ROUNDS = 3
@@ -21,6 +21,32 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     before = time.process_time()
     work()
     return time.process_time() - before
+
+
+class Used(NamedTuple):
+    """What a program took: seconds of CPU time, and megabytes of memory at its peak."""
+
+    seconds: float
+    megabytes: float
+
+
+def used_by(command: Sequence[str]) -> Used:
+    """Run a program to its end, with its bytecode compiled, and tell what it took."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # By a small process in between: a program counts as its own what whoever started it had in memory at that moment.
+    between = [sys.executable, "-S", "-c", _BETWEEN, *command]
+    told = subprocess.run(between, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
+    code, user, system, kilobytes = told.split()
+    assert code == "0", f"{' '.join(command)} ended with {code}"
+    return Used(float(user) + float(system), float(kilobytes) / 1024)
+
+
+_BETWEEN = """
+import os, sys
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, used = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime, used.ru_stime, used.ru_maxrss)
+"""
 
 
 def cpu_of_a_fresh_python(code: str) -> float:

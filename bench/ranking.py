@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import re
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.measure import ROUNDS, Row, cpu_seconds
+from bench.measure import ROUNDS, Row, cpu_seconds, used_by
 from evenhand import RankedProfiles, rank
 from evenhand.engine.job import Pace, Scope
 from evenhand.engine.place import Place
@@ -73,12 +72,8 @@ def shortlist(folder: Path, count: int) -> dict[str, float]:
             line = {"id": f"candidate-{number}", "text": f"worth {chance.gauss(0, 1):.6f}\n{WORDS}"}
             file.write(json.dumps(line) + "\n")
     told = folder / f"{count}.json"
-    process = os.posix_spawn(
-        sys.executable, [sys.executable, "-m", "bench.ranking", str(path), str(told)], dict(os.environ)
-    )
-    _, status, used = os.wait4(process, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    return {**json.loads(told.read_text()), "megabytes": used.ru_maxrss / 1024}
+    used = used_by([sys.executable, "-m", "bench.ranking", str(path), str(told)])
+    return {**json.loads(told.read_text()), "megabytes": used.megabytes}
 
 
 def make_shortlist(profiles: str, told: str) -> None:

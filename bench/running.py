@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench import provider
 from bench.judging import CASES, SIDE_BY_SIDE, case, last_body, microseconds, request_all
-from bench.measure import ROUNDS, Row, cpu_seconds
+from bench.measure import ROUNDS, Row, Used, cpu_seconds, used_by
 from evenhand.cli.main import COLLECT_AFTER
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunStatus
@@ -71,12 +71,12 @@ def beside_the_bare_client(place: Path, port: int) -> Iterator[Row]:
 
 def of_the_command(place: Path, port: int) -> Iterator[Row]:
     one = written(place / "one.yaml", CASES[:1], port)
-    cold = min(run_the_command(one, place / f"one-{number}.db")[0] for number in range(ROUNDS))
+    cold = min(run_the_command(one, place / f"one-{number}.db").seconds for number in range(ROUNDS))
     yield "evenhand run, one case, from a cold start", f"{cold:.2f} s", f"{COLD_SECONDS} s"
     peaks = []
     for number in (SOME, MANY):
         suite = written(place / f"{number}.yaml", map(case, range(number)), port)
-        peaks.append(run_the_command(suite, place / f"{number}.db")[1])
+        peaks.append(run_the_command(suite, place / f"{number}.db").megabytes)
         suite.unlink()
     some, many = peaks
     yield f"peak memory with {SOME:,} cases", f"{some:.0f} MB", f"{SOME_MEGABYTES} MB"
@@ -106,13 +106,9 @@ def judge(path: Path, database: Path) -> None:
     assert ended.status is RunStatus.FINISHED, ended.reason
 
 
-def run_the_command(suite: Path, database: Path) -> tuple[float, float]:
-    """Run ``evenhand run`` in a process of its own, and give its CPU seconds and its peak memory in megabytes."""
+def run_the_command(suite: Path, database: Path) -> Used:
+    """Run ``evenhand run`` in a process of its own, and tell what it took."""
     command = [
         sys.executable, "-m", "evenhand", "run", str(suite), "--db", str(database), "-j", str(SIDE_BY_SIDE), "--quiet",
     ]  # fmt: skip
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    process = os.posix_spawn(sys.executable, command, env)
-    _, status, used = os.wait4(process, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, f"evenhand run ended with {os.waitstatus_to_exitcode(status)}"
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return used_by(command)
