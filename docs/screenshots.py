@@ -35,6 +35,7 @@ from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.server.app import make_app
+from evenhand.server.lineage import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 from evenhand.workspace.trial import Trial
@@ -111,9 +112,12 @@ def seeded(store: Store, db: str) -> Mapping[str, str]:
         ),
         seen=1,
     )
-    after = tried(store, prompt, [Voice("openai/gpt-5-mini", skill=0.9)], skill=0.9)
     several = [Voice(name, skill=0.8) for name in ("openai/gpt-5-mini", "ollama/qwen2.5:7b", "mistral/mistral-small")]
-    both = tried(store, prompt, several, skill=0.84, repeat=2)
+    answering = store.prompts.create(replace(text, name="Which model answers best"))
+    store.prompts.add_cases(answering.id, [TestCaseText(input=question) for question in QUESTIONS])
+    both = tried(store, answering, several, skill=0.84, repeat=2)
+    after = tried(store, prompt, [Voice("openai/gpt-5-mini", skill=0.9)], skill=0.9)
+    pin(store, store.runs.find(before))
     order = store.prompts.create(
         PromptText(name="Extract the order", content="Give the order as JSON.", evaluation_mode="schema")  # type: ignore[arg-type]
     )
