@@ -43,7 +43,8 @@ test: env  ## Run all tests but the long ones
 
 test-fast: env  ## Run the tests that take no time
 	$(PYTEST) -m 'not slow and not long' -p no:schemathesis \
-		--ignore=tests/server --ignore=tests/browser --ignore=tests/models/adapters --ignore=tests/journeys/test_langchain.py
+		--ignore=tests/server --ignore=tests/browser --ignore=tests/journeys --ignore=tests/models/adapters \
+		--ignore=tests/models/wire --ignore=tests/docs/test_reference.py
 
 test-long: env  ## Run the long tests only: simulations, sweeps
 	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
