@@ -95,6 +95,12 @@ def test_messages_differ_by_role_order_and_further_keys(messages: tuple[Message,
     assert key(messages=messages) != key()
 
 
+def test_what_python_takes_for_equal_may_differ_in_json() -> None:
+    keys = {key(messages=(Message("system", "?", (("cached", one),)), Message("user", "?"))) for one in (True, 1, 1.0)}
+
+    assert len(keys) == 3
+
+
 def test_texts_do_not_run_into_each_other() -> None:
     pairs = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")]
 

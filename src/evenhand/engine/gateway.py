@@ -188,7 +188,8 @@ def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
     form = "" if ask.contract is None else _form(ask.contract)
     settings = f"{_READING} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
     messages = ask.messages
-    if messages and messages[0].role == "system":  # often the longest, and the same for all cases
+    # Often the longest, and the same for all cases. Not with further keys: True and 1 are equal, and not the same.
+    if messages and messages[0].role == "system" and not messages[0].more:
         key = _beginning(identity, form, settings, messages[0]).copy()
         messages = messages[1:]
     else:

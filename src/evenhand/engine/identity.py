@@ -42,7 +42,7 @@ def canonical(value: object) -> bytes:
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
     """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
-    return hashed(f"{case} {evaluator} {target} {sample}".encode()).hexdigest()
+    return digest(case.encode(), evaluator.encode(), target.encode(), str(sample).encode())
 
 
 def describe(part: object) -> Any:

@@ -21,7 +21,7 @@ def job_of(suite: Suite) -> Job:
         source=suite.source,
         definition=suite.definition,
         cases=suite.cases,
-        evaluators_for=suite.built.evaluators_for,
+        evaluators_for=suite.evaluators_for,
         target=suite.built.target(),
         prices=suite.built.prices,
         timeout=suite.built.timeout,

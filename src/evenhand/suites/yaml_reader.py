@@ -161,9 +161,7 @@ class YamlReader:
                 continue
             made[key] = read
             lines[key] = line
-            self._left -= 1
-            if self._left < 0:
-                self._fail(line, TOO_MANY)
+            self._count(line)
         return made
 
     def _list(self, start: Any, depth: int) -> Listed:
@@ -172,10 +170,13 @@ class YamlReader:
             line = _line(event)
             made.append(self._value(event, depth + 1))
             made.lines.append(line)
-            self._left -= 1
-            if self._left < 0:
-                self._fail(line, TOO_MANY)
+            self._count(line)
         return made
+
+    def _count(self, line: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            self._fail(line, TOO_MANY)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, ScalarEvent):

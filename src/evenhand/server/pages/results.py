@@ -127,7 +127,7 @@ class Wanted:
 
 @router.get("/runs/{run_id}/results")
 def results(request: Request, run_id: str) -> Response:
-    """Show the evaluations of a run: a hundred of them, filtered and sorted as the address says."""
+    """Show the evaluations of a run: a page of them, filtered and sorted as the address says."""
     run = found_run(request, run_id)
     wanted = Wanted.of(request, run)
     found_in = cast("Results", request.app.state.results)
