@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 from evenhand.domain.ask import Message, MessageLike, messages_from
@@ -15,6 +16,7 @@ from evenhand.domain.scale import is_finite_number
 _TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
 _MESSAGES = ("input_messages", "output_messages", "expected_messages")
 _texts, _messages = attrgetter(*_TEXTS), attrgetter(*_MESSAGES)
+_TEXT = frozenset({str, NoneType})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +46,8 @@ class Case:
     cost: float | None = None
 
     def __post_init__(self) -> None:
-        for value in _texts(self):
-            if value is not None and not isinstance(value, str):
-                raise self._no_text()
+        if not _TEXT.issuperset(map(type, _texts(self))):
+            self._check_texts()
         # Most cases have none of these, and a suite may have very many cases.
         if _messages(self) != ((), (), ()):
             for name in _MESSAGES:
@@ -62,13 +63,11 @@ class Case:
         if self.latency is not None or self.cost is not None:
             self._check_numbers()
 
-    def _no_text(self) -> ConfigError:
-        name, value = next(
-            (name, value)
-            for name, value in zip(_TEXTS, _texts(self), strict=True)
-            if value is not None and not isinstance(value, str)
-        )
-        return ConfigError(f"{self._where()}{name} must be text or None, not {type(value).__name__}: {value!r:.80}")
+    def _check_texts(self) -> None:
+        for name, value in zip(_TEXTS, _texts(self), strict=True):
+            if value is not None and not isinstance(value, str):
+                kind = type(value).__name__
+                raise ConfigError(f"{self._where()}{name} must be text or None, not {kind}: {value!r:.80}")
 
     def _check_numbers(self) -> None:
         for name, value in (("latency", self.latency), ("cost", self.cost)):

@@ -80,7 +80,8 @@ class Budget:
         """End a question: count its requests, the faults on the way, and what it cost; None if nobody knows."""
         self._under_way -= 1
         self.calls += len(attempts) if calls is None else calls.uncounted(len(attempts))
-        self.faults += [attempt.kind for attempt in attempts].count("transport")
+        for attempt in attempts:
+            self.faults += attempt.kind == "transport"
         if cost is None:
             self.cost_is_known = False
         else:

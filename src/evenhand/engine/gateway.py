@@ -43,7 +43,7 @@ class Gateway:
         self, store: Store, *, budget: Budget, prices: PriceBook, concurrency: int, use_cache: bool = True
     ) -> None:
         self._store = store
-        self._prices = prices
+        self.prices = prices
         self._concurrency = concurrency
         self._use_cache = use_cache
         self.remembered = Remembered(store.reply_keys() if use_cache else ())
@@ -84,10 +84,6 @@ class Gateway:
     def stop(self, why: str) -> None:
         """Ask nothing any more."""
         self.stopped = self.stopped or why
-
-    def price(self, client: ModelClient, answer: Reply | Unanswered) -> float | None:
-        """Tell what an answer cost, in dollars; None if nobody knows."""
-        return self._prices.cost_of(client.name, answer.attempts)
 
     async def look_up(self, key: str) -> Mapping[str, Any] | None:
         """Look for a reply in the cache."""
@@ -135,7 +131,7 @@ class Asking:
             lane.leave(None)
             self._calls, self.cost = self._calls + 1, None  # one at least, and nobody knows what became of it
             raise
-        cost = gateway.price(client, answer)
+        cost = gateway.prices.cost_of(client.name, answer.attempts)
         self._calls += len(answer.attempts)
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         gateway.budget.end(calls, answer.attempts, cost=cost)
@@ -175,12 +171,13 @@ class Asking:
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
         """Give the rows for the cache: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        sound = {id(attempt) for attempt in attempts if attempt.error is None}
-        return [
-            reply_row(key, model, reply_to(reply))
-            for key, model, reply in self._kept
-            if id(reply.attempts[-1]) in sound
-        ]
+        rows = []
+        for key, model, reply in self._kept:
+            for attempt in attempts:
+                if attempt is reply.attempts[-1] and attempt.error is None:
+                    rows.append(reply_row(key, model, reply_to(reply)))
+                    break
+        return rows
 
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,11 @@ _SIZE = 16
 
 def digest(*parts: bytes) -> str:
     """Hash some parts, each with its length, so that ("ab", "c") is not ("a", "bc")."""
-    return hashed(b"".join([b"%d:%b" % (len(part), part) for part in parts])).hexdigest()
+    return hashed(b"".join(map(_part, parts))).hexdigest()
+
+
+def _part(content: bytes) -> bytes:
+    return b"%d:%b" % (len(content), content)
 
 
 def hashed(content: bytes) -> hashlib.blake2b:
@@ -42,7 +47,12 @@ def canonical(value: object) -> bytes:
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
     """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
-    return digest(case.encode(), evaluator.encode(), target.encode(), str(sample).encode())
+    return hashed(_part(case.encode()) + _judged_by(evaluator, target, sample)).hexdigest()
+
+
+@functools.lru_cache(maxsize=64)
+def _judged_by(evaluator: str, target: str, sample: int) -> bytes:
+    return b"".join(_part(part.encode()) for part in (evaluator, target, str(sample)))
 
 
 def describe(part: object) -> Any:

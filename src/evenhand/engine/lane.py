@@ -101,8 +101,9 @@ class Lane:
         return 1 if self._refusals else int(self.limit)
 
     def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
-        faults = [_kind(attempt.error) for attempt in answer.attempts if attempt.error]
-        crowded = bool(faults) and not CROWDED.isdisjoint(faults)
+        crowded = False
+        for attempt in answer.attempts:
+            crowded = crowded or (attempt.error is not None and _kind(attempt.error) in CROWDED)
         if isinstance(answer, Reply):
             self._answered = True
             self._refusals = self._malformed = 0

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from types import NoneType
 from typing import Any, NamedTuple, TypeAlias
 
 from evenhand.domain.case import Case
@@ -303,35 +302,32 @@ class Runner:
             return
         asking = self.gateway.asking(todo.sample)
         began = time.perf_counter()
+        evaluator = todo.evaluator
         try:
-            evaluation = await self._evaluate(todo.evaluator, case, asking.ask)
+            evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=asking.ask)
+            if not isinstance(evaluation, Evaluation):
+                raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
+            content = dumps(evaluation.as_dict())  # here, since details may have what no file can hold
         except (Abandoned, asyncio.CancelledError) as stop:
             asking.abandon()
             if isinstance(stop, Abandoned):
                 return
             raise
-        seconds = time.perf_counter() - began
-        replies = asking.to_keep(evaluation.attempts)
-        await self._commit(planned, todo, evaluation, cost=asking.cost, seconds=seconds, replies=replies)
-
-    async def _evaluate(self, evaluator: Evaluator, case: Case, ask: Any) -> Evaluation:
-        """Let an evaluator judge; if it crashes, that is its failed evaluation."""
-        try:
-            evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=ask)
-            if not isinstance(evaluation, Evaluation):
-                raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
-            _require_storable(evaluation)
-        except (Abandoned, ScriptExhaustedError):
+        except ScriptExhaustedError:
             raise
         except (Exception, SystemExit) as error:  # evaluators are anybody's code
-            return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=_crash(error))
-        return evaluation
+            evaluation = Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=_crash(error))
+            content = None
+        seconds = time.perf_counter() - began
+        replies = asking.to_keep(evaluation.attempts)
+        await self._commit(planned, todo, evaluation, content, cost=asking.cost, seconds=seconds, replies=replies)
 
     async def _commit(
         self,
         planned: PlannedCase,
         todo: Todo,
         evaluation: Evaluation,
+        content: str | None = None,
         *,
         cost: float | None,
         seconds: float,
@@ -347,7 +343,7 @@ class Runner:
             cost=cost,
             seconds=seconds,
         )
-        row = evaluation_row(self._run.number, planned.position, todo.place, judgment)
+        row = evaluation_row(self._run.number, planned.position, todo.place, judgment, content)
         await self._committer.commit(evaluations=(row,), replies=replies)
         self._progress.add(judgment)
         for observer in self._observers:
@@ -356,9 +352,3 @@ class Runner:
 
 def _crash(error: BaseException) -> str:
     return f"crashed: {type(error).__name__}: {error}"
-
-
-def _require_storable(evaluation: Evaluation) -> None:
-    """Refuse what no file can hold, such as a number of thousands of digits; only details may have such things."""
-    if evaluation.details or not isinstance(evaluation.score_raw, (int, float, str, NoneType)):
-        dumps([evaluation.details, evaluation.score_raw])

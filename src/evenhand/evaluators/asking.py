@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evenhand.domain.ask import Ask, Message, Steps
@@ -13,6 +14,8 @@ from evenhand.domain.evaluation import Attempt, total_usage
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.reading import read_reply
+
+_content = attrgetter("content")
 
 DEFAULT_ATTEMPTS: Final = 3
 TOP_LOGPROBS: Final = 20
@@ -37,7 +40,9 @@ class Record(NamedTuple):
     def of(cls, messages: tuple[Message, ...], attempts: Iterable[Attempt]) -> Record:
         """Record one question: every reply beyond its first is a retry."""
         listed = tuple(attempts)
-        replies = [attempt.kind for attempt in listed].count("reply")
+        replies = 0
+        for attempt in listed:
+            replies += attempt.kind == "reply"
         return cls(messages, listed, max(replies - 1, 0))
 
     @classmethod
@@ -55,9 +60,11 @@ class Record(NamedTuple):
     @property
     def request(self) -> dict[str, str]:
         """The prompts exactly as sent in the last request."""
-        user = [message.content for message in self.messages if message.role == "user"]
-        system = [message.content for message in self.messages if message.role == "system"]
-        return {"userPrompt": "\n\n".join(user), "systemPrompt": "\n\n".join(system)}
+        said: dict[str, list[str]] = {"user": [], "system": []}
+        for message in self.messages:
+            if message.role in said:
+                said[message.role].append(message.content)
+        return {"userPrompt": "\n\n".join(said["user"]), "systemPrompt": "\n\n".join(said["system"])}
 
     def fields(self) -> dict[str, Any]:
         """Give what an ``Evaluation`` says about how it came about."""
@@ -106,7 +113,6 @@ def inquire(
     A reply that came is the judge's, and asked for again here. A request that brought none was already retried by
     the model client, which owns that, so it ends the inquiry.
     """
-    material = [message.content for message in messages]
     sent = following = messages
     attempts: list[Attempt] = []
     error = ""
@@ -120,7 +126,7 @@ def inquire(
         try:
             if reply.finish != "stop":
                 _require_finished(reply)
-            reading = read_reply(reply.text, contract, material=material, strict=strict)
+            reading = read_reply(reply.text, contract, material=map(_content, messages), strict=strict)
         except ContractError as violation:
             error = f"{violation.kind}: {violation}"
             attempts += _marked(reply, error)

@@ -22,8 +22,10 @@ def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
 def found_by(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str, Any]:
     """Tell which judge it was and, where there was more around the verdicts, where in its replies they stood."""
     details: dict[str, Any] = {"judge": judge.name}
-    if [one for one in answered if EMBEDDED in one.flags]:
-        details["spans"] = [list(one.span) for one in answered]
+    for one in answered:
+        if EMBEDDED in one.flags:
+            details["spans"] = [list(each.span) for each in answered]
+            break
     return details
 
 

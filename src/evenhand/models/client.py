@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
@@ -64,12 +64,12 @@ class HttpModel:
         told = hashlib.sha256("\0".join(keys).encode()).hexdigest()[:12]
         return f"{'/'.join(self.endpoint.url.split('/')[:3])} {told}"
 
-    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
+    def ask(self, ask: Ask, *, deadline: float | None = None) -> Coroutine[Any, Any, Reply | Unanswered]:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
         post = _post()
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
-        return await ask_with_retries(
+        return ask_with_retries(
             lambda seconds: self._once(post, ask, forms, seconds),
             policy=self.policy,
             deadline=deadline,

@@ -46,7 +46,7 @@ def loads(text: str) -> Any:
 
 def column(text: str) -> str:
     """Write a text for a column of its own: no database takes lone surrogates, and PostgreSQL no NUL."""
-    return storable(text).replace("\0", "\ufffd")
+    return text if text.isascii() and "\0" not in text else storable(text).replace("\0", "\ufffd")
 
 
 def case_content(planned: PlannedCase) -> dict[str, Any]:
@@ -80,8 +80,10 @@ def answer_of(content: str) -> MadeAnswer:
     return answer_from(loads(content))
 
 
-def evaluation_row(run: int, position: int, place: int, judgment: Judgment) -> tuple[Any, ...]:
-    """Write an evaluation; what is looked for by itself has its own column too."""
+def evaluation_row(
+    run: int, position: int, place: int, judgment: Judgment, content: str | None = None
+) -> tuple[Any, ...]:
+    """Write an evaluation, or what is written of it already; what is looked for by itself has its own column too."""
     evaluation = judgment.evaluation
     return (
         run,
@@ -91,14 +93,14 @@ def evaluation_row(run: int, position: int, place: int, judgment: Judgment) -> t
         judgment.round,
         column(evaluation.evaluator),
         judgment.key,
-        evaluation.status.value,
+        evaluation.status._value_,
         evaluation.score,
-        None if evaluation.verdict is None else evaluation.verdict.value,
+        None if evaluation.verdict is None else evaluation.verdict._value_,
         judgment.weight,
         int(judgment.required),
         judgment.cost,
         judgment.seconds,
-        dumps(evaluation.as_dict()),
+        dumps(evaluation.as_dict()) if content is None else content,
     )
 
 

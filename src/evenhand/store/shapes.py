@@ -221,8 +221,7 @@ def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, ex
         _check(check, _CHECK, f"{where}: check")
     columns = [given[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
     judgment = _made(lambda: judgment_of([*columns, content]), where)
-    *row, _ = evaluation_row(0, 0, given["place"], judgment)
-    return (*row[2:], content)
+    return evaluation_row(0, 0, given["place"], judgment, content)[2:]
 
 
 def _check_attempts(given: Mapping[str, Any], where: str) -> None:

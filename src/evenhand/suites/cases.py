@@ -37,7 +37,8 @@ KEYS: Final = (
     "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
     "evaluators", "metadata", "cluster", "latency", "cost", "output_messages",
 )  # fmt: skip
-_KNOWN: Final = frozenset((*KEYS, *ALIASES))
+# What each key is called in the end; by these names, which are the program's own, a case is made in less time.
+_NAMES: Final = {key: ALIASES.get(key, key) for key in (*KEYS, *ALIASES)}
 
 _MOST_ID: Final = 200
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -85,11 +86,10 @@ class CaseMaker:
         """Give the fields of a ``Case``."""
         fields: dict[str, Any] = {}
         for key, value in raw.items():
-            if key not in _KNOWN:
-                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key[:MOST_GUESSED], _KNOWN)}"))
-                continue
-            name = ALIASES.get(key, key)
-            if name != key and name in raw:
+            name = _NAMES.get(key)
+            if name is None:
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key[:MOST_GUESSED], _NAMES)}"))
+            elif name != key and name in raw:
                 faults.append(Fault(raw.lines[key], f"{name} and {key} are two names for the same thing; give one"))
             elif value is None or name == "evaluators":
                 continue

@@ -36,7 +36,6 @@ class Mapped(dict[str, Any]):
     __slots__ = ("line", "lines")
 
     def __init__(self, line: int) -> None:
-        super().__init__()
         self.line = line
         self.lines: dict[str, int] = {}
 

@@ -90,10 +90,11 @@ def complaint_in(body: object) -> Complaint | None:
     """Find the error object in a response body, in any of the shapes that providers use."""
     if isinstance(body, list) and body:
         body = body[0]
-    whole = mapping(body)
-    error = whole.get("error")
-    if not error and "error" in (whole.get("object"), whole.get("type")):
-        error = whole
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    if not error and "error" in (body.get("object"), body.get("type")):
+        error = body
     if not error:
         return None
     if not isinstance(error, dict):
@@ -120,10 +121,9 @@ def reply_in(body: object, *keys: str) -> Mapping[str, Any]:
     """Give a response body that has a key of a reply; raise the fault that it tells of otherwise."""
     if complaint := complaint_in(body):
         raise error_body_fault(complaint.message, code=complaint.code, retry_after=complaint.retry_after)
-    whole = mapping(body)
-    if whole.keys().isdisjoint(keys):
+    if not isinstance(body, dict) or body.keys().isdisjoint(keys):
         raise TransportFault("invalid_body", f"the response has no {keys[0]!r}; is base_url right?", retryable=True)
-    return whole
+    return body
 
 
 def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,9 +61,9 @@ def _response_format(ask: Ask, generation: Generation) -> dict[str, Any] | None:
 def decode(body: Any) -> Said:
     """Read a response body."""
     whole = reply_in(body, "choices")
-    choices = listing(whole["choices"])
+    choices = whole["choices"]
     usage = _usage(whole.get("usage"))
-    if not choices:
+    if not isinstance(choices, list) or not choices:
         return Said(text="", usage=usage)
     choice = mapping(choices[0])
     message = mapping(choice.get("message"))
@@ -71,11 +71,12 @@ def decode(body: Any) -> Said:
     if reason in _BROKEN:
         reply_in(choice, "message")  # raises what the choice itself complains of
         raise TransportFault("error_body", f"the server stopped with {reason!r}", retryable=True)
-    if refusal := text_of(message.get("refusal")):
+    refusal = message.get("refusal")
+    if refusal and isinstance(refusal, str):
         return Said(text=refusal, finish="refusal", usage=usage)
     logprobs = choice.get("logprobs")
     return Said(
-        text=_text(message.get("content")),
+        text=content if isinstance(content := message.get("content"), str) else _text(content),
         finish=_FINISHES.get(reason, "stop"),
         usage=usage,
         first_token=_first_token(logprobs) if logprobs else (),
@@ -87,21 +88,19 @@ def _first_token(logprobs: object) -> tuple[TokenChoice, ...]:
     return alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else ()
 
 
-def _text(content: object) -> str:
+def _text(parts: object) -> str:
     """Join the text of content that comes in parts, without the parts that are a model's thoughts."""
-    if isinstance(content, list):
-        return "".join(text_of(mapping(part).get("text")) for part in content)
-    return text_of(content)
+    return "".join(text_of(mapping(part).get("text")) for part in listing(parts))
 
 
 def _usage(given: object) -> Usage | None:
-    usage = mapping(given)
-    if not usage:
+    if not given or not isinstance(given, dict):
         return None
+    details = given.get("prompt_tokens_details")
     return Usage(
-        input_tokens=count_of(usage.get("prompt_tokens")),
-        output_tokens=count_of(usage.get("completion_tokens")),
-        cached_tokens=count_of(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        input_tokens=count_of(given.get("prompt_tokens")),
+        output_tokens=count_of(given.get("completion_tokens")),
+        cached_tokens=count_of(mapping(details).get("cached_tokens")) if details else 0,
     )
 
 

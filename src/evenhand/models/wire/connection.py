@@ -46,8 +46,13 @@ class Connection(asyncio.Protocol):
     @property
     def is_clean(self) -> bool:
         """Whether the last response was whole, nothing came after it, and all of its request was sent."""
+        if not self._keeps or self._transport.is_closing():
+            return False
         # All of them: an encrypted transport counts as sent what the one below it still holds.
-        return self._keeps and self.is_open and not any(one.get_write_buffer_size() for one in self._transports)
+        unsent = 0
+        for transport in self._transports:
+            unsent += transport.get_write_buffer_size()
+        return unsent == 0
 
     @property
     def has_unread(self) -> bool:
