@@ -30,7 +30,7 @@ def mixed(made: Any) -> Any:
 
 
 def replaced_type(judgment: Judgment, kind: str) -> Judgment:
-    return replace(judgment, evaluation=replace(judgment.evaluation, type=kind))
+    return judgment._replace(evaluation=replace(judgment.evaluation, type=kind))
 
 
 # Sentences

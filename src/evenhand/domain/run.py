@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.domain.aggregate import CaseScore, Weighed, case_score
 from evenhand.domain.ask import Message
@@ -90,8 +90,8 @@ class MadeAnswer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgment:
+# This and ``PlannedCase`` are tuples: they are made for every case, and a frozen dataclass takes twice as long.
+class Judgment(NamedTuple):
     """An evaluation as it stands in a run.
 
     ``sample`` tells repeats apart, ``round`` how often it was done anew after an error: the last round counts.
@@ -109,8 +109,7 @@ class Judgment:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCase:
+class PlannedCase(NamedTuple):
     """A case of a run, with its place, and the evaluators it brings itself (None: those of the run).
 
     ``line`` is where it stands in its file. ``hash`` is of its content, and ``expected`` how many evaluators judge it;

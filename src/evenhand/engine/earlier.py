@@ -35,7 +35,7 @@ class EarlierAnswers:
                 f"case {case.id!r}: its input is not the one that run {self._run.id} answered; "
                 "drop --answers-from, or give the case another id"
             )
-        return replace(planned, case=_answered(case, before) if made is None else made.put_into(case))
+        return planned._replace(case=_answered(case, before) if made is None else made.put_into(case))
 
 
 def _answered(case: Case, before: Case) -> Case:

@@ -169,4 +169,4 @@ def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:
         return case
     named = f"case-{digest_of(case_content(case))[:8]}"
     taken[named] = number = taken.get(named, 0) + 1
-    return replace(case, case=replace(case.case, id=named if number == 1 else f"{named}-{number}"))
+    return case._replace(case=replace(case.case, id=named if number == 1 else f"{named}-{number}"))

@@ -198,7 +198,7 @@ def _with_id(planned: PlannedCase, seen: SeenIds) -> PlannedCase:
     while seen.add(name):
         number += 1
         name = f"{first}-{number}"
-    return replace(planned, case=replace(planned.case, id=name))
+    return planned._replace(case=replace(planned.case, id=name))
 
 
 def _label(piece: Piece, position: int) -> str:
