@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Singles = NDArray[np.float32]
     Numbers = NDArray[np.integer[Any]]
 
 # The precision of the normal distribution that strengths are taken to come from, where learning it begins, and
@@ -39,14 +41,14 @@ _LONGEST_STEP: Final = 4.0
 _MOST_DIRECTIONS: Final = 200
 _SOLVED: Final = 1e-6
 # So many rankings are worked on at a time.
-_BLOCK: Final = 4096
+_BLOCK: Final = 1024
 
 
 class Ranking(NamedTuple):
     """Some of all, by their numbers, the best first.
 
     ``slots`` says where each was shown, from 0.5 (first) to -0.5 (last); 0 where nobody was before another. What
-    belongs to the same ``unit`` comes from one judgment: both orders of a pair, the halves of a tie.
+    belongs to the same ``unit`` comes from one judgment: both orders of a pair, the halves of a tie. It comes together.
     """
 
     members: Sequence[int]
@@ -62,7 +64,7 @@ class Block(NamedTuple):
     """
 
     members: Numbers
-    slots: Floats
+    slots: Singles
     weights: Floats
     units: Numbers
 
@@ -78,7 +80,7 @@ class Block(NamedTuple):
             units.append(one.unit)
         lengths = np.array(sizes)
         shape = (int(lengths.max(initial=0)), len(lengths))
-        members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape)
+        members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape, dtype=np.float32)
         begins = np.cumsum(lengths) - lengths
         for row in range(shape[0]):
             there = lengths > row
@@ -101,12 +103,13 @@ class Rankings:
     @classmethod
     def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
         """Put rankings into arrays, as they come."""
-        numbers: dict[int, int] = {}
-        numbered = (one._replace(unit=numbers.setdefault(one.unit, len(numbers))) for one in rankings)
+        units = itertools.groupby(rankings, key=attrgetter("unit"))
+        numbered = (one._replace(unit=number) for number, (_, alike) in enumerate(units) for one in alike)
         blocks = []
         while len((block := Block.of(itertools.islice(numbered, _BLOCK), count)).weights):
             blocks.append(block)
-        return cls(count=count, judgments=len(numbers), blocks=tuple(blocks))
+        judgments = int(blocks[-1].units[-1]) + 1 if blocks else 0
+        return cls(count=count, judgments=judgments, blocks=tuple(blocks))
 
     def and_those(self, later: Rankings) -> Rankings:
         """Give these rankings and later ones, which come from other judgments."""
@@ -192,18 +195,23 @@ class _Slope:
     """The log-likelihood around some strengths: its gradient, and its curvature along a direction."""
 
     def __init__(self, rankings: Rankings, now: Floats, prior: float) -> None:
-        # About the position nothing is supposed, only that it is not without end.
-        self._prior = np.append(np.full(rankings.count, float(prior)), min(prior, _LEAST_PRIOR))
+        self._prior = float(prior)
         self._choices = [_Choices(block, now) for block in rankings.blocks]
-        self.gradient = self._prior * -now
-        self.curvature = self._prior.copy()
+        self.gradient = -self._supposed(now)
+        self.curvature = self._supposed(np.ones_like(now))
         for one in self._choices:
             one.add_slope(self.gradient, self.curvature)
         self._ease = 1 / np.where(self.curvature > 0, self.curvature, 1.0)
 
+    def _supposed(self, direction: Floats) -> Floats:
+        """Give what the prior says of a direction; of the position, only that it is not without end."""
+        told = self._prior * direction
+        told[-1] = min(self._prior, _LEAST_PRIOR) * direction[-1]
+        return told
+
     def _curved(self, direction: Floats) -> Floats:
         """Give the curvature along a direction, turned positive."""
-        curved = self._prior * direction
+        curved = self._supposed(direction)
         for one in self._choices:
             one.add_curved(direction, curved)
         return curved
@@ -239,8 +247,7 @@ class _Choices:
         left = _summed_from_the_end(self._chances)
         # One over what is left to choose from at each place; nothing beyond the last.
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
-        self._summed = np.cumsum(inverse, axis=0)
-        self._squared = np.square(inverse, out=inverse)
+        self._summed = np.cumsum(inverse, axis=0, out=inverse)
 
     def add_slope(self, gradient: Floats, curvature: Floats) -> None:
         """Add the gradient, and the curvature along each strength."""
@@ -253,7 +260,10 @@ class _Choices:
         """Add the curvature along a direction, turned positive."""
         moved = self._along(direction, filler=0.0)
         moved *= self._chances
-        below = np.cumsum(self._squared * _summed_from_the_end(moved), axis=0)
+        below = np.diff(self._summed, axis=0, prepend=0.0)
+        below *= below
+        below *= _summed_from_the_end(moved)
+        np.cumsum(below, axis=0, out=below)
         below *= self._chances
         moved *= self._summed
         moved -= below
@@ -266,7 +276,7 @@ class _Choices:
         told += direction[-1] * self._block.slots
         return told
 
-    def _gather(self, entries: Floats, slots: Floats, sums: Floats) -> None:
+    def _gather(self, entries: Floats, slots: Singles, sums: Floats) -> None:
         """Add what entries say to the sums of members, and to the last, which is for the position."""
         # Whoever fills up comes last, where nobody belongs, and has no slot.
         members = np.bincount(self._block.members.ravel(), weights=entries.ravel(), minlength=len(sums))

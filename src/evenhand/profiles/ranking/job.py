@@ -28,8 +28,11 @@ class Rounds:
     def __init__(self, design: Design, entrants: Callable[[], Entrants] | None = None) -> None:
         self.design = design
         self._make = entrants
+        self._begin_again()
+
+    def _begin_again(self) -> None:
         self._entrants: Entrants | None = None
-        self._tally = Tally(in_pairs=design.in_pairs)
+        self._tally = Tally(in_pairs=self.design.in_pairs)
 
     def first(self) -> Iterator[PlannedCase]:
         """Give the groups of the first round."""
@@ -55,6 +58,7 @@ class Rounds:
         tally = self._tally
         tally.take_in(groups_of(store.results(run, first=tally.groups)))  # those of rounds since the last time
         if tally.rounds >= len(self.design.taking_part(entrants.count)):
+            self._begin_again()  # whoever wants the ranking reads it from the store, and may need the room
             return ()
         groups = self.design.groups(tally.rounds, tally.so_far(entrants.count))
         return self._cases(tally.rounds, groups, first=run.cases)

@@ -14,6 +14,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.evaluators.ranking import MEMBERS
 from evenhand.profiles.ranking.groups import groups_of, texts_of
+from evenhand.profiles.ranking.names import Names, NamesInOrder
 from evenhand.profiles.ranking.places import Places
 from evenhand.profiles.ranking.ranks import LEVEL, MOST_IN_CYCLES, REFITS, LengthEffect, PositionBias, Ranks
 from evenhand.profiles.ranking.tally import Tally
@@ -47,7 +48,7 @@ class _Known:
     """Who takes part, by number: ids, attributes and lengths, noted down while the results go by."""
 
     def __init__(self) -> None:
-        self.ids: list[str] = []
+        self.names = Names()
         self.attributes: dict[int, Mapping[str, Any]] = {}
         self.lengths = array("i")
 
@@ -55,11 +56,10 @@ class _Known:
         for result in results:
             for one, text in zip(result.case.metadata[MEMBERS], texts_of(result.case), strict=True):
                 number = one["number"]
-                if missing := number + 1 - len(self.ids):
-                    self.ids.extend([""] * missing)
-                    self.lengths.extend([0] * missing)
-                if not self.ids[number]:
-                    self.ids[number], self.lengths[number] = one["id"], len(text)
+                if not self.names.has(number):
+                    self.names.put(number, one["id"])
+                    self.lengths.extend([0] * (len(self.names) - len(self.lengths)))
+                    self.lengths[number] = len(text)
                     if "attributes" in one:
                         self.attributes[number] = one["attributes"]
             yield result
@@ -103,13 +103,13 @@ class _Standing:
         """Give all in their order: those who were ranked, the best first; then those who were not; equal ones by id."""
         known, tally = self._known, self._tally
         ranks, _ = ranks_of(self._fitted.values)
-        order = _ordered(ranks, [known.ids[number] for number in self._numbers])
-        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=known.ids.__getitem__)
+        order = _ordered(ranks, NamesInOrder(known.names, self._numbers))
+        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=known.names.__getitem__)
         numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
         best, worst = self._ends(order)
         rates = self._win_rates()
         return Places(
-            ids=[known.ids[number] for number in numbers],
+            ids=NamesInOrder(known.names, numbers),
             ranks=ranks[order],
             best=best,
             worst=worst,
@@ -164,7 +164,7 @@ class _Standing:
         preferred = _preferences(self._rankings, best)
         inside = sum(len(one) for one in components(preferred) if len(one) > 1)
         shown = cycles(preferred)[:_CYCLES_SHOWN]
-        return tuple(tuple(self._known.ids[self._numbers[place]] for place in one) for one in shown), inside
+        return tuple(tuple(self._known.names[self._numbers[place]] for place in one) for one in shown), inside
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
