@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand import ConfigError, Profile
+from evenhand.engine.seen import SeenIds
 from evenhand.profiles.reading import profiles_from
 
 
@@ -144,3 +146,28 @@ def test_an_empty_text_in_a_folder_is_named(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_profiles_is_refused(given: Any, told: str) -> None:
     assert told in refused(given)
+
+
+def test_of_what_can_be_read_but_once_a_double_is_refused_without_its_first_place() -> None:
+    given = ({"id": "a", "text": text} for text in ("A", "B"))
+
+    assert refused(given).endswith("profile 2: the id 'a' is there twice")
+
+
+def test_ids_that_only_look_alike_in_memory_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SeenIds, "add", lambda *_: True)
+
+    assert [one.id for one in profiles_from([{"id": "a", "text": "A"}, {"id": "b", "text": "B"}])] == ["a", "b"]
+
+
+def test_the_ids_of_a_file_take_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(f'{{"id": "profile-{number}", "text": "a"}}\n' for number in range(20_000)))
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in profiles_from(path)) == 20_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 1_500_000

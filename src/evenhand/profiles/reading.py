@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -12,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.profile import Profile
+from evenhand.engine.seen import SeenIds
 from evenhand.evaluators.reading import parse_strict
 
 # What users may write for a profile, and for several.
@@ -32,16 +34,24 @@ def profiles_from(given: ProfilesLike) -> Iterator[Profile]:
     A path is read. In mappings and in files, ``id``, ``text``, ``cluster`` and ``attributes`` are what they are in a
     ``Profile``, and whatever else is there is an attribute. What has no id is called by its place.
     """
-    seen: dict[str, str] = {}
+    seen = SeenIds(most=sys.maxsize)
+    where = None
     with contextlib.closing(_found(given)) as found:  # so that a file is closed when a mistake ends the reading
         for where, profile in found:
-            if profile.id in seen:
-                raise ConfigError(f"{where}: the id {profile.id!r} is there twice, first in {seen[profile.id]}")
-            seen[profile.id] = where
+            if seen.add(profile.id) and (first := _first_place(given, profile.id)) != where:
+                raise ConfigError(f"{where}: the id {profile.id!r} is there twice{first and f', first in {first}'}")
             yield profile
-    if not seen:
+    if where is None:
         told = str(given) if isinstance(given, str | os.PathLike) else "profiles"
         raise ConfigError(f"{told}: there are no profiles")
+
+
+def _first_place(given: ProfilesLike, identity: str) -> str:
+    """Look where an id stands first; "" where what was given cannot be read again."""
+    if isinstance(given, Iterator):
+        return ""
+    with contextlib.closing(_found(given)) as found:
+        return next((where for where, profile in found if profile.id == identity), "")
 
 
 def _found(given: ProfilesLike) -> Generator[tuple[str, Profile], None, None]:

@@ -169,8 +169,10 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, fla
         step = _Slope(rankings, now, prior).newton_step(flat)
         if step is None:
             break
-        furthest = float(np.abs(step).max())
-        now = now + (step if furthest <= _LONGEST_STEP else step * (_LONGEST_STEP / furthest))
+        furthest = _furthest(step)
+        if furthest > _LONGEST_STEP:
+            step *= _LONGEST_STEP / furthest
+        now += step
     return Strengths(values=now[:-1] - now[:-1].mean(), position=float(now[-1]), prior=prior)
 
 
@@ -201,7 +203,6 @@ class _Slope:
         self.curvature = self._supposed(np.ones_like(now))
         for one in self._choices:
             one.add_slope(self.gradient, self.curvature)
-        self._ease = 1 / np.where(self.curvature > 0, self.curvature, 1.0)
 
     def _supposed(self, direction: Floats) -> Floats:
         """Give what the prior says of a direction; of the position, only that it is not without end."""
@@ -217,12 +218,16 @@ class _Slope:
         return curved
 
     def newton_step(self, flat: float) -> Floats | None:
-        """Solve for the step to the top, by conjugate gradients; None where nothing is steeper than ``flat``."""
-        if float(np.abs(self.gradient).max()) < flat:
+        """Solve for the step to the top, by conjugate gradients; None where nothing is steeper than ``flat``.
+
+        This uses the slope up: of very many, each vector takes room.
+        """
+        if _furthest(self.gradient) < flat:
             return None
         step = np.zeros_like(self.gradient)
-        rest = self.gradient.copy()
-        direction = rest * self._ease
+        rest, ease = self.gradient, self.curvature
+        np.divide(1.0, ease, out=ease, where=ease > 0)
+        direction = rest * ease
         worth = first = _product(rest, direction)
         for _ in range(_MOST_DIRECTIONS):
             if worth <= first * _SOLVED:
@@ -230,10 +235,12 @@ class _Slope:
             curved = self._curved(direction)
             length = worth / _product(direction, curved)
             step += length * direction
-            rest -= length * curved
-            eased = rest * self._ease
+            curved *= length
+            rest -= curved
+            eased = np.multiply(rest, ease, out=curved)
             before, worth = worth, _product(rest, eased)
-            direction = eased + (worth / before) * direction
+            direction *= worth / before
+            direction += eased
         return step
 
 
@@ -278,10 +285,15 @@ class _Choices:
 
     def _gather(self, entries: Floats, slots: Singles, sums: Floats) -> None:
         """Add what entries say to the sums of members, and to the last, which is for the position."""
-        # Whoever fills up comes last, where nobody belongs, and has no slot.
-        members = np.bincount(self._block.members.ravel(), weights=entries.ravel(), minlength=len(sums))
-        sums[:-1] += members[:-1]
-        sums[-1] += float((entries * slots).sum())
+        position = sums[-1] + float((entries * slots).sum())
+        np.add.at(sums, self._block.members.ravel(), entries.ravel())
+        # What is said of whoever fills up comes there too, and is nobody's.
+        sums[-1] = position
+
+
+def _furthest(values: Floats) -> float:
+    """Tell how far from 0 the furthest is."""
+    return max(float(values.max()), -float(values.min()))
 
 
 def _product(one: Floats, other: Floats) -> float:
@@ -327,7 +339,7 @@ def rank_spans(
         worst.sort(axis=1)
         positions.append(found.position)
     low, high = np.quantile(positions, [(1 - level) / 2, (1 + level) / 2])
-    return Spans(best=best[:, -1], worst=worst[:, 0], position=(float(low), float(high)))
+    return Spans(best=best[:, -1].copy(), worst=worst[:, 0].copy(), position=(float(low), float(high)))
 
 
 def ranks_of(values: Floats) -> tuple[Numbers, Numbers]:

@@ -19,7 +19,7 @@ from evenhand.store.runs import Runs
 STORES: Final = "evenhand.stores"
 DEFAULT_URL: Final = ".evenhand/evenhand.db"
 IN_MEMORY: Final = "sqlite://"
-PAGE: Final = 256
+PAGE: Final = 64
 
 _ADD_EVALUATION = (
     "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "

@@ -15,6 +15,7 @@ from evenhand.domain.run import PlannedCase
 from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import digest_of
+from evenhand.engine.seen import SeenIds
 from evenhand.evaluators.showing import shown
 from evenhand.store.rows import case_content
 from evenhand.suites.answering import TargetPrompts, Unanswered
@@ -24,7 +25,6 @@ from evenhand.suites.checks import Checks
 from evenhand.suites.definition import Definition
 from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
-from evenhand.suites.seen import SeenIds
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, told
 
 # To say where an id stood first, the cases are read again.

@@ -73,7 +73,7 @@ def test_whoever_was_shown_early_is_shown_late() -> None:
 
     (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0], ranked=[1] * 4))
 
-    assert group == [1, 3, 2, 0]
+    assert list(group) == [1, 3, 2, 0]
 
 
 def test_over_each_two_rounds_everybody_is_shown_early_and_late_alike() -> None:

@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -106,7 +106,7 @@ class Design:
         """Tell how many groups each round has."""
         return [len(self._sizes(number, size)) for number, size in enumerate(self.taking_part(count))]
 
-    def groups(self, number: int, so_far: SoFar) -> list[list[int]]:
+    def groups(self, number: int, so_far: SoFar) -> list[array[int]]:
         """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown."""
         import numpy as np  # noqa: PLC0415 - in lists of objects, a hundred thousand would take much room
 
@@ -121,11 +121,11 @@ class Design:
         if self.name != "swiss" or number == 0:
             chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
-            groups = _pairs(chosen.tolist(), so_far)
+            groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far)
         else:
-            ends = list(itertools.accumulate(self._sizes(number, len(chosen)), initial=0))
-            groups = [chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends)]
-        return [_shown_order(group, so_far, lots) for group in groups]
+            ends = itertools.accumulate(self._sizes(number, len(chosen)), initial=0)
+            groups = (chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends))
+        return [array("i", _shown_order(group, so_far, lots)) for group in groups]
 
     def _sizes(self, number: int, count: int) -> list[int]:
         """Give the sizes of a round's groups, as even as may be; nobody is ranked alone."""

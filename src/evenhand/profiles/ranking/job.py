@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,7 +63,7 @@ class Rounds:
         groups = self.design.groups(tally.rounds, tally.so_far(entrants.count))
         return self._cases(tally.rounds, groups, first=run.cases)
 
-    def _cases(self, number: int, groups: list[list[int]], *, first: int) -> Iterator[PlannedCase]:
+    def _cases(self, number: int, groups: Sequence[Sequence[int]], *, first: int) -> Iterator[PlannedCase]:
         entrants = self._all()
         for place, group in enumerate(groups):
             members = entrants.taken(group)

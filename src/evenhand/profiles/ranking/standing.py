@@ -107,7 +107,8 @@ class _Standing:
         unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=known.names.__getitem__)
         numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
         best, worst = self._ends(order)
-        rates = self._win_rates()
+        place_of = np.empty_like(numbers)
+        place_of[numbers] = np.arange(len(numbers))
         return Places(
             ids=NamesInOrder(known.names, numbers),
             ranks=ranks[order],
@@ -117,12 +118,8 @@ class _Standing:
             strengths=self._fitted.values[order],
             groups=np.array(tally.ranked)[numbers],
             failures=np.array(tally.failed)[numbers],
-            rates={place: rates[one] for place, one in enumerate(order.tolist()) if one in rates},
-            attributes={
-                place: known.attributes[number]
-                for place, number in enumerate(numbers.tolist())
-                if number in known.attributes
-            },
+            rates={int(place_of[self._numbers[one]]): rate for one, rate in self._win_rates().items()},
+            attributes={int(place_of[number]): given for number, given in known.attributes.items()},
         )
 
     def _ends(self, order: Numbers) -> tuple[Numbers, Numbers]:
@@ -170,10 +167,11 @@ class _Standing:
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
     """Give the places in the order of their ranks; equal ones by name."""
     order = np.argsort(ranks, kind="stable")
-    alike = np.flatnonzero(np.diff(ranks[order], prepend=0))
-    for begin, end in itertools.pairwise([*alike.tolist(), len(order)]):
-        if end > begin + 1:
-            order[begin:end] = sorted(order[begin:end].tolist(), key=names.__getitem__)
+    begins = np.flatnonzero(np.diff(ranks[order], prepend=0))
+    sizes = np.diff(begins, append=len(order))
+    for one in np.flatnonzero(sizes > 1):
+        alike = slice(begins[one], begins[one] + sizes[one])
+        order[alike] = sorted(order[alike].tolist(), key=names.__getitem__)
     return order
 
 
@@ -181,7 +179,7 @@ def _tiers(best: Numbers, worst: Numbers) -> Numbers:
     """Part those in order into tiers: whoever cannot be told apart from the first of one belongs to it."""
     tiers = np.zeros(len(best), dtype=np.int32)
     tier, worst_of_first = 0, -1
-    for place in np.flatnonzero(best).tolist():
+    for place in np.flatnonzero(best):
         if best[place] > worst_of_first:
             tier, worst_of_first = tier + 1, int(worst[place])
         tiers[place] = tier

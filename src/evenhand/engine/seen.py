@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-# Beyond that many the store is the only one to notice: it refuses an id that stands twice.
+# Of cases: beyond that many the store is the only one to notice, which refuses an id that stands twice.
 MOST_REMEMBERED: Final = 1_000_000
 _FIRST_SIZE: Final = 1 << 10
 
@@ -16,13 +16,14 @@ class SeenIds:
     A set of Python integers would take four times as much.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = MOST_REMEMBERED if most is None else most
         self._table = array("Q", [0]) * _FIRST_SIZE
         self._count = 0
 
     def add(self, text: str) -> bool:
         """Remember a text, and tell whether it was there before; by its hash, so ask again where that matters."""
-        if self._count >= MOST_REMEMBERED:
+        if self._count >= self._most:
             return False
         mark = (hash(text) & 0xFFFF_FFFF_FFFF_FFFF) or 1
         if not _put(self._table, mark):

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from evenhand.suites import seen
-from evenhand.suites.seen import SeenIds
+from evenhand.engine import seen
+from evenhand.engine.seen import SeenIds
 
 
 def test_what_was_seen_is_known_and_nothing_else() -> None:
