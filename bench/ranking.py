@@ -23,7 +23,7 @@ from evenhand.profiles.ranking.job import RankingWork
 
 ARITHMETIC_SECONDS = 10
 PLANNING_SECONDS = 5
-MORE_MEGABYTES = 50
+MORE_MEGABYTES = 40
 SOME, MANY = 10_000, 100_000
 DESIGN = Design(name="staged", group_size=20, top=10)
 WORDS = "has led a team of nine, moved a warehouse, and speaks three languages, one of them well. " * 6

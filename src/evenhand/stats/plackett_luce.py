@@ -254,7 +254,8 @@ class _Choices:
         left = _summed_from_the_end(self._chances)
         # One over what is left to choose from at each place; nothing beyond the last.
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
-        self._summed = np.cumsum(inverse, axis=0, out=inverse)
+        self._summed = inverse.cumsum(axis=0)
+        self._squared = np.square(inverse, out=inverse)
 
     def add_slope(self, gradient: Floats, curvature: Floats) -> None:
         """Add the gradient, and the curvature along each strength."""
@@ -267,10 +268,8 @@ class _Choices:
         """Add the curvature along a direction, turned positive."""
         moved = self._along(direction, filler=0.0)
         moved *= self._chances
-        below = np.diff(self._summed, axis=0, prepend=0.0)
-        below *= below
-        below *= _summed_from_the_end(moved)
-        np.cumsum(below, axis=0, out=below)
+        below = self._squared * _summed_from_the_end(moved)
+        below.cumsum(axis=0, out=below)
         below *= self._chances
         moved *= self._summed
         moved -= below

@@ -55,5 +55,5 @@ class NamesInOrder(Sequence[str]):
     def __getitem__(self, wanted: slice) -> list[str]: ...
     def __getitem__(self, wanted: int | slice) -> str | list[str]:
         if isinstance(wanted, slice):
-            return [self._names[number] for number in self._numbers[wanted].tolist()]
+            return [self._names[number] for number in self._numbers[wanted]]
         return self._names[int(self._numbers[wanted])]
