@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from evenhand.domain.evaluation import Attempt, Usage
@@ -59,7 +58,7 @@ def test_runs_that_came_to_the_same_are_equal_byte_for_byte(made: Any) -> None:
 def test_any_difference_in_what_was_found_shows(made: Any) -> None:
     usual = made.judgment(0.8, reasoning="good", attempts=(made.reply("said"),))
     others = [
-        made.case(replace(usual, weight=2.0)),
+        made.case(usual._replace(weight=2.0)),
         made.case(made.judgment(0.81, reasoning="good", attempts=(made.reply("said"),))),
         made.case(made.judgment(0.8, reasoning="fine", attempts=(made.reply("said"),))),
         made.case(made.judgment(0.8, reasoning="good", attempts=(made.reply("told"),))),

@@ -91,7 +91,7 @@ def full_of(made: Any, said: str) -> Report:
         details={"judge": said, said: {said: [said]}},
         evaluator_provider_request={"systemPrompt": said, "userPrompt": said, f"{said}!": said},
     )  # fmt: skip
-    judged = replace(judged, evaluation=replace(judged.evaluation, type=said))
+    judged = judged._replace(evaluation=replace(judged.evaluation, type=said))
     broken = made.judgment(f"{said}: {said}", name=f"{said}2", attempts=attempts)
     case = made.case(
         judged, broken, id=said, question=said, reference_answer=said, expected_outcome=said, cluster=said,
