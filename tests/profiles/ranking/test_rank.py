@@ -30,6 +30,7 @@ from evenhand import (
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.place import Place
 from evenhand.engine.runner import Runner
+from evenhand.profiles.ranking import entrants
 from evenhand.profiles.ranking.standing import ranks_from
 from evenhand.profiles.undertaken import going_on
 
@@ -338,6 +339,22 @@ def test_groups_that_are_none_are_told_and_not_guessed(metadata: dict[str, Any])
 
     with pytest.raises(ConfigError, match="these are not the groups of a ranking"):
         ranks_from([result])
+
+
+@pytest.mark.parametrize("number", [10**9, -1, 1.5, True, "7"])
+def test_a_number_that_no_profile_has_makes_no_room_for_a_billion(number: Any) -> None:
+    members = [{"id": "a", "number": 0, "text": "A"}, {"id": "b", "number": number, "text": "B"}]
+    result = CaseResult(position=0, case=Case(id="g", metadata={"round": 1, "profiles": members}))
+
+    with pytest.raises(ConfigError, match="a profile has the number"):
+        ranks_from([result])
+
+
+def test_more_profiles_than_a_ranking_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entrants, "MOST_ENTRANTS", 3)
+
+    with pytest.raises(ConfigError, match="there are 4 profiles; a ranking takes 3 at most"):
+        rank(worth(4), criteria="Worth", judge=Scripted([]), store=None)
 
 
 def test_rankings_are_not_compared_by_scores() -> None:

@@ -6,10 +6,12 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.profile import Profile
+
+MOST_ENTRANTS: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +53,11 @@ class Entrants:
         except BaseException:
             self._database.close()
             raise
-        if self.count < 2:
+        if not 2 <= self.count <= MOST_ENTRANTS:
             self._database.close()
-            raise ConfigError("there is only one profile; a ranking needs two or more")
+            if self.count < 2:
+                raise ConfigError("there is only one profile; a ranking needs two or more")
+            raise ConfigError(f"there are {self.count:,} profiles; a ranking takes {MOST_ENTRANTS:,} at most")
 
     def taken(self, numbers: Sequence[int]) -> list[Entrant]:
         """Give some entrants, in the order of the numbers."""

@@ -11,7 +11,7 @@ from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase
 from evenhand.evaluators.pairwise import PLACES
 from evenhand.evaluators.ranking import MEMBERS, ORDER
-from evenhand.profiles.ranking.entrants import Entrant
+from evenhand.profiles.ranking.entrants import MOST_ENTRANTS, Entrant
 from evenhand.stats.plackett_luce import Ranking
 
 ROUND: Final = "round"
@@ -57,7 +57,7 @@ def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
     """Read the groups of a run, in the order in which they were planned."""
     for result in results:
         told = result.case.metadata[MEMBERS]
-        members = tuple(one["number"] for one in told)
+        members = numbers_in(result.case)
         known: dict[str, Any] = {}
         for judgment in result.judgments:
             evaluation = judgment.evaluation
@@ -109,8 +109,17 @@ def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
         case = result.case
         if case.metadata[ROUND] > 1:
             return
-        for one, text in zip(case.metadata[MEMBERS], texts_of(case), strict=True):
-            yield Entrant(number=one["number"], id=one["id"], text=text, attributes=one.get("attributes", {}))
+        for number, one, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
+            yield Entrant(number=number, id=one["id"], text=text, attributes=one.get("attributes", {}))
+
+
+def numbers_in(case: Case) -> tuple[int, ...]:
+    """Give the numbers of a group's members. Room is made for all up to the highest, so that has its bounds."""
+    numbers = tuple(one["number"] for one in case.metadata[MEMBERS])
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < MOST_ENTRANTS:
+            raise ValueError(f"a profile has the number {number!r:.80}; it must be from 0 to {MOST_ENTRANTS - 1}")
+    return numbers
 
 
 def texts_of(case: Case) -> list[str]:

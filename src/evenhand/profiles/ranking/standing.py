@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.evaluators.ranking import MEMBERS
-from evenhand.profiles.ranking.groups import groups_of, texts_of
+from evenhand.profiles.ranking.groups import groups_of, numbers_in, texts_of
 from evenhand.profiles.ranking.names import Names, NamesInOrder
 from evenhand.profiles.ranking.places import Places
 from evenhand.profiles.ranking.ranks import LEVEL, MOST_IN_CYCLES, REFITS, LengthEffect, PositionBias, Ranks
@@ -54,8 +54,8 @@ class _Known:
 
     def seen(self, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
         for result in results:
-            for one, text in zip(result.case.metadata[MEMBERS], texts_of(result.case), strict=True):
-                number = one["number"]
+            case = result.case
+            for number, one, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
                 if not self.names.has(number):
                     self.names.put(number, one["id"])
                     self.lengths.extend([0] * (len(self.names) - len(self.lengths)))
