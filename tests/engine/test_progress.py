@@ -31,6 +31,14 @@ def test_each_judgment_counts_as_what_it_is() -> None:
     assert (progress.passed, progress.borderline, progress.failed, progress.retries) == (2, 1, 1, 2)
 
 
+def test_one_that_did_not_happen_is_no_error_even_if_it_tells_of_one() -> None:
+    progress = Progress(total=1)
+
+    progress.add(Judgment(evaluation=Evaluation.without_score(evaluator="e", type="t", reasoning="r", error="x: y")))
+
+    assert (progress.not_evaluated, progress.errors, progress.scored) == (1, 0, 0)
+
+
 def test_one_that_is_made_anew_was_counted_before() -> None:
     progress = Progress(total=3, done=3)
 

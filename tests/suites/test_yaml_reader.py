@@ -246,6 +246,14 @@ def test_too_many_values_are_refused(read: Read, monkeypatch: pytest.MonkeyPatch
         read(f"name: x\na: {values}")
 
 
+@pytest.mark.parametrize("values", ["[" + "1," * 1500 + "}", "{" + ",".join(f"k{n}: 1" for n in range(1500)) + "]"])
+def test_too_many_values_are_not_read_to_their_end(read: Read, monkeypatch: pytest.MonkeyPatch, values: str) -> None:
+    monkeypatch.setattr(yaml_reader, "MAX_VALUES", 1000)
+
+    with pytest.raises(ConfigError, match="more than 100,000 values"):  # and not: the bracket does not match
+        read(f"a: {values}")
+
+
 @pytest.mark.parametrize(
     ("head", "line"), [("name: x\ndescription: ", 1), ("cases:\n- {id: a}\n- {id: b}\n- id: c\n  input: ", 4)]
 )

@@ -31,10 +31,10 @@ class Progress:
         if judgment.round == 0:
             self.done += 1
         self.retries += evaluation.retry_count
-        if evaluation.error is not None:
-            self.errors += 1
-        elif evaluation.score is None:
+        if evaluation.score is None:  # which only one that did not happen has
             self.not_evaluated += 1
+        elif evaluation.error is not None:
+            self.errors += 1
         else:
             self.scored += 1
             self.passed += evaluation.verdict is _PASS

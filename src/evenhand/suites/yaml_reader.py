@@ -161,21 +161,21 @@ class YamlReader:
                 continue
             made[key] = read
             lines[key] = line
-        self._count(made)
+            self._left -= 1
+            if self._left < 0:
+                self._fail(line, TOO_MANY)
         return made
 
     def _list(self, start: Any, depth: int) -> Listed:
         made = Listed(_line(start))
         while (event := self._event()).__class__ is not SequenceEndEvent:
+            line = _line(event)
             made.append(self._value(event, depth + 1))
-            made.lines.append(_line(event))
-        self._count(made)
+            made.lines.append(line)
+            self._left -= 1
+            if self._left < 0:
+                self._fail(line, TOO_MANY)
         return made
-
-    def _count(self, made: Mapped | Listed) -> None:
-        self._left -= len(made)
-        if self._left < 0:
-            self._fail(made.line, TOO_MANY)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, ScalarEvent):
