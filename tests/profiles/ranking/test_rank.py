@@ -328,6 +328,14 @@ def test_profiles_may_come_from_anything_that_gives_them_once() -> None:
     assert rank(once(), criteria="Worth", judge=honest, store=None).order == in_truth(worth(7))
 
 
+def test_a_profile_is_looked_up_by_its_id() -> None:
+    ranked = rank(worth(7), criteria="Worth", judge=honest, store=None)
+
+    assert [ranked[identity].rank for identity in ranked.order] == [1, 2, 3, 4, 5, 6, 7]
+    with pytest.raises(KeyError, match="nobody"):
+        ranked["nobody"]
+
+
 def test_a_mode_that_does_not_exist_is_named() -> None:
     with pytest.raises(ConfigError, match="mode is 'rating'; it must be 'scoring' or 'ranking'"):
         evaluate_profiles(["a"], mode="rating")

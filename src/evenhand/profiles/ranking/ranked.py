@@ -57,10 +57,12 @@ class RankedProfiles:
 
     def __getitem__(self, wanted: str) -> RankedProfile:
         """Give the place of the profile with an id."""
-        try:
-            return self.ranks.profiles[self.ranks.profiles.ids.index(wanted)]
-        except ValueError:
-            raise KeyError(wanted) from None
+        return self.ranks.profiles[self._places[wanted]]
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        """The places by id, for whoever looks for one: mostly for several."""
+        return {identity: place for place, identity in enumerate(self.ranks.profiles.ids)}
 
     @property
     def order(self) -> tuple[str, ...]:
