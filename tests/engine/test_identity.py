@@ -16,7 +16,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.secret import Secret
-from evenhand.engine.identity import Fingerprints, canonical, describe, digest, digest_of, evaluation_key
+from evenhand.engine.identity import Fingerprints, canonical, describe, digest_of, evaluation_key, hashed
 from evenhand.engine.job import Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.evaluators.base import BaseEvaluator
@@ -35,11 +35,15 @@ def fingerprint(evaluator: Any) -> str:
 
 
 def test_parts_of_a_hash_do_not_run_into_each_other() -> None:
-    assert (
-        len({digest(b"ab", b"c"), digest(b"a", b"bc"), digest(b"abc"), digest(b"", b"abc"), digest(b"a", b"b", b"c")})
-        == 5
-    )
-    assert digest(b"1,1:a", b"") != digest(b"1", b"1:a")
+    parts = [("ab", "c", ""), ("a", "bc", ""), ("abc", "", ""), ("", "abc", ""), ("a", "b", "c"), ("", "ab", "c")]
+
+    assert len({evaluation_key(*three, 0) for three in parts}) == len(parts)
+    assert evaluation_key("1,1:a", "", "", 0) != evaluation_key("1", "1:a", "", 0)
+    assert evaluation_key("a", "b", "", 11) != evaluation_key("a", "b", "1", 1)
+
+
+def test_the_identity_of_an_evaluation_stays_what_it_was_in_stored_runs() -> None:
+    assert evaluation_key("case", "evaluator", "", 0) == hashed(b"4:case9:evaluator0:1:0").hexdigest()
 
 
 def test_the_order_of_keys_does_not_matter_and_that_of_items_does() -> None:

@@ -18,15 +18,6 @@ from evenhand.domain.secret import HIDDEN, Secret
 _SIZE = 16
 
 
-def digest(*parts: bytes) -> str:
-    """Hash some parts, each with its length, so that ("ab", "c") is not ("a", "bc")."""
-    return hashed(b"".join(map(_part, parts))).hexdigest()
-
-
-def _part(content: bytes) -> bytes:
-    return b"%d:%b" % (len(content), content)
-
-
 def hashed(content: bytes) -> hashlib.blake2b:
     """Hash bytes; what is given can be hashed on."""
     return hashlib.blake2b(content, digest_size=_SIZE)
@@ -47,12 +38,18 @@ def canonical(value: object) -> bytes:
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
     """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
-    return hashed(_part(case.encode()) + _judged_by(evaluator, target, sample)).hexdigest()
+    return hashed(_part(case) + _judged_by(evaluator, target, sample)).hexdigest()
 
 
 @functools.lru_cache(maxsize=64)
 def _judged_by(evaluator: str, target: str, sample: int) -> bytes:
-    return b"".join(_part(part.encode()) for part in (evaluator, target, str(sample)))
+    return b"".join(map(_part, (evaluator, target, str(sample))))
+
+
+def _part(text: str) -> bytes:
+    """Write a part with its length, so that ("ab", "c") is not ("a", "bc")."""
+    content = text.encode()
+    return b"%d:%b" % (len(content), content)
 
 
 def describe(part: object) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase
 from evenhand.evaluators.pairwise import PLACES
@@ -118,7 +119,8 @@ def numbers_in(case: Case) -> tuple[int, ...]:
     numbers = tuple(one["number"] for one in case.metadata[MEMBERS])
     for number in numbers:
         if type(number) is not int or not 0 <= number < MOST_ENTRANTS:
-            raise ValueError(f"a profile has the number {number!r:.80}; it must be from 0 to {MOST_ENTRANTS - 1}")
+            told = f"a profile has the number {number!r:.80}; it must be a whole number below {MOST_ENTRANTS:,}"
+            raise ConfigError(f"group {case.id!r}: {told}")
     return numbers
 
 
