@@ -25,6 +25,7 @@ from evenhand.engine.lane import Lane, LaneClosed
 from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
+from evenhand.store.replies import FoundReply
 from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
@@ -170,14 +171,17 @@ class Asking:
             raise Abandoned(lane.closed)
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
-        """Give the rows for the cache: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        rows = []
+        """Give what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
+        found: list[tuple[Any, ...]] = []
         for key, model, reply in self._kept:
-            for attempt in attempts:
+            for place, attempt in enumerate(attempts):
                 if attempt is reply.attempts[-1] and attempt.error is None:
-                    rows.append(reply_row(key, model, reply_to(reply)))
+                    if attempt.raw == reply.text:
+                        found.append(FoundReply(key, model, reply_to(reply), place))
+                    else:  # it stands nowhere else in these words
+                        found.append(reply_row(key, model, reply_to(reply)))
                     break
-        return rows
+        return found
 
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
