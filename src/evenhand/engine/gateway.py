@@ -14,7 +14,7 @@ import orjson
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.contract import Contract, FieldContract
-from evenhand.domain.evaluation import Attempt, usage_dict
+from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
@@ -140,6 +140,8 @@ class Asking:
         if isinstance(answer, Unanswered):
             self._check(answer, lane, client.name)
         elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
+            if len(answer.text) > MAX_RAW:  # one before it as long was not what the evaluation wanted
+                self._kept = [one for one in self._kept if len(one[2].text) <= MAX_RAW]
             self._kept.append((key, client.name, answer))
         return answer
 
