@@ -20,6 +20,7 @@ from evenhand.engine.runner import Runner
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.prices import PriceBook
+from evenhand.store.rows import Batch
 from evenhand.store.store import Store, open_store
 
 Judging = Callable[..., Any]
@@ -199,7 +200,7 @@ def test_a_refused_answer_is_made_again_though_its_case_was_not_finished(
     job = made.job(cases[:1], judging(), target=ModelTarget(client=answering))
     run = plan(store, job, Scope())
     failed = '{"text": null, "error": "unauthorized: HTTP 401: no such key"}'
-    store.database.execute("INSERT INTO answers VALUES (?, 0, 0, 0, ?)", [run.number, failed])
+    store.commit(Batch(answers=[(run.number, 0, 0, 0, failed)]))
 
     made.resume(store, run, job)
 

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,60 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
     assert cases <= provider.calls <= cases + kills * AT_ONCE
     assert provider.most_in_flight <= 2 * AT_ONCE  # those of a dead process may still be under way
     assert canonical(database, suite.parent) == expected
+
+
+def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -> None:
+    """Suspend a process in the middle of its run, let another go on with that, and wake the first one up."""
+    calm = f"{suite.parent / 'calm.db'}"
+    ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
+    expected = canonical(calm, suite.parent)
+    provider.calls = 0
+    first = go_on(database, suite)
+    try:
+        assert provider.wait_for(cases // 2, seconds=60)
+        first.send_signal(signal.SIGSTOP)
+        while provider.in_flight:  # what was under way is on its way back
+            time.sleep(0.01)
+        store = open_store(database)
+        # As if it were on another machine, and had not been heard of for long.
+        store.database.execute("UPDATE runs SET owner = 'elsewhere:1:1:another/1:t', seen = 0")
+        store.close()
+        second = go_on(database, suite)
+        assert provider.wait_for(cases // 2 + AT_ONCE, seconds=60)
+    finally:
+        first.send_signal(signal.SIGCONT)
+    _, told = first.communicate(timeout=300)
+    ended(second)
+
+    store = open_store(database)
+    (run,) = store.runs.newest()
+    results = list(store.results(run))
+    ((rows,),) = store.database.rows("SELECT COUNT(*) FROM evaluations")
+    store.close()
+    assert (first.returncode, "Traceback" in told.decode()) == (1, False)
+    assert f"run {run.id} was taken over by process {second.pid} on " in told.decode()
+    assert rows == len(results) == cases
+    assert cases <= provider.calls <= cases + AT_ONCE
+    assert canonical(database, suite.parent) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(tmp_path: Path, provider: Any) -> None:
+    suite = write_suite(tmp_path, provider.port, 2000)
+
+    check_taken_over(str(tmp_path / "shared.db"), suite, provider, cases=2000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.xdist_group("postgres")
+def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes_in_postgresql(
+    tmp_path: Path, provider: Any, postgres_url: str
+) -> None:
+    suite = write_suite(tmp_path, provider.port, 2000)
+
+    check_taken_over(postgres_url, suite, provider, cases=2000)
 
 
 @pytest.mark.slow

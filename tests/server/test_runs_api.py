@@ -182,9 +182,12 @@ def test_a_run_from_elsewhere_is_not_resumed_here(client: TestClient, prompt: st
     run = start(client, prompt)
     ended(run)
     database = app.state.store.database
-    database.execute("UPDATE runs SET status = 'interrupted', finished = NULL, options = ?", ['{"imported": true}'])
+    database.execute(
+        "UPDATE runs SET status = 'interrupted', finished = NULL, options = ?, covered = 0, checksum = NULL",
+        ['{"imported": true}'],
+    )
     imported = client.post(f"/api/runs/{run}/resume")
-    database.execute("UPDATE runs SET options = '{}', definition = '{}'")
+    database.execute("UPDATE runs SET options = '{}', definition = '{}', covered = 0, checksum = NULL")
     of_a_program = client.post(f"/api/runs/{run}/resume")
 
     assert (imported.status_code, of_a_program.status_code) == (422, 422)
@@ -198,7 +201,9 @@ def test_a_run_whose_process_is_gone_is_told_as_interrupted(
     run = start(client, prompt)
     ended(run)
     owner = ["somewhere:1:abcd", time.time() - 3600]
-    app.state.store.database.execute("UPDATE runs SET status = 'running', finished = NULL, owner = ?, seen = ?", owner)
+    app.state.store.database.execute(
+        "UPDATE runs SET status = 'running', finished = NULL, covered = 0, checksum = NULL, owner = ?, seen = ?", owner
+    )
 
     watched = client.get(f"/api/runs/{run}/events").text
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
+from evenhand.domain.case import Case
 from evenhand.domain.errors import StoreError
+from evenhand.domain.run import RunStatus
 from evenhand.store import migrations
 from evenhand.store.database import Database
 from evenhand.store.migrations import known, migrate, version_of
 from evenhand.store.postgres import Postgres
+from evenhand.store.rows import case_content, dumps, evaluation_row
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import open_store
+from evenhand.store.verification import verify_run
 
 LATER = """
 -- A column, and what stands in it; then a table of its own.
@@ -151,6 +155,53 @@ def test_a_database_from_the_future_is_refused_and_left_alone(url: str, made: An
     assert version_of(database) == newest + 1
     assert database.rows("SELECT COUNT(*) FROM runs") == [(1,)]
     database.close()
+
+
+def test_a_database_of_the_version_before_keeps_its_runs_its_cache_and_its_owner(url: str, made: Any) -> None:
+    """As before rows had checksums: a finished run, one that was left at work, and a reply with its text."""
+    database = connect(url)
+    migrate(database, known()[:2])
+    for number, status in enumerate(("finished", "running"), start=1):
+        database.execute(
+            "INSERT INTO runs (id, name, status, reason, definition, options, cases, repeat, version, created, owner, "
+            "seen) VALUES (?, 'old', ?, '', '{}', '{}', 1, 1, '0.1', 1.5, 'elsewhere:1:abcd', 2.5)",
+            [f"run-{number}", status],
+        )
+        ((run,),) = database.rows("SELECT number FROM runs WHERE id = ?", [f"run-{number}"])
+        case = made.planned(0, Case(id="case-0"))
+        database.execute(
+            "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, 0, 'case-0', 'h', 1, ?)",
+            [run, dumps(case_content(case))],
+        )
+    database.execute(
+        "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
+        "required, cost, seconds, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        evaluation_row(run - 1, 0, 0, made.judgment(0.5)),
+    )
+    answer = '{"text": "Yes", "attempts": [{"kind": "reply", "raw": "Yes"}]}'
+    database.execute(
+        "INSERT INTO answers (run, position, sample, round, content) VALUES (?, 0, 0, 0, ?)", [run - 1, answer]
+    )
+    database.execute("INSERT INTO replies VALUES ('key', 'model', 1.5, '{\"text\": \"said\", \"usage\": null}')")
+    database.close()
+
+    store = open_store(url)
+
+    finished, at_work = store.runs.find("run-1"), store.runs.find("run-2")
+    (result,) = store.results(finished)
+    assert [one.evaluation.score for one in result.judgments] == [0.5]
+    assert (result.answers[0].text, result.answers[0].attempts[0].raw) == ("Yes", "Yes")
+    assert (finished.covered, finished.evaluations) == (False, None)
+    assert store.reply("key") == {"text": "said", "usage": None}
+    assert [told[:3] for told in store.replies_by_model()] == [("model", 1, 31)]
+    verified = verify_run(store, "run-1")
+    assert (verified.is_sound, verified.rows, verified.uncovered) == (True, 4, 4)
+    store.runs.claim(at_work)
+    made.judge(store, at_work, 0, made.judgment(1.0))
+    ended = store.runs.mark(at_work, RunStatus.FINISHED)
+    assert (ended.evaluations, ended.covered) == (1, False)
+    assert len(list(store.results(ended))) == 1
+    store.close()
 
 
 class Overtaken(SQLite):

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.domain.errors import RunBusyError, RunNotFoundError
 from evenhand.domain.run import RunStatus
-from evenhand.store.runs import SILENT_SECONDS
+from evenhand.store.owner import SILENT_SECONDS
 from evenhand.store.store import Store, open_store
 
 # Makes a run, or claims one, says so, and lives until its standard input ends.
@@ -106,7 +106,9 @@ def test_the_number_of_a_deleted_run_is_not_given_again(store: Store, made: Any)
 
 def with_id(store: Store, made: Any, identity: str) -> Any:
     run = made.run(store)
-    store.database.execute("UPDATE runs SET id = ? WHERE number = ?", [identity, run.number])
+    store.database.execute(
+        "UPDATE runs SET id = ?, covered = 0, checksum = NULL WHERE number = ?", [identity, run.number]
+    )
     return identity
 
 

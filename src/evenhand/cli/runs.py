@@ -1,4 +1,4 @@
-"""`evenhand runs`: list, show and delete runs."""
+"""`evenhand runs`: list, show, verify and delete runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.cli.options import DB, Db, Json, NoEnvFile, Verbose
 
 _AS_USUAL = 20
 
-app = typer.Typer(cls=ListByDefault, help="List, show and delete runs.", epilog=example("evenhand runs"))
+app = typer.Typer(cls=ListByDefault, help="List, show, verify and delete runs.", epilog=example("evenhand runs"))
 
 
 @app.command("list", epilog=example("evenhand runs list --limit 5"))
@@ -59,6 +59,40 @@ def show_run(
         show(report_of(store, store.runs.find(run)), Console(), json=json)
 
 
+@app.command("verify", epilog=example("evenhand runs verify", "evenhand runs verify last"))
+def verify_runs(
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN]...", help="Their ids, or how these begin; all without any.")
+    ] = None,
+    *,
+    db: Db = DB,
+    json: Json = False,
+    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
+    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
+) -> None:
+    """Check that every row is as it was written and none is missing; 1 is the exit code if not."""
+    from evenhand.cli.verified import tell
+    from evenhand.domain.gates import ExitCode
+    from evenhand.engine.place import Place
+    from evenhand.reports.strict import strict_json
+    from evenhand.store.verification import verify_database, verify_run
+
+    console = Console()
+    with Place(db).opened(to_read=True) as store:
+        troubles = verify_database(store)
+        verified = []
+        for wanted in runs or store.runs.ids():
+            verified.append(verify_run(store, wanted))
+            if not json:
+                tell(verified[-1], console)
+    if json:
+        console.result(strict_json({"database": troubles, "runs": [one.as_dict() for one in verified]}))
+    for trouble in troubles:
+        console.error(trouble)
+    if troubles or not all(one.is_sound for one in verified):
+        raise typer.Exit(ExitCode.ERROR)
+
+
 @app.command("delete", epilog=example("evenhand runs delete 20261115-093000-k7mq"))
 def delete_runs(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Their ids, or how these begin.")],
@@ -68,13 +102,13 @@ def delete_runs(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Delete runs with everything in them; replies in the cache stay."""
+    """Delete runs with everything in them, the replies that the cache has from them included."""
     from evenhand.engine.place import Place
     from evenhand.reports.numbers import counted
 
     console = Console()
     with Place(db).opened(to_read=True) as store:
-        found = {run.id: run for run in map(store.runs.find, runs)}
+        found = {run.id: run for run in (store.runs.find(one, verify=False) for one in runs)}
         if not yes:
             told = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in found.values())
             confirm(console, f"Delete {told}?")

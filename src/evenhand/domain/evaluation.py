@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal
 
 from evenhand.domain.verdict import Verdict
+
+# So many characters are kept of a reply, and longer ones are not read as verdicts. No honest reply comes near it.
+MAX_RAW: Final = 1 << 20
 
 
 class Status(StrEnum):
@@ -45,7 +48,9 @@ class Attempt:
 
     ``kind`` is ``reply`` when the judge said something (``raw``, word for word) and ``transport`` when the request
     brought no reply. ``error`` is None, or the class of the failure and a sentence: ``"truncated: …"``. ``cached``
-    says that the reply is one from before, which took no request and cost nothing (SPEC-S5).
+    says that the reply is one from before, which took no request and cost nothing (SPEC-S5). ``dropped`` is how many
+    characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
+    kept.
     """
 
     kind: Literal["reply", "transport"]
@@ -54,10 +59,21 @@ class Attempt:
     latency: float = 0.0
     usage: Usage | None = None
     cached: bool = False
+    dropped: int = 0
+
+    def shortened(self) -> Attempt:
+        """Return the attempt with no more of its words than are kept, and a mark where they break off."""
+        raw = self.raw
+        if raw is None or len(raw) <= MAX_RAW or self.dropped:
+            return self
+        dropped = len(raw) - MAX_RAW
+        return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the attempt as plain JSON values; ``cached`` only where it is true."""
-        known = {
+        """Give the attempt as plain JSON values; ``cached`` only where it is true, ``dropped`` where there is some."""
+        if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
+            return self.shortened().as_dict()
+        known: dict[str, Any] = {
             "kind": self.kind,
             "raw": self.raw,
             "error": self.error,
@@ -66,6 +82,8 @@ class Attempt:
         }
         if self.cached:
             known["cached"] = True
+        if self.dropped:
+            known["dropped"] = self.dropped
         return known
 
 

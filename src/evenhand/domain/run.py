@@ -35,7 +35,8 @@ class RunRecord:
     ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
     are, ``repeat`` how often each is judged. ``abandoned_calls`` were made for evaluations that the run gave up when it
     stopped, so that they stand in none; ``abandoned_cost`` is theirs, None where nobody knows. Times are seconds since
-    1970.
+    1970. ``evaluations`` and ``answers`` are how many rows a finished run has, of all rounds, None where that was not
+    counted; ``covered`` says that all of its rows have checksums.
     """
 
     number: int
@@ -54,6 +55,9 @@ class RunRecord:
     finished: float | None = None
     abandoned_calls: int = 0
     abandoned_cost: float | None = 0.0
+    evaluations: int | None = None
+    answers: int | None = None
+    covered: bool = False
 
     @property
     def thresholds(self) -> Thresholds:

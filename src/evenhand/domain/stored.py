@@ -82,6 +82,7 @@ def attempt_from(given: Mapping[str, Any]) -> Attempt:
         latency=given.get("latency", 0.0),
         usage=usage_from(given.get("usage")),
         cached=given.get("cached", False),
+        dropped=given.get("dropped", 0),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from evenhand.store.replies import FoundReply
 from evenhand.store.rows import Batch
 from evenhand.store.store import Store
 
@@ -32,13 +33,19 @@ class Committer:
         *,
         answers: tuple[tuple[Any, ...], ...] = (),
         evaluations: tuple[tuple[Any, ...], ...] = (),
-        replies: list[tuple[Any, ...]] | tuple[()] = (),
+        replies: Sequence[FoundReply | tuple[Any, ...]] = (),
     ) -> None:
-        """Hand in rows, and wait until they are committed; raises ``StoreError`` when they could not be."""
+        """Hand in rows, and wait until they are committed; raises ``StoreError`` when they could not be.
+
+        Replies for the cache stand in the one row that is handed in with them.
+        """
         loop = asyncio.get_running_loop()
         self._batch.answers.extend(answers)
         self._batch.evaluations.extend(evaluations)
-        self._batch.replies.extend(replies)
+        for reply in replies:
+            if isinstance(reply, FoundReply):
+                reply = reply.at((evaluations or answers)[0], is_answer=not evaluations)  # noqa: PLW2901
+            self._batch.replies.append(reply)
         written = loop.create_future()
         self._waiting.append(written)
         if self._writing is None or self._writing.done():

@@ -14,7 +14,7 @@ import orjson
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.contract import Contract, FieldContract
-from evenhand.domain.evaluation import Attempt, usage_dict
+from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
@@ -25,6 +25,7 @@ from evenhand.engine.lane import Lane, LaneClosed
 from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
+from evenhand.store.replies import FoundReply
 from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
@@ -139,6 +140,8 @@ class Asking:
         if isinstance(answer, Unanswered):
             self._check(answer, lane, client.name)
         elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
+            if len(answer.text) > MAX_RAW:  # one before it as long was not what the evaluation wanted
+                self._kept = [one for one in self._kept if len(one[2].text) <= MAX_RAW]
             self._kept.append((key, client.name, answer))
         return answer
 
@@ -170,14 +173,17 @@ class Asking:
             raise Abandoned(lane.closed)
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
-        """Give the rows for the cache: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        rows = []
+        """Give what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
+        found: list[tuple[Any, ...]] = []
         for key, model, reply in self._kept:
-            for attempt in attempts:
+            for place, attempt in enumerate(attempts):
                 if attempt is reply.attempts[-1] and attempt.error is None:
-                    rows.append(reply_row(key, model, reply_to(reply)))
+                    if attempt.raw == reply.text:
+                        found.append(FoundReply(key, model, reply_to(reply), place))
+                    else:  # it stands nowhere else in these words
+                        found.append(reply_row(key, model, reply_to(reply)))
                     break
-        return rows
+        return found
 
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:

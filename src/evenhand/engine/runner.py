@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ScriptExhaustedError, StoreError
+from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.seams import Evaluator
@@ -26,8 +26,8 @@ from evenhand.engine.lane import is_refusal
 from evenhand.engine.plan import extend
 from evenhand.engine.progress import Progress
 from evenhand.engine.target import Target
+from evenhand.store.owner import HEARTBEAT_SECONDS
 from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
-from evenhand.store.runs import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
 # Told of each evaluation once it is committed.
@@ -90,7 +90,11 @@ class Runner:
         return progress
 
     async def run(self) -> RunRecord:
-        """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands."""
+        """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands.
+
+        Raises ``RunBusyError`` when another process has taken the run over.
+        """
+        self._store.runs.alive(self._run)  # who waited for long may have lost it
         expected, judged = self._store.extent(self._run)
         following = self._job.following
         total = expected if following is None else max(expected, following.total(self._store, self._run))
@@ -170,8 +174,14 @@ class Runner:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            with contextlib.suppress(StoreError):  # whoever commits will hear of it
+            try:
                 self._store.runs.alive(self._run)
+            except RunBusyError as lost:  # nothing of it could be kept
+                self.gateway.stop(str(lost))
+                self._give_up()
+                return
+            except StoreError:  # whoever commits will hear of it
+                continue
 
     async def _worker(self, work: Iterator[Work]) -> None:
         try:

@@ -21,8 +21,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from evenhand.domain.contract import Accepted, Contract
 from evenhand.domain.errors import ContractError
+from evenhand.domain.evaluation import MAX_RAW
 
-MAX_REPLY: Final = 1 << 20
+MAX_REPLY: Final = MAX_RAW
 MAX_DEPTH: Final = 100
 # How deep to look for objects that the prompt spells inside strings, inside strings.
 MAX_QUOTING: Final = 3

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
-from evenhand.store.rows import answer_of, column, judgment_of, planned_from
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
+from evenhand.store.rows import answer_of, column, judgment_of_row, planned_of_row
 from evenhand.store.store import Store
-
-_EVALUATIONS: Final = (
-    "SELECT position, sample, place, round, key, weight, required, cost, seconds, content FROM evaluations"
-)
-_Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,31 +35,28 @@ def cases_at(store: Store, run: RunRecord, positions: Sequence[int]) -> dict[int
     """Find cases by their positions; one that is not there is left out."""
     marks = ", ".join("?" * len(positions))
 
-    def by_position(select: str, order: str) -> dict[int, list[_Row]]:
-        rows = store.database.rows(
-            f"{select} WHERE run = ? AND position IN ({marks}) ORDER BY {order}", [run.number, *positions]
-        )
-        found: dict[int, list[_Row]] = {}
-        for row in rows:
+    def by_position(table: Table, order: str) -> dict[int, list[Row]]:
+        found: dict[int, list[Row]] = {}
+        for row in table.read(store.database, run, f"position IN ({marks})", positions, order=order):
             found.setdefault(row[0], []).append(row)
         return found
 
-    cases = by_position("SELECT position, hash, expected, content FROM cases", "position")
-    evaluations = by_position(_EVALUATIONS, "sample, place, round")
-    answers = by_position("SELECT position, sample, content FROM answers", "sample, round")
+    cases = by_position(CASES, "position")
+    evaluations = by_position(EVALUATIONS, "sample, place, round")
+    answers = by_position(ANSWERS, "sample, round")
     return {
-        position: _stored(run, planned_from(*row), evaluations.get(position, ()), answers.get(position, ()))
+        position: _stored(run, planned_of_row(row), evaluations.get(position, ()), answers.get(position, ()))
         for position, (row,) in cases.items()
     }
 
 
-def _stored(run: RunRecord, planned: PlannedCase, evaluations: Sequence[_Row], answers: Sequence[_Row]) -> StoredCase:
+def _stored(run: RunRecord, planned: PlannedCase, evaluations: Sequence[Row], answers: Sequence[Row]) -> StoredCase:
     # Of several rounds the last counts; the others were done anew after an error.
     judged: dict[tuple[int, int], list[Judgment]] = {}
-    for _, sample, place, *rest in evaluations:
-        judged.setdefault((place, sample), []).append(judgment_of((sample, *rest)))
+    for row in evaluations:
+        judged.setdefault(row[1:3], []).append(judgment_of_row(row))
     made: dict[int, list[MadeAnswer]] = {}
-    for _, sample, content in answers:
+    for _, sample, _, content, _ in answers:
         made.setdefault(sample, []).append(answer_of(content))
     result = CaseResult(
         position=planned.position,

@@ -8,7 +8,6 @@ from typing import Final
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.profiles.undertaken import is_ranking
-from evenhand.store.rows import dumps
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
 from evenhand.suites.judging import judging_differences
@@ -94,4 +93,4 @@ def _pinned(store: Store, run: RunRecord) -> list[RunRecord]:
 def _mark(store: Store, run: RunRecord, *, is_pinned: bool) -> None:
     options = {name: value for name, value in run.options.items() if name != BASELINE}
     options |= {BASELINE: True} if is_pinned else {}
-    store.database.execute("UPDATE runs SET options = ? WHERE number = ?", [dumps(options), run.number])
+    store.runs.set_options(run, options)

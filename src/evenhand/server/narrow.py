@@ -16,6 +16,7 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
 from evenhand.server.filtering import Filter, Order, joined
 from evenhand.server.searching import positions_of_profile, positions_with
+from evenhand.store.records import EVALUATIONS, require_sound
 from evenhand.store.rows import loads
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store
@@ -33,7 +34,8 @@ CREATE TABLE evaluations (
 ) WITHOUT ROWID;
 CREATE TABLE cases (run INTEGER, position INTEGER, id TEXT, model TEXT, PRIMARY KEY (run, position)) WITHOUT ROWID;
 """
-_COLUMNS: Final = "position, place, sample, round, evaluator, status, verdict, score, cost, seconds"
+# All but the content, and the checksum by which they are verified.
+_COLUMNS: Final = ", ".join((*EVALUATIONS.columns, "checksum"))
 _ADD: Final = (
     "INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "round = excluded.round, status = excluded.status, verdict = excluded.verdict, score = excluded.score, "
@@ -177,8 +179,10 @@ class Narrow:
             self._add(run, known, page)
 
     def _add(self, run: RunRecord, known: _Copied, page: list[tuple[Any, ...]]) -> None:
+        require_sound(EVALUATIONS, run, page)
+        rows = [(run.number, *row[:5], row[6], row[8], row[7], *row[11:13], row[-1]) for row in page]
         self._memory.execute("BEGIN")
-        self._memory.executemany(_ADD, [(run.number, *row) for row in page])
+        self._memory.executemany(_ADD, rows)
         self._memory.execute("COMMIT")
         known.rows += len(page)
 

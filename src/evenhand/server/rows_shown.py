@@ -14,13 +14,11 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.models import MODEL
 from evenhand.profiles.undertaken import is_ranking
 from evenhand.server.groups_shown import order_said, shown_ids
-from evenhand.store.rows import loads, planned_from
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
+from evenhand.store.rows import loads, planned_of_row
 from evenhand.store.store import Store
 
 MOST_SHOWN: Final = 300
-_EVALUATIONS: Final = (
-    "SELECT position, place, sample, round, evaluator, status, verdict, score, cost, seconds, content FROM evaluations"
-)
 
 
 def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
@@ -29,17 +27,14 @@ def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, in
         return []
     positions = sorted({position for position, _, _ in places})
     marks = ", ".join("?" * len(positions))
-    rows = store.database.rows
 
-    def of(select: str, order: str = "round") -> list[tuple[Any, ...]]:
-        return rows(f"{select} WHERE run = ? AND position IN ({marks}) ORDER BY {order}", [run.number, *positions])
+    def of(table: Table, order: str = "round") -> list[Row]:
+        return table.read(store.database, run, f"position IN ({marks})", positions, order=order)
 
     # Later rounds come after earlier ones, and count instead of them.
-    evaluations = {row[:3]: row[3:] for row in of(_EVALUATIONS)}
-    answers = {row[:2]: loads(row[2]) for row in of("SELECT position, sample, content FROM answers")}
-    cases = {
-        row[0]: planned_from(*row) for row in of("SELECT position, hash, expected, content FROM cases", "position")
-    }
+    evaluations = {row[:3]: row[3:] for row in of(EVALUATIONS)}
+    answers = {row[:2]: loads(row[-2]) for row in of(ANSWERS)}
+    cases = {row[0]: planned_of_row(row) for row in of(CASES, "position")}
     as_group = is_ranking(run.definition)
     return [
         _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])), as_group=as_group)
@@ -56,7 +51,7 @@ def _row(
     *,
     as_group: bool,
 ) -> dict[str, Any]:
-    number, evaluator, status, verdict, score, cost, seconds, content = found
+    number, evaluator, _, status, score, verdict, _, _, cost, seconds, content, _ = found
     evaluation = loads(content)
     model = case.metadata.get(MODEL)
     asked, said = _asked(case), case.candidate_answer if answer is None else answer.get("text")

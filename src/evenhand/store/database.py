@@ -21,6 +21,9 @@ class Database(ABC):
     serial: ClassVar[str]
     # Whether a commit returns quickly enough to be waited for on an event loop.
     quick: ClassVar[bool]
+    # What stands after a SELECT within a transaction, so that nobody changes the row before it ends, or reads it to.
+    for_share: ClassVar[str] = ""
+    for_update: ClassVar[str] = ""
 
     def __init__(self, where: str, *, trouble: type[Exception]) -> None:
         self.where = where
@@ -126,5 +129,5 @@ class Database(ABC):
         """Close the connection."""
 
     @abstractmethod
-    def check(self) -> None:
-        """Raise ``StoreError`` if the database is damaged."""
+    def check(self, table: str | None = None) -> None:
+        """Raise ``StoreError`` if the database, or one table of it, is damaged."""

@@ -11,11 +11,14 @@ from typing import Any, Final
 import orjson
 
 from evenhand.domain.contract import storable
+from evenhand.domain.errors import StoreError
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
 
 # Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
 _PATIENT: Final = "\n"
+# Stands for the words of an attempt that are the text of the answer, which may be of any length.
+_THE_TEXT: Final = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,12 @@ def dumps(value: object) -> str:
 
 def loads(text: str) -> Any:
     """Read JSON from a column."""
-    return json.loads(text) if text.startswith(_PATIENT) else orjson.loads(text)
+    try:
+        return json.loads(text) if text.startswith(_PATIENT) else orjson.loads(text)
+    except ValueError:
+        raise StoreError(
+            f"the database is damaged: a row has no JSON where it should: {text!r:.80}; evenhand runs verify says where"
+        ) from None
 
 
 def column(text: str) -> str:
@@ -70,14 +78,34 @@ def planned_from(position: int, digest: str, expected: int, content: str) -> Pla
     )
 
 
+def planned_of_row(row: Sequence[Any]) -> PlannedCase:
+    """Read a case from its columns, in the table's order from ``position`` on, and its content."""
+    position, _, digest, expected, content, *_ = row
+    return planned_from(position, digest, expected, content)
+
+
 def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
-    """Write an answer that a target made."""
-    return (run, position, answer.sample, answer.round, dumps(answer_to(answer)))
+    """Write an answer that a target made; its text stands in it once, and not in the attempt that brought it again."""
+    written = answer_to(answer)
+    for attempt, known in zip(answer.attempts, written["attempts"], strict=True):
+        if attempt.raw is not None and attempt.raw == answer.text:
+            known["raw"] = _THE_TEXT
+            known.pop("dropped", None)
+    return (run, position, answer.sample, answer.round, dumps(written))
+
+
+def answer_fields(content: str) -> dict[str, Any]:
+    """Read the fields of an answer, each attempt with its words."""
+    fields: dict[str, Any] = loads(content)
+    for attempt in fields.get("attempts", ()):
+        if attempt.get("raw") is _THE_TEXT:
+            attempt["raw"] = fields["text"]
+    return fields
 
 
 def answer_of(content: str) -> MadeAnswer:
     """Read an answer that a target made."""
-    return answer_from(loads(content))
+    return answer_from(answer_fields(content))
 
 
 def evaluation_row(
@@ -119,6 +147,11 @@ def judgment_of(row: Sequence[Any]) -> Judgment:
     )
 
 
+def judgment_of_row(row: Sequence[Any]) -> Judgment:
+    """Read an evaluation from its columns, in the table's order from ``position`` on, and its content."""
+    return judgment_of((row[2], row[3], row[5], *row[9:14]))
+
+
 def reply_row(key: str, model: str, content: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Write a reply for the cache."""
+    """Write a reply for the cache whole, text and all."""
     return (key, model, time.time(), dumps(content))

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from evenhand.domain.errors import RunBusyError, RunNotFoundError
+from evenhand.domain.errors import RunBusyError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store import checksum
 from evenhand.store.database import Database
+from evenhand.store.owner import HEARTBEAT_SECONDS, Owner, this_process
+from evenhand.store.records import MENDING, NOT_AS_WRITTEN
 from evenhand.store.rows import column, dumps, loads
 from evenhand.version import __version__
 
-# A process on another machine that was not heard of for so long is taken for dead.
-SILENT_SECONDS = 60.0
-HEARTBEAT_SECONDS = 10.0
-
-_COLUMNS = (
-    "number, id, name, status, reason, source, definition, options, cases, repeat, forked_from, version, created, "
-    "finished, abandoned_calls, abandoned_cost"
-)
+# Decimals first, and last what is written as JSON: so the checksum has them.
+_DECIMALS: Final = ("created", "finished", "abandoned_cost")
+_PLAIN: Final = (
+    "number", "id", "name", "status", "reason", "source", "cases", "repeat", "forked_from", "version",
+    "abandoned_calls", "evaluations", "answers", "covered",
+)  # fmt: skip
+_JSON: Final = ("definition", "options")
+_NAMES: Final = (*_DECIMALS, *_PLAIN, *_JSON)
+_COLUMNS: Final = f"{', '.join(_NAMES)}, checksum"
 
 
 class Runs:
@@ -30,6 +32,9 @@ class Runs:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        # Of the runs that this process has claimed, the fencing number, and when that was last said.
+        self._held: dict[int, int] = {}
+        self._said: dict[int, float] = {}
 
     def create(
         self,
@@ -43,35 +48,50 @@ class Runs:
     ) -> RunRecord:
         """Make a run, claimed by this process, whose cases are still to be put in."""
         created = time.time()
-        values = (
-            _new_id(created), column(name), RunStatus.PLANNING, "", None if source is None else column(source),
-            dumps(definition), dumps(options), 0, repeat, forked_from, __version__, created, None, _me(), created,
-        )  # fmt: skip
+        columns = {
+            "id": _new_id(created), "name": column(name), "status": RunStatus.PLANNING.value, "reason": "",
+            "source": None if source is None else column(source), "definition": dumps(definition),
+            "options": dumps(options), "cases": 0, "repeat": repeat, "forked_from": forked_from,
+            "version": __version__, "created": created, "finished": None,
+        }  # fmt: skip
         with self._db.transaction():
-            self._db.execute(
-                "INSERT INTO runs (id, name, status, reason, source, definition, options, cases, repeat, forked_from, "
-                "version, created, finished, owner, seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
-        return self.find(values[0])
+            number = self.add(columns, owner=this_process().text, seen=created, fence=1)
+            self._held[number], self._said[number] = 1, time.monotonic()
+            return _record(self._row(number))
 
-    def find(self, wanted: str) -> RunRecord:
-        """Find a run by its id, by the beginning of it that no other run has, or as ``last``."""
+    def add(self, columns: Mapping[str, Any], **rest: Any) -> int:
+        """Add a run by its columns, and give its number; those of which nothing is said are as usual."""
+        known = {"abandoned_calls": 0, "abandoned_cost": 0.0, **columns, "covered": 1, **rest}
+        names, marks = ", ".join(known), ", ".join("?" * len(known))
+        with self._db.transaction():
+            self._db.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", list(known.values()))  # noqa: S608
+            ((number,),) = self._db.rows("SELECT number FROM runs WHERE id = ?", [known["id"]])
+            row = self._row(number, verify=False)
+            self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
+        return int(number)
+
+    def find(self, wanted: str, *, verify: bool = True) -> RunRecord:
+        """Find a run by its id, by the beginning of it that no other run has, or as ``last``.
+
+        Without ``verify``, also one whose row is damaged: to be looked into, or deleted.
+        """
         if wanted == "last":
-            found = self.newest(1)
-            if not found:
+            rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT 1")  # noqa: S608
+            if not rows:
+                self._db.check("runs")
                 raise RunNotFoundError(f"there is no run in {self._db.where} yet; start one with: evenhand run SUITE")
-            return found[0]
+            return _record(rows[0], verify=verify)
         # Not by LIKE, for which the databases disagree about capitals, and some letters mean any.
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM runs WHERE SUBSTR(id, 1, ?) = ? ORDER BY LENGTH(id), number DESC LIMIT 3",  # noqa: S608
             [len(wanted), column(wanted)],
         )
-        exact = [row for row in rows if row[1] == wanted] or rows
+        exact = [row for row in rows if row[_ID] == wanted] or rows
         if len(exact) == 1:
-            return _record(exact[0])
+            return _record(exact[0], verify=verify)
+        self._db.check("runs")
         if exact:
-            several = ", ".join(str(row[1]) for row in exact)
+            several = ", ".join(str(row[_ID]) for row in exact)
             raise RunNotFoundError(f"several runs begin with {wanted!r}: {several} …; give more of the id")
         latest = ", ".join(run.id for run in self.newest(3))
         known = f"; the latest are {latest}" if latest else "; there is none yet"
@@ -84,43 +104,99 @@ class Runs:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs {where} ORDER BY number DESC {most}", values)  # noqa: S608
         return [_record(row) for row in rows]
 
+    def ids(self) -> Iterator[str]:
+        """Give the ids of all runs, the newest first, whether their rows are sound or not."""
+        yield from (str(row[0]) for row in self._db.rows("SELECT id FROM runs ORDER BY number DESC"))
+
+    def is_sound(self, run: RunRecord) -> bool | None:
+        """Tell whether the row of a run is as it was written; None where it has no checksum to tell by."""
+        row = self._row(run.number, verify=False)
+        return None if row[-1] is None and not row[_COVERED] else _is_sound(row)
+
     def claim(self, run: RunRecord) -> None:
-        """Take a run over, unless a process that lives is at work on it."""
+        """Take a run over, unless a process that lives is at work on it; who had it before cannot write any more."""
+        me = this_process()
         with self._db.transaction():
             self._db.lock()
-            owner, seen = self._owner(run)
-            if owner is not None and owner != _me() and _lives(owner, seen):
-                host, process = owner.split(":")[:2]
-                raise RunBusyError(f"run {run.id} is being worked on by process {process} on {host}")
-            self._db.execute("UPDATE runs SET owner = ?, seen = ? WHERE number = ?", [_me(), time.time(), run.number])
+            owner, seen, fence = self._owner(run)
+            if owner is not None and owner != me and owner.lives(seen):
+                raise RunBusyError(f"run {run.id} is being worked on by {owner.words}")
+            self._db.execute(
+                "UPDATE runs SET owner = ?, seen = ?, fence = ? WHERE number = ?",
+                [me.text, time.time(), fence + 1, run.number],
+            )
+        self._held[run.number], self._said[run.number] = fence + 1, time.monotonic()
+
+    def require(self, number: int) -> None:
+        """Within a transaction: raise ``RunBusyError`` if another process has taken over a run that was ours.
+
+        Nobody else can claim it until the transaction has ended.
+        """
+        held = self._held.get(number)
+        if held is None:
+            return
+        rows = self._db.rows(f"SELECT fence FROM runs WHERE number = ?{self._db.for_share}", [number])  # noqa: S608
+        if not rows or rows[0][0] != held:
+            self._refuse_lost(number)
+        if time.monotonic() - self._said[number] > HEARTBEAT_SECONDS:  # who plans for long has nobody else to say it
+            self._say(number)
 
     def alive(self, run: RunRecord) -> None:
-        """Tell others that this process is still at work on a run."""
-        self._db.execute("UPDATE runs SET seen = ? WHERE number = ?", [time.time(), run.number])
+        """Tell others that this process is still at work on a run; raises ``RunBusyError`` if it has lost it."""
+        held = self._held.get(run.number)
+        if held is None:
+            self._db.execute("UPDATE runs SET seen = ? WHERE number = ?", [time.time(), run.number])
+        elif not self._say(run.number):
+            self._refuse_lost(run.number)
+
+    def _say(self, number: int) -> bool:
+        self._said[number] = time.monotonic()
+        sql = "UPDATE runs SET seen = ? WHERE number = ? AND fence = ?"
+        return self._db.execute(sql, [time.time(), number, self._held[number]]) == 1
 
     def mark(self, run: RunRecord, status: RunStatus, reason: str = "", *, cases: int | None = None) -> RunRecord:
         """Say how far a run has come; all but ``running`` and ``planning`` let go of it."""
         at_work = status in (RunStatus.RUNNING, RunStatus.PLANNING)
-        finished = time.time() if status is RunStatus.FINISHED else None
-        owner = _me() if at_work else None
-        self._db.execute(
-            "UPDATE runs SET status = ?, reason = ?, finished = ?, owner = ?, cases = ? WHERE number = ?",
-            [status, column(reason), finished, owner, run.cases if cases is None else cases, run.number],
-        )
-        return self.find(run.id)
+        ended = status is RunStatus.FINISHED
+        with self._db.transaction():
+            self.require(run.number)
+            changed = self._change(
+                run,
+                status=status.value,
+                reason=column(reason),
+                finished=time.time() if ended else None,
+                cases=run.cases if cases is None else cases,
+                **(self._counts(run) if ended else {"evaluations": None, "answers": None}),
+            )
+            owner = this_process().text if at_work else None
+            self._db.execute("UPDATE runs SET owner = ? WHERE number = ?", [owner, run.number])
+        if not at_work:
+            self._held.pop(run.number, None)
+        return changed
+
+    def count(self, run: RunRecord) -> RunRecord:
+        """Note how many rows a finished run has, so that one that is lost is missed."""
+        with self._db.transaction():
+            return self._change(run, **self._counts(run))
 
     def abandon(self, run: RunRecord, calls: int, cost: float | None) -> None:
         """Count calls that stand in no evaluation, since the run stopped before it was made."""
-        self._db.execute(
-            "UPDATE runs SET abandoned_calls = abandoned_calls + ?, abandoned_cost = abandoned_cost + ? "
-            "WHERE number = ?",
-            [calls, cost, run.number],  # what is unknown stays unknown, whatever is added to it
-        )
+        with self._db.transaction():
+            self.require(run.number)
+            known = _record(self._row(run.number))
+            # What is unknown stays unknown, whatever is added to it.
+            total = None if cost is None or known.abandoned_cost is None else known.abandoned_cost + cost
+            self._change(run, abandoned_calls=known.abandoned_calls + calls, abandoned_cost=total)
+
+    def set_options(self, run: RunRecord, options: Mapping[str, Any]) -> None:
+        """Give a run other options."""
+        with self._db.transaction():
+            self._change(run, options=dumps(options))
 
     def in_hand(self, run: RunRecord) -> bool:
         """Tell whether a process that lives is at work on a run."""
-        owner, seen = self._owner(run)
-        return owner is not None and _lives(owner, seen)
+        owner, seen, _ = self._owner(run)
+        return owner is not None and owner.lives(seen)
 
     def delete(self, run: RunRecord) -> None:
         """Delete a run with everything in it, unless a process that lives is at work on it."""
@@ -130,18 +206,80 @@ class Runs:
                 raise RunBusyError(f"run {run.id} is being worked on; stop that first")
             self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
 
-    def _owner(self, run: RunRecord) -> tuple[str | None, float | None]:
-        """Give the process that works on a run, and when it was last heard of."""
-        rows = self._db.rows("SELECT owner, seen FROM runs WHERE number = ? AND id = ?", [run.number, run.id])
+    def _owner(self, run: RunRecord) -> tuple[Owner | None, float | None, int]:
+        """Give the process that works on a run, when it was last heard of, and the fencing number."""
+        rows = self._db.rows("SELECT owner, seen, fence FROM runs WHERE number = ? AND id = ?", [run.number, run.id])
         if not rows:
             raise RunNotFoundError(f"run {run.id} is not in {self._db.where} any more")
-        return rows[0][0], rows[0][1]
+        owner, seen, fence = rows[0]
+        return None if owner is None else Owner.read(owner), seen, fence
+
+    def _refuse_lost(self, number: int) -> None:
+        rows = self._db.rows("SELECT id, owner FROM runs WHERE number = ?", [number])
+        if not rows:
+            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted meanwhile")
+        identity, owner = rows[0]
+        who = "another process" if owner is None else Owner.read(owner).words
+        raise RunBusyError(f"run {identity} was taken over by {who}; what it found is kept there, and this one stops")
+
+    def _counts(self, run: RunRecord) -> dict[str, int]:
+        return {
+            table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
+            for table in ("evaluations", "answers")
+        }
+
+    def _row(self, number: int, *, verify: bool = True) -> tuple[Any, ...]:
+        rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs WHERE number = ?{self._db.for_update}", [number])  # noqa: S608
+        if not rows:
+            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted meanwhile")
+        if verify:
+            _record(rows[0])
+        return rows[0]
+
+    def _change(self, run: RunRecord, **columns: Any) -> RunRecord:
+        """Change columns of a run, and its checksum with them."""
+        known = dict(zip(_NAMES, self._row(run.number), strict=False)) | columns
+        row = (*(known[name] for name in _NAMES), None)
+        named = ", ".join(f"{name} = ?" for name in columns)
+        seal = _checksum(row)
+        self._db.execute(
+            f"UPDATE runs SET {named}, checksum = ? WHERE number = ?",  # noqa: S608 - our own names
+            [*columns.values(), seal, run.number],
+        )
+        return _record((*row[:-1], seal))
 
 
-def _record(row: tuple[Any, ...]) -> RunRecord:
-    known = dict(zip(_COLUMNS.split(", "), row, strict=True))
-    read = {"status": RunStatus(known["status"])}
-    read |= {name: loads(known[name]) for name in ("definition", "options")}
+_ID: Final = _NAMES.index("id")
+_COVERED: Final = _NAMES.index("covered")
+
+
+def _checksum(row: tuple[Any, ...]) -> int:
+    *columns, definition, options, _ = row
+    return checksum.of_run(tuple(columns), checksum.content_half(f"{definition}\n{options}"))
+
+
+def _is_sound(row: tuple[Any, ...]) -> bool:
+    try:
+        created, finished, cost, *_ = row
+        if any(type(one) is not float and one is not None for one in (created, finished, cost)):
+            return False
+        return bool(_checksum(row) == row[-1])
+    except NOT_AS_WRITTEN:
+        return False
+
+
+def _record(row: tuple[Any, ...], *, verify: bool = True) -> RunRecord:
+    covered = row[_COVERED]
+    if verify and not (row[-1] is None and covered == 0) and not _is_sound(row):
+        raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row is not as it was written; {MENDING}")
+    known = dict(zip(_NAMES, row, strict=False))
+    try:
+        read = {"status": RunStatus(known["status"]), "covered": bool(covered)}
+        read |= {name: loads(known[name]) for name in _JSON}
+    except (*NOT_AS_WRITTEN, StoreError):
+        if verify:
+            raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row cannot be read; {MENDING}") from None
+        read = {"status": RunStatus.INTERRUPTED, "covered": True, "definition": {}, "options": {}}
     return RunRecord(**(known | read))
 
 
@@ -150,26 +288,3 @@ def _new_id(now: float) -> str:
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     chance = "".join(secrets.choice(letters) for _ in range(4))
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{chance}"
-
-
-def _me() -> str:
-    """Name this process, and nothing that lives after it under the same number."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_TOKEN}"
-
-
-_TOKEN = secrets.token_hex(4)
-
-
-def _lives(owner: str, seen: float | None) -> bool:
-    host, process, token = owner.split(":")
-    if host == socket.gethostname() and os.name == "posix":
-        if process == str(os.getpid()):
-            return token == _TOKEN
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
-    return seen is not None and time.time() - seen < SILENT_SECONDS

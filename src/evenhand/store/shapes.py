@@ -176,6 +176,7 @@ _ATTEMPT: Final = {
     "latency": _or_absent(_number()),
     "usage": _COUNTS,
     "cached": _or_absent(_FLAG),
+    "dropped": _or_absent(_whole()),
 }
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -12,12 +13,15 @@ from typing import Any, ClassVar
 
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
+from evenhand.store.wal import has_frames, log_of, unread_commits
 
 MEMORY = ":memory:"
 # The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
 FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
+# So often one looks whether a commit is lost or just being made.
+_LOOKS = 10
 
 
 class SQLite(Database):
@@ -30,6 +34,7 @@ class SQLite(Database):
         super().__init__(path, trouble=sqlite3.Error)
         if path != MEMORY:
             _prepare(Path(path))
+        was_left = path != MEMORY and has_frames(log_of(path))
         try:
             # Each transaction is begun by hand: the driver would begin some, and not others.
             self._connection = sqlite3.connect(
@@ -39,9 +44,15 @@ class SQLite(Database):
             raise self._told("open", error) from error
         try:
             self._settle(durable=durable)
+            if was_left:
+                self._require_whole_log()
+            self._require_tables()
         except sqlite3.Error as error:
             self._connection.close()
             raise self._told("open", error) from error
+        except StoreError:
+            self._connection.close()
+            raise
 
     def _settle(self, *, durable: bool) -> None:
         self._run(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
@@ -65,6 +76,33 @@ class SQLite(Database):
             else:
                 return
 
+    def _require_whole_log(self) -> None:
+        """Refuse a log of which commits were lost, and keep a copy of it: closing folds the rest into the file."""
+        log = log_of(self.where)
+        for _ in range(_LOOKS):  # another process may be in the middle of a commit, whose end is then waited for
+            (_, last, _), (page_size,) = (
+                self._run(f"PRAGMA {one}").fetchone() for one in ("wal_checkpoint", "page_size")
+            )
+            if not (lost := unread_commits(log, last=last, page_size=page_size)):
+                return
+            self._run("BEGIN IMMEDIATE")
+            self._run("ROLLBACK")
+        copy = Path(f"{log}.damaged")
+        with contextlib.suppress(OSError):
+            shutil.copyfile(log, copy)
+        raise StoreError(
+            f"{log} is damaged: {lost:,} commits in it cannot be read any more, and all before them are sound; restore "
+            f"a backup, or do this again to go on without them (the log is kept as {copy})"
+        )
+
+    def _require_tables(self) -> None:
+        """Refuse a file that is not empty and says that it has no tables: others would be written over what it has."""
+        ((tables,),) = self._run("SELECT COUNT(*) FROM sqlite_master").fetchall()
+        if not tables:
+            pages, free = (self._run(f"PRAGMA {one}").fetchone()[0] for one in ("page_count", "freelist_count"))
+            if pages - free > 1:
+                raise StoreError(f"{self.where} is damaged: it has {pages:,} pages, and no tables; restore a backup")
+
     def _begin(self) -> None:
         # At once: a transaction that turns to writing later may find another writer, and cannot wait then.
         self._run("BEGIN IMMEDIATE")
@@ -87,11 +125,11 @@ class SQLite(Database):
         with self._mine:
             self._connection.close()
 
-    def check(self) -> None:
-        """Raise ``StoreError`` if the file is damaged."""
-        found = [str(row[0]) for row in self.rows("PRAGMA integrity_check")]
+    def check(self, table: str | None = None) -> None:
+        """Raise ``StoreError`` if the file, or one table in it, is damaged."""
+        found = [str(row[0]) for row in self.rows(f"PRAGMA integrity_check{'' if table is None else f'({table})'}")]
         if found != ["ok"]:
-            raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}")
+            raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}; restore a backup")
 
     def _advice(self, error: Exception) -> str:
         told = str(error)

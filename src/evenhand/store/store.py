@@ -9,11 +9,13 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
-from evenhand.store import migrations
+from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.store import checksum, migrations
 from evenhand.store.database import Database
 from evenhand.store.prompts import Prompts
-from evenhand.store.rows import Batch, answer_of, judgment_of, loads, planned_from
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, refuse_damage
+from evenhand.store.replies import Replies
+from evenhand.store.rows import Batch, answer_of, judgment_of_row, loads, planned_from, planned_of_row
 from evenhand.store.runs import Runs
 
 STORES: Final = "evenhand.stores"
@@ -21,15 +23,19 @@ DEFAULT_URL: Final = ".evenhand/evenhand.db"
 IN_MEMORY: Final = "sqlite://"
 PAGE: Final = 64
 
-_ADD_EVALUATION = (
-    "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
-    "required, cost, seconds, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_AT_WORK: Final = (RunStatus.PLANNING, RunStatus.RUNNING)
+
+_ADD_ANSWER: Final = f"{ANSWERS.insert} ON CONFLICT DO NOTHING"
+_ADD_EVALUATION: Final = f"{EVALUATIONS.insert} ON CONFLICT DO NOTHING"
+_COPY_ANSWER: Final = (
+    "INSERT INTO answers (run, position, sample, round, content, checksum) SELECT ?, ?, sample, round, content, ? "
+    "FROM answers WHERE run = ? AND position = ? AND sample = ? AND round = ?"
 )
-_COPY_EVALUATION = (
+_COPY_EVALUATION: Final = (
     "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
-    "required, cost, seconds, content) SELECT ?, ?, ?, sample, 0, evaluator, key, status, score, verdict, weight, "
-    "required, cost, seconds, content FROM evaluations "
-    "WHERE run = ? AND position = ? AND place = ? AND key = ? AND round = ?"
+    "required, cost, seconds, content, checksum) SELECT ?, ?, ?, sample, 0, evaluator, key, status, score, verdict, "
+    "weight, required, cost, seconds, content, ? FROM evaluations "
+    "WHERE run = ? AND position = ? AND place = ? AND sample = ? AND round = ?"
 )
 
 
@@ -60,6 +66,7 @@ class Store:
         self.database = database
         self.runs = Runs(database)
         self.prompts = Prompts(database)
+        self.replies = Replies(database)
 
     def close(self) -> None:
         """Close the database."""
@@ -68,13 +75,14 @@ class Store:
     def add_cases(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Put cases into a run: ``run, position, id, hash, expected, content`` of each."""
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)", rows
-            )
+            if rows:
+                self.runs.require(rows[0][0])
+            self.database.execute_many(CASES.insert, CASES.sealed(rows))
 
     def forget_cases(self, run: RunRecord) -> None:
         """Take all cases out of a run whose planning did not come to its end."""
         with self.database.transaction():
+            self.runs.require(run.number)
             self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
 
     def planned(self, run: RunRecord) -> Iterator[list[PlannedCase]]:
@@ -84,67 +92,62 @@ class Store:
 
     def case_rows(self, run: RunRecord, *, first: int = 0) -> Iterator[list[tuple[Any, ...]]]:
         """Give the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
-        after = first - 1
-        while rows := self.database.rows(
-            "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? "
-            "ORDER BY position LIMIT ?",
-            [run.number, after, PAGE],
-        ):
-            yield rows
-            after = rows[-1][0]
+        for rows in self._case_pages(run, first, content=True):
+            yield [(position, digest, expected, content) for position, _, digest, expected, content, _ in rows]
 
     def hashes(self, run: RunRecord) -> Iterator[tuple[str, str]]:
         """Give the id and the hash of each case of a run, in their order."""
-        after = -1
-        while rows := self.database.rows(
-            "SELECT position, id, hash FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
-            [run.number, after, PAGE],
-        ):
+        for rows in self._case_pages(run, 0, content=False):
             yield from ((row[1], row[2]) for row in rows)
-            after = rows[-1][0]
+
+    def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
+        """Read the cases of a run from one on; that one is missing is noticed, too."""
+        following = first
+        where = "position BETWEEN ? AND ?"
+        while rows := CASES.read(self.database, run, where, [following, following + PAGE - 1], content=content):
+            for row in rows:
+                if row[0] != following:
+                    refuse_damage(run, f"of its cases, the one at position {following} is missing")
+                following += 1
+            yield rows
+        if following < run.cases and (following > first or run.status not in _AT_WORK):
+            self._refuse_unless_changed(run, f"of its {run.cases:,} cases, there are only {following:,}")
 
     def judged(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int, int], tuple[int, str, str]]:
         """Tell what is there for some positions: by position, place and sample its last round, status and error."""
-        rows = self.database.rows(
-            "SELECT position, place, sample, round, status, content FROM evaluations "
-            "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY round",
-            [run.number, first, last],
-        )
         return {
-            (position, place, sample): (number, status, _error_in(content) if status == "error" else "")
-            for position, place, sample, number, status, content in rows
+            row[:3]: (row[3], row[6], _error_in(row[-2]) if row[6] == "error" else "")
+            for row in self._between(EVALUATIONS, run, first, last, "round")
         }
 
     def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], list[MadeAnswer]]:
         """Give what the target answered for some positions, by position and sample: each round, the last one counts."""
-        rows = self.database.rows(
-            "SELECT position, sample, content FROM answers WHERE run = ? AND position BETWEEN ? AND ? ORDER BY round",
-            [run.number, first, last],
-        )
         found: dict[tuple[int, int], list[MadeAnswer]] = {}
-        for position, sample, content in rows:
-            found.setdefault((position, sample), []).append(answer_of(content))
+        for position, sample, number, content, _ in self._between(ANSWERS, run, first, last, "round"):
+            rounds = found.setdefault((position, sample), [])
+            if rounds and rounds[-1].round == number:
+                refuse_damage(run, f"an answer to the case at position {position} is there twice")
+            rounds.append(answer_of(content))
         return found
+
+    def _between(self, table: Table, run: RunRecord, first: int, last: int, order: str) -> list[Row]:
+        return table.read(self.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
 
     def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
         """Find a case of a run by its id, with the answer that the target made for it first."""
-        rows = self.database.rows(
-            "SELECT position, hash, expected, content FROM cases WHERE run = ? AND id = ?", [run.number, identity]
-        )
+        rows = CASES.read(self.database, run, "id = ?", [identity])
         if not rows:
             return None
-        planned = planned_from(*rows[0])
+        planned = planned_of_row(rows[0])
         rounds = self.answered(run, planned.position, planned.position).get((planned.position, 0))
         return planned.case, rounds[-1] if rounds else None
 
     def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
         """Find cases in a run, by their id and hash: for each place now, the place there."""
         marks = ", ".join("?" * len(cases))
-        rows = self.database.rows(
-            f"SELECT id, hash, position FROM cases WHERE run = ? AND id IN ({marks})",  # noqa: S608 - question marks
-            [run.number, *(one.case.id for one in cases)],
-        )
-        known = {(identity, digest): position for identity, digest, position in rows}
+        ids = [one.case.id for one in cases]
+        rows = CASES.read(self.database, run, f"id IN ({marks})", ids, content=False)
+        known = {(row[1], row[2]): row[0] for row in rows}
         return {one.position: known[key] for one in cases if (key := (one.case.id or "", one.hash)) in known}
 
     def copy(
@@ -163,25 +166,36 @@ class Store:
         """
         copied = 0
         with self.database.transaction():
+            self.runs.require(run.number)
             for now, then in positions.items():
-                keys = self.database.rows(
-                    "SELECT key, place, MAX(round) FROM evaluations WHERE run = ? AND position = ? "
-                    "GROUP BY key, place ORDER BY place",
-                    [before.number, then],
+                rows = EVALUATIONS.read(
+                    self.database, before, "position = ?", [then], order="place, round", content=False
                 )
-                if answers or any(key in wanted for key, _, _ in keys):
-                    self.database.execute(
-                        "INSERT INTO answers (run, position, sample, round, content) "
-                        "SELECT ?, ?, sample, round, content FROM answers WHERE run = ? AND position = ?",
-                        [run.number, now, before.number, then],
-                    )
-                free = {key: iter(wanted.get(key, ())) for key, _, _ in keys}
-                for key, place, last in keys:
+                latest = {(row[5], row[1]): row for row in rows}  # by key and place
+                if answers or any(key in wanted for key, _ in latest):
+                    self._copy_answers(before, then, run, now)
+                free = {key: iter(wanted.get(key, ())) for key, _ in latest}
+                for (key, _), row in latest.items():
                     if (there := next(free[key], None)) is not None:
-                        copied += self.database.execute(
-                            _COPY_EVALUATION, [run.number, *there, before.number, then, place, key, last]
-                        )
+                        half = self._content_half(EVALUATIONS, before, row)
+                        seal = checksum.of_evaluation(run.number, (*there, row[2], 0, *row[4:-1]), half)
+                        values = [run.number, *there, seal, before.number, *row[:4]]
+                        copied += self.database.execute(_COPY_EVALUATION, values)
         return copied
+
+    def _copy_answers(self, before: RunRecord, then: int, run: RunRecord, now: int) -> None:
+        for row in ANSWERS.read(self.database, before, "position = ?", [then], order="sample, round", content=False):
+            seal = checksum.of_answer(run.number, (now, *row[1:3]), self._content_half(ANSWERS, before, row))
+            self.database.execute(_COPY_ANSWER, [run.number, now, seal, before.number, *row[:3]])
+
+    def _content_half(self, table: Table, run: RunRecord, row: Row) -> int:
+        """Give the content's half of a row's checksum; of an older row that has none, worked out now."""
+        if row[-1] is not None:
+            return checksum.half_in(row[-1])
+        keys = [name for name in ("position", "place", "sample", "round") if name in table.columns]
+        where = " AND ".join(f"{name} = ?" for name in keys)
+        ((*_, content, _),) = table.read(self.database, run, where, row[: len(keys)])
+        return checksum.content_half(content)
 
     def extent(self, run: RunRecord) -> tuple[int, int]:
         """Tell how many evaluations a run is to have, and how many it has."""
@@ -195,23 +209,18 @@ class Store:
     def commit(self, batch: Batch) -> None:
         """Write rows in one transaction. What is there already stays: a second worker's evaluation is not a second."""
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT INTO answers (run, position, sample, round, content) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                batch.answers,
-            )
-            self.database.execute_many(
-                _ADD_EVALUATION,
-                batch.evaluations,
-            )
-            self.database.execute_many(
-                "INSERT INTO replies (key, model, created, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                batch.replies,
-            )
+            for rows in (batch.answers, batch.evaluations):
+                if rows:
+                    self.runs.require(rows[0][0])
+                    break
+            self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
+            self.database.execute_many(_ADD_EVALUATION, EVALUATIONS.sealed(batch.evaluations))
+            self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Give the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
+        evaluations = answered = 0
         for page in self.case_rows(run, first=first):
             ends = page[0][0], page[-1][0]
             judgments = self._judgments(run, *ends)
@@ -219,6 +228,8 @@ class Store:
             for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
                 judged = judgments.get(planned.position, [])
                 made = [answers.get((planned.position, sample), []) for sample in range(run.repeat)]
+                evaluations += sum(map(len, judged))
+                answered += sum(map(len, made))
                 yield CaseResult(
                     position=planned.position,
                     case=planned.case,
@@ -232,43 +243,46 @@ class Store:
                     thresholds=thresholds,
                 )
 
+        if first == 0 and run.status is RunStatus.FINISHED:
+            for count, known, what in (
+                (evaluations, run.evaluations, "evaluations"),
+                (answered, run.answers, "answers"),
+            ):
+                if known is not None and count != known:
+                    self._refuse_unless_changed(run, f"of its {known:,} {what}, there are {count:,}")
+
+    def _refuse_unless_changed(self, run: RunRecord, what: str) -> None:
+        """Refuse a run of which something is missing, unless it has gone on since it was looked up."""
+        now = self.runs.find(run.id)
+        if (now.number, now.status, now.finished, now.cases) == (run.number, run.status, run.finished, run.cases):
+            refuse_damage(run, what)
+
     def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[list[Judgment]]]:
         """Give the evaluations of some positions, in the order of samples and evaluators, each with all its rounds."""
-        rows = self.database.rows(
-            "SELECT position, place, sample, round, key, weight, required, cost, seconds, content FROM evaluations "
-            "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, sample, place, round",
-            [run.number, first, last],
-        )
+        rows = self._between(EVALUATIONS, run, first, last, "position, sample, place, round")
         found: dict[int, list[list[Judgment]]] = {}
         for (position, _, _), rounds in itertools.groupby(rows, key=lambda row: (row[0], row[2], row[1])):
-            found.setdefault(position, []).append([judgment_of(row[2:]) for row in rounds])
+            several = [judgment_of_row(row) for row in rounds]
+            if len(several) > 1 and len({one.round for one in several}) < len(several):
+                refuse_damage(run, f"an evaluation of the case at position {position} is there twice")
+            found.setdefault(position, []).append(several)
         return found
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
         """Look up a reply from before."""
-        rows = self.database.rows("SELECT content FROM replies WHERE key = ?", [key])
-        return loads(rows[0][0]) if rows else None
+        return self.replies.find(key)
 
     def reply_keys(self) -> Iterator[str]:
         """Give the key of every reply in the cache."""
-        after = ""
-        while rows := self.database.rows("SELECT key FROM replies WHERE key > ? ORDER BY key LIMIT 4096", [after]):
-            yield from (row[0] for row in rows)
-            after = rows[-1][0]
+        return self.replies.keys()
 
     def replies_by_model(self) -> list[tuple[str, int, int, float]]:
         """Tell what the cache holds: for each model how many replies, how many characters, and since when."""
-        rows = self.database.rows(
-            "SELECT model, COUNT(*), SUM(LENGTH(content)), MIN(created) FROM replies GROUP BY model ORDER BY model"
-        )
-        return [(model, count, int(size), oldest) for model, count, size, oldest in rows]
+        return self.replies.by_model()
 
     def forget_replies(self, model: str | None = None) -> int:
         """Empty the cache, or what it holds of one model, and tell how many replies that were."""
-        with self.database.transaction():
-            if model is None:
-                return self.database.execute("DELETE FROM replies")
-            return self.database.execute("DELETE FROM replies WHERE model = ?", [model])
+        return self.replies.forget(model)
 
 
 def _error_in(content: str) -> str:

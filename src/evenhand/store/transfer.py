@@ -12,9 +12,10 @@ from typing import Any, BinaryIO, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.store.rows import dumps, loads
+from evenhand.store.records import ANSWERS, EVALUATIONS, Table
+from evenhand.store.rows import answer_fields, dumps, loads
 from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
-from evenhand.store.store import PAGE, Store
+from evenhand.store.store import Store
 
 SCHEMA_VERSION: Final = 1
 KIND: Final = "evenhand-run"
@@ -30,10 +31,6 @@ MAX_LINE_BYTES: Final = 64_000_000
 
 _OF_A_CASE: Final = ("position", "hash", "expected", "answers", "evaluations")
 _OF_AN_EVALUATION: Final = ("place", "sample", "round", "key", "weight", "required", "cost", "seconds")
-_ANSWERS: Final = "SELECT position, content FROM answers"
-_EVALUATIONS: Final = (
-    "SELECT position, place, sample, round, key, weight, required, cost, seconds, content FROM evaluations"
-)
 _OF_A_RUN: Final = (
     "id", "name", "status", "reason", "definition", "options", "cases", "repeat", "forked_from", "version", "created",
     "finished", "abandoned_calls", "abandoned_cost",
@@ -45,39 +42,31 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"the cases of run {run.id} were never all read; resume it first, or delete it")
     yield _line({"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)})
-    after = -1
-    while rows := store.database.rows(
-        "SELECT position, hash, expected, content FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
-        [run.number, after, PAGE],
-    ):
-        first, after = rows[0][0], rows[-1][0]
-        answers = _by_position(store, _ANSWERS, "sample, round", (run, first, after))
-        evaluations = _by_position(store, _EVALUATIONS, "sample, place, round", (run, first, after))
+    for rows in store.case_rows(run):
+        first, last = rows[0][0], rows[-1][0]
+        answers = _by_position(store, ANSWERS, "sample, round", (run, first, last))
+        evaluations = _by_position(store, EVALUATIONS, "sample, place, round", (run, first, last))
         for position, digest, expected, content in rows:
             found = {
-                "answers": [loads(answer) for (answer,) in answers.get(position, ())],
-                "evaluations": [_evaluation(*row) for row in evaluations.get(position, ())],
+                "answers": [answer_fields(row[-2]) for row in answers.get(position, ())],
+                "evaluations": [_evaluation(row) for row in evaluations.get(position, ())],
             }
             yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **found})
 
 
-def _by_position(
-    store: Store, select: str, order: str, where: tuple[RunRecord, int, int]
-) -> dict[int, list[tuple[Any, ...]]]:
+def _by_position(store: Store, table: Table, order: str, where: tuple[RunRecord, int, int]) -> dict[int, list[Row]]:
     run, first, last = where
-    rows = store.database.rows(
-        f"{select} WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, {order}", [run.number, first, last]
-    )
-    found: dict[int, list[tuple[Any, ...]]] = {}
-    for position, *rest in rows:
-        found.setdefault(position, []).append(tuple(rest))
+    rows = table.read(store.database, run, "position BETWEEN ? AND ?", [first, last], order=f"position, {order}")
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
     return found
 
 
-def _evaluation(*row: Any) -> dict[str, Any]:
-    *columns, content = row
-    known = dict(zip(_OF_AN_EVALUATION, columns, strict=True))
-    return {**loads(content), **known, "required": bool(known["required"])}
+def _evaluation(row: Row) -> dict[str, Any]:
+    *columns, content, _ = row
+    known = dict(zip(EVALUATIONS.columns, columns, strict=True))
+    return {**loads(content), **{name: known[name] for name in _OF_AN_EVALUATION}, "required": bool(known["required"])}
 
 
 def _run_fields(run: RunRecord) -> dict[str, Any]:
@@ -147,6 +136,8 @@ def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Impo
         cases += 1
     if cases < run["cases"]:
         raise ConfigError(f"{name}: it ends after {cases} of {run['cases']} cases; it was cut off")
+    if run["status"] == RunStatus.FINISHED:
+        store.runs.count(store.runs.find(identity))
     return Imported(id=identity, original_id=run["id"], name=run["name"], cases=cases, evaluations=evaluations)
 
 
@@ -176,14 +167,8 @@ def _add_run(store: Store, run: Mapping[str, Any], identity: str) -> int:
     more = {name: value for name, value in run.items() if name not in _OF_A_RUN}
     options = {name: value for name, value in run["options"].items() if name not in _OWN}
     options |= {IMPORTED: True} | ({_MORE: more} if more else {})
-    usual = {"abandoned_calls": 0, "abandoned_cost": 0.0}
-    columns = {**usual, **run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}
-    store.database.execute(
-        f"INSERT INTO runs ({', '.join(_OF_A_RUN)}) VALUES ({', '.join('?' * len(_OF_A_RUN))})",  # noqa: S608
-        [columns[name] for name in _OF_A_RUN],
-    )
-    ((number,),) = store.database.rows("SELECT number FROM runs WHERE id = ?", [identity])
-    return int(number)
+    columns = {**run, "id": identity, "definition": dumps(run["definition"]), "options": dumps(options)}
+    return store.runs.add({name: columns[name] for name in _OF_A_RUN if name in columns})
 
 
 def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, position: int, repeat: int) -> int:
@@ -192,25 +177,19 @@ def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, po
     identity, expected = checked_case(line, dumps(content), where, position=position)
     if store.database.rows("SELECT 1 FROM cases WHERE run = ? AND id = ?", [run, identity]):
         raise ConfigError(f"{where}: the case {identity!r:.80} is there twice")
-    store.database.execute(
-        "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, ?, ?, ?)",
-        [run, position, identity, line["hash"], expected, dumps(content)],
-    )
+    store.add_cases([(run, position, identity, line["hash"], expected, dumps(content))])
     answers = [checked_answer(one, dumps(one), where, repeat=repeat) for one in line["answers"]]
-    store.database.execute_many(
-        "INSERT INTO answers (run, position, sample, round, content) VALUES (?, ?, ?, ?, ?)",
-        [(run, position, *one) for one in _once(answers, where, "answer", 2)],
-    )
+    _add(store, ANSWERS, [(run, position, *one) for one in _once(answers, where, "answer", 2)])
     evaluations: list[Row] = []
     for one in line["evaluations"]:
         rest = {name: value for name, value in one.items() if name not in _OF_AN_EVALUATION}
         evaluations.append(checked_evaluation(one, dumps(rest), where, expected=expected, repeat=repeat))
-    store.database.execute_many(
-        "INSERT INTO evaluations (run, position, place, sample, round, evaluator, key, status, score, verdict, weight, "
-        "required, cost, seconds, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(run, position, *one) for one in _once(evaluations, where, "evaluation", 3)],
-    )
+    _add(store, EVALUATIONS, [(run, position, *one) for one in _once(evaluations, where, "evaluation", 3)])
     return len(evaluations)
+
+
+def _add(store: Store, table: Table, rows: list[Row]) -> None:
+    store.database.execute_many(table.insert, table.sealed(rows))
 
 
 def _once(rows: list[Row], where: str, what: str, width: int) -> list[Row]:

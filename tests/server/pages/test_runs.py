@@ -165,9 +165,8 @@ def test_models_are_shown_side_by_side_where_there_are_several(
 def planned(store: Store, cases: int, judged: int, status: RunStatus) -> RunRecord:
     """Put a run into the store that did not come to its end."""
     run = store.runs.create(name="half", source=None, definition={}, options={})
-    store.database.execute_many(
-        "INSERT INTO cases (run, position, id, hash, expected, content) VALUES (?, ?, ?, '', 1, ?)",
-        [(run.number, number, f"c{number}", '{"case": {"question": "q"}}') for number in range(cases)],
+    store.add_cases(
+        [(run.number, number, f"c{number}", "", 1, '{"case": {"question": "q"}}') for number in range(cases)]
     )
     found = Evaluation.with_score(evaluator="quality", type="llm_judge", score=1.0, verdict=Verdict.PASS)
     rows = [evaluation_row(run.number, number, 0, Judgment(evaluation=found)) for number in range(judged)]

@@ -22,7 +22,10 @@ def version_of(database: Database) -> int:
     """Tell up to which migration a database is."""
     if not database.has_table("schema_version"):
         return 0
-    return int(database.rows("SELECT version FROM schema_version")[0][0])
+    rows = database.rows("SELECT version FROM schema_version")
+    if len(rows) != 1 or not isinstance(rows[0][0], int):
+        raise StoreError(f"{database.where} is damaged: it does not say which version wrote it; restore a backup")
+    return int(rows[0][0])
 
 
 def migrate(database: Database, migrations: Sequence[str]) -> None:

@@ -1,0 +1,114 @@
+"""The rows of a run, written with checksums and held against them when read: a damaged one is not passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+from evenhand.domain.errors import StoreError
+from evenhand.domain.run import RunRecord
+from evenhand.store import checksum
+from evenhand.store.database import Database
+
+Row: TypeAlias = tuple[Any, ...]
+
+MENDING: Final = "restore a backup, or delete the run; evenhand runs verify tells which rows are damaged"
+# What a column of another type than was written may raise.
+NOT_AS_WRITTEN: Final = (TypeError, ValueError, AttributeError, OverflowError, KeyError)
+
+
+class Table(NamedTuple):
+    """A table whose rows belong to a run: what one is called, its columns before the content, and the decimal ones."""
+
+    name: str
+    row: str
+    columns: tuple[str, ...]
+    decimals: tuple[int, ...]
+    checksum: Callable[[int, Row, int], int]
+
+    @property
+    def insert(self) -> str:
+        """The statement that adds a row."""
+        names = ("run", *self.columns, "content", "checksum")
+        marks = ", ".join("?" * len(names))
+        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - our own names
+
+    def sealed(self, rows: Iterable[Row]) -> list[Row]:
+        """Return rows of ``run``, columns and content with their checksums."""
+        seal, half = self.checksum, checksum.content_half
+        return [(*row, seal(row[0], row[1:-1], half(row[-1]))) for row in rows]
+
+    def is_sound(self, run: int, columns: Row, known: Any, content: Any = None) -> bool:
+        """Tell whether a row is as it was written; without the content, whether its columns are."""
+        try:
+            for place in self.decimals:
+                if type(columns[place]) is not float and columns[place] is not None:
+                    return False
+            half = checksum.half_in(known) if content is None else checksum.content_half(content)
+            return bool(self.checksum(run, columns, half) == known)
+        except NOT_AS_WRITTEN:
+            return False
+
+    def read(
+        self,
+        database: Database,
+        run: RunRecord,
+        where: str,
+        values: Sequence[Any],
+        *,
+        order: str = "position",
+        content: bool = True,
+    ) -> list[Row]:
+        """Read rows of a run: columns, content and checksum; raises ``StoreError`` if one is not as it was written.
+
+        Without ``content`` that stays in the database, and the columns alone are verified.
+        """
+        names = ", ".join((*self.columns, "content", "checksum") if content else (*self.columns, "checksum"))
+        found = database.rows(
+            f"SELECT {names} FROM {self.name} WHERE run = ? AND {where} ORDER BY {order}",  # noqa: S608 - our own names
+            [run.number, *values],
+        )
+        require_sound(self, run, found, content=content)
+        return found
+
+    def place_of(self, row: Row) -> str:
+        """Say where a row stands in its run, as far as that can be believed."""
+        position, *more = row
+        names = [f"{name} {value!r:.20}" for name, value in zip(self.columns[1:], more, strict=False) if name in _TOLD]
+        return ", ".join([f"the case at position {position!r:.20}", *names])
+
+
+_TOLD: Final = ("id", "place", "sample", "round")
+
+
+def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content: bool = False) -> None:
+    """Raise ``StoreError`` if one of the rows is not as it was written: columns, content where it was read, checksum.
+
+    Whatever stands after that is nobody's column.
+    """
+    width = len(table.columns)
+    for row in rows:
+        known, text = row[width + content], row[width] if content else None
+        if known is None and not run.covered:
+            continue
+        if (content and type(text) is not str) or not table.is_sound(run.number, row[:width], known, text):
+            refuse_damage(run, f"the {table.row} of {table.place_of(row)} is not as it was written")
+
+
+def refuse_damage(run: RunRecord, what: str) -> NoReturn:
+    """Say that a run is damaged, and what can be done about it."""
+    raise StoreError(f"run {run.id} is damaged: {what}; {MENDING}")
+
+
+CASES: Final = Table("cases", "row", ("position", "id", "hash", "expected"), (), checksum.of_case)
+ANSWERS: Final = Table("answers", "answer", ("position", "sample", "round"), (), checksum.of_answer)
+EVALUATIONS: Final = Table(
+    "evaluations",
+    "evaluation",
+    (
+        "position", "place", "sample", "round", "evaluator", "key", "status", "score", "verdict", "weight", "required",
+        "cost", "seconds",
+    ),
+    (7, 9, 11, 12),
+    checksum.of_evaluation,
+)  # fmt: skip

@@ -1,0 +1,143 @@
+"""The cache: which replies there are, and where in the runs each of them stands.
+
+The text of a reply is kept once, in the evaluation or the answer that it led to; the cache has the place. With the run,
+its replies go from the cache as well. Rows of older versions have the text themselves, and stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from evenhand.domain.errors import StoreError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store import checksum
+from evenhand.store.database import Database
+from evenhand.store.records import ANSWERS, EVALUATIONS, NOT_AS_WRITTEN, refuse_damage
+from evenhand.store.rows import answer_fields, dumps, loads, reply_row
+
+_COLUMNS: Final = "model, run, position, place, sample, round, attempt, characters"
+_ADD: Final = (
+    "INSERT INTO replies (key, model, run, position, place, sample, round, attempt, characters, created, content, "
+    "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_WHOLE: Final = 4
+_NOWHERE: Final = (None,) * 7
+_TEXT: Final = "text"
+# Where a reply stands, beside the number of the attempt; an answer has no place.
+_WHERE: Final = ("position", "place", "sample", "round")
+
+
+class FoundReply(NamedTuple):
+    """A reply that the cache may keep: what it is, and which of its evaluation's attempts brought it."""
+
+    key: str
+    model: str
+    content: Mapping[str, Any]
+    attempt: int
+
+    def at(self, row: Sequence[Any], *, is_answer: bool) -> tuple[Any, ...]:
+        """Write the reply for the cache, as one that stands in a row of an answer or an evaluation."""
+        text = self.content[_TEXT]
+        if is_answer:
+            run, position, sample, number = row[:4]
+            place = None
+        else:
+            run, position, place, sample, number = row[:5]
+        columns = (self.key, self.model, run, position, place, sample, number, self.attempt, len(text))
+        rest = dumps({name: value for name, value in self.content.items() if name != _TEXT})
+        try:
+            seal = checksum.of_reply(columns, checksum.content_half(rest), text)
+        except UnicodeEncodeError:  # the row has it in other letters
+            return reply_row(self.key, self.model, self.content)
+        return (*columns, time.time(), rest, seal)
+
+
+class Replies:
+    """The replies of a store, by the hash of what was asked."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Keep replies; the first one to a question stays."""
+        self._db.execute_many(_ADD, [_whole(row) if len(row) == _WHOLE else row for row in rows])
+
+    def find(self, key: str) -> Mapping[str, Any] | None:
+        """Look up a reply from before: its text, and what else there was to it."""
+        rows = self._db.rows(f"SELECT {_COLUMNS}, content, checksum FROM replies WHERE key = ?", [key])  # noqa: S608
+        if not rows:
+            return None
+        *columns, content, known = rows[0]
+        if columns[1] is None:
+            if known is not None and not _is_sound((key, *columns), content, "", known):
+                raise StoreError(f"the cache is damaged: the reply {key} is not as it was written; {_MENDING}")
+            found: Mapping[str, Any] = loads(content)
+            return found
+        run = self._run(columns[1])
+        attempt = self._attempt(run, columns[2:6], columns[6])
+        if attempt.get("dropped"):  # of a reply beyond all measure, only the beginning was kept
+            return None
+        text = attempt.get("raw")
+        if not isinstance(text, str) or not _is_sound((key, *columns), content, text, known):
+            refuse_damage(run, f"the reply {key} in the cache is not the one that was written")
+        return {_TEXT: text, **loads(content)}
+
+    def keys(self) -> Iterator[str]:
+        """Give the key of every reply."""
+        after = ""
+        while rows := self._db.rows("SELECT key FROM replies WHERE key > ? ORDER BY key LIMIT 4096", [after]):
+            yield from (row[0] for row in rows)
+            after = rows[-1][0]
+
+    def by_model(self) -> list[tuple[str, int, int, float]]:
+        """Tell for each model how many replies there are, how many characters they have, and since when."""
+        rows = self._db.rows(
+            "SELECT model, COUNT(*), SUM(COALESCE(characters, LENGTH(content))), MIN(created) FROM replies "
+            "GROUP BY model ORDER BY model"
+        )
+        return [(model, count, int(size), oldest) for model, count, size, oldest in rows]
+
+    def forget(self, model: str | None = None) -> int:
+        """Forget all replies, or those of one model, and tell how many that were."""
+        with self._db.transaction():
+            if model is None:
+                return self._db.execute("DELETE FROM replies")
+            return self._db.execute("DELETE FROM replies WHERE model = ?", [model])
+
+    def _run(self, number: int) -> RunRecord:
+        """Give as much of a run as is needed to read rows of it."""
+        rows = self._db.rows("SELECT id FROM runs WHERE number = ?", [number])
+        identity = rows[0][0] if rows else f"number {number}"
+        # Where a reply points, its row was written together with it, and has a checksum.
+        return RunRecord(number=number, id=identity, name="", status=RunStatus.RUNNING, covered=True)
+
+    def _attempt(self, run: RunRecord, where: Sequence[int | None], number: int) -> Mapping[str, Any]:
+        """Read the attempt that brought a reply, from where it stands; empty where there is none."""
+        is_answer = where[1] is None
+        known = [(name, at) for name, at in zip(_WHERE, where, strict=True) if at is not None]
+        table = ANSWERS if is_answer else EVALUATIONS
+        rows = table.read(self._db, run, " AND ".join(f"{name} = ?" for name, _ in known), [at for _, at in known])
+        try:
+            ((*_, content, _),) = rows
+            attempt: Mapping[str, Any] = (answer_fields if is_answer else loads)(content)["attempts"][number]
+        except (*NOT_AS_WRITTEN, IndexError):
+            return {}
+        return attempt
+
+
+_MENDING: Final = "restore a backup, or forget what is kept with: evenhand cache clear"
+
+
+def _whole(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    key, model, created, content = row
+    columns = (key, model, *_NOWHERE)
+    return (*columns, created, content, checksum.of_reply(columns, checksum.content_half(content), ""))
+
+
+def _is_sound(columns: tuple[Any, ...], content: Any, text: str, known: Any) -> bool:
+    try:
+        return bool(checksum.of_reply(columns, checksum.content_half(content), text) == known)
+    except NOT_AS_WRITTEN:
+        return False

@@ -1,0 +1,172 @@
+"""Going through a whole run to find what is damaged or missing: all of it, not only the first that a report meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evenhand.domain.errors import StoreError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
+from evenhand.store.rows import loads
+from evenhand.store.store import Store
+
+_PAGE: Final = 256
+# So many of a run's troubles are told; the rest is counted.
+_MOST_TOLD: Final = 20
+_OF_RUNS: Final = ("cases", "answers", "evaluations", "replies")
+
+
+@dataclass(slots=True, kw_only=True)
+class Verified:
+    """What was found about a run: how many rows it has, how many have no checksum to tell by, and what is wrong."""
+
+    id: str
+    rows: int = 0
+    uncovered: int = 0
+    damages: int = 0
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong, as far as one can tell."""
+        return not self.damages
+
+    def add(self, what: str) -> None:
+        """Note something that is wrong."""
+        self.damages += 1
+        if len(self.told) < _MOST_TOLD:
+            self.told.append(what)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it to programs."""
+        return {
+            "id": self.id,
+            "status": "ok" if self.is_sound else "damaged",
+            "rows": self.rows,
+            "uncovered": self.uncovered,
+            "damages": self.damages,
+            "told": self.told,
+        }
+
+
+def verify_database(store: Store) -> list[str]:
+    """Say what is wrong with a database as a whole: by its own account, and rows that belong to no run."""
+    found = []
+    try:
+        store.database.check()
+    except StoreError as error:
+        found.append(str(error))
+    for table in _OF_RUNS:
+        sql = f"SELECT COUNT(*) FROM {table} WHERE run NOT IN (SELECT number FROM runs)"  # noqa: S608 - our own names
+        try:
+            ((count,),) = store.database.rows(sql)
+        except StoreError as error:
+            found.append(str(error))
+        else:
+            if count:
+                found.append(f"{count:,} rows of {table} belong to no run")
+    return found
+
+
+def verify_run(store: Store, wanted: str) -> Verified:
+    """Hold every row of a run against its checksum, and count what should be there."""
+    run = store.runs.find(wanted, verify=False)
+    verified = Verified(id=run.id)
+    try:
+        _verify_record(store, run, verified)
+        cases = _verify_cases(store, run, verified)
+        counts = {table.name: _verify_rows(store, run, table, cases, verified) for table in (ANSWERS, EVALUATIONS)}
+        _verify_counts(store, run, counts, verified)
+        _verify_replies(store, run, verified)
+    except StoreError as error:
+        verified.add(str(error))
+    return verified
+
+
+def _verify_record(store: Store, run: RunRecord, verified: Verified) -> None:
+    verified.rows += 1
+    is_sound = store.runs.is_sound(run)
+    verified.uncovered += is_sound is None
+    if is_sound is False:
+        verified.add("its row in the table of runs is not as it was written")
+
+
+def _verify_cases(store: Store, run: RunRecord, verified: Verified) -> int:
+    count = 0
+    for row in _rows(store, CASES, run, "position"):
+        if row[0] != count:
+            verified.add(f"its case at position {row[0]!r:.20} stands where {count} should")
+        count += 1
+        _verify_row(CASES, run, row, verified)
+    if run.status is not RunStatus.PLANNING and count != run.cases:
+        verified.add(f"of its {run.cases:,} cases, there are {count:,}")
+    return count
+
+
+def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verified: Verified) -> int:
+    """Verify the answers or the evaluations of a run, and tell how many there are."""
+    count = 0
+    before: Row = ()
+    keys = len(table.columns) if table is ANSWERS else 4
+    for row in _rows(store, table, run, ", ".join(table.columns[:keys])):
+        count += 1
+        _verify_row(table, run, row, verified)
+        if not isinstance(row[0], int) or not 0 <= row[0] < cases:
+            verified.add(f"an {table.row} belongs to no case: {table.place_of(row)}")
+        if row[:keys] == before:
+            verified.add(f"an {table.row} is there twice: {table.place_of(row)}")
+        before = row[:keys]
+    return count
+
+
+def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> None:
+    verified.rows += 1
+    *columns, content, known = row
+    if known is None and not run.covered:
+        verified.uncovered += 1
+        try:
+            loads(content)
+        except (StoreError, AttributeError, TypeError):
+            verified.add(f"the {table.row} of {table.place_of(row)} cannot be read")
+    elif not isinstance(content, str) or not table.is_sound(run.number, tuple(columns), known, content):
+        verified.add(f"the {table.row} of {table.place_of(row)} is not as it was written")
+
+
+def _verify_counts(store: Store, run: RunRecord, counts: dict[str, int], verified: Verified) -> None:
+    if run.status is not RunStatus.FINISHED:
+        return
+    for name, known in (("evaluations", run.evaluations), ("answers", run.answers)):
+        if known is not None and counts[name] != known:
+            verified.add(f"of its {known:,} {name}, there are {counts[name]:,}")
+    expected, judged = store.extent(run)
+    if run.evaluations is None and judged < expected:
+        verified.add(f"of the {expected:,} evaluations that it should have, there are {judged:,}")
+
+
+def _verify_replies(store: Store, run: RunRecord, verified: Verified) -> None:
+    for (key,) in store.database.rows("SELECT key FROM replies WHERE run = ? ORDER BY key", [run.number]):
+        verified.rows += 1
+        try:
+            store.replies.find(key)
+        except StoreError as error:
+            verified.add(f"in the cache: {error}")
+
+
+def _rows(store: Store, table: Table, run: RunRecord, order: str) -> Iterator[Row]:
+    """Read the rows of a run as they are, page by page, by what tells them apart."""
+    keys = order.split(", ")
+    names = ", ".join((*table.columns, "content", "checksum"))
+    marks = ", ".join("?" * len(keys))
+    after: Row = (-1,) * len(keys)
+    while True:
+        page = store.database.rows(
+            f"SELECT {names} FROM {table.name} WHERE run = ? AND ({order}) > ({marks}) "  # noqa: S608 - our own names
+            f"ORDER BY {order} LIMIT {_PAGE}",
+            [run.number, *after],
+        )
+        yield from page
+        if not page or page[-1][: len(keys)] <= after:
+            return
+        after = page[-1][: len(keys)]
