@@ -152,8 +152,8 @@ _ANSWER: Final = _MADE | {
     "messages": _or_absent(_list_of(_OBJECT)),
 }
 _EVALUATION: Final = _MADE | {
-    "evaluator": _TEXT,
-    "type": _TEXT,
+    "evaluator": _ANY_TEXT,
+    "type": _ANY_TEXT,
     "round": _whole(),
     "key": _TEXT,
     "weight": _number(),
