@@ -11,7 +11,8 @@ from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
-from evenhand.engine.comparing import joined, judged_by
+from evenhand.engine.comparing import joined
+from evenhand.engine.terms import Terms, judged_by
 from evenhand.reports.comparing import Found, JudgedCase
 from evenhand.reports.standing import Standing
 
@@ -20,7 +21,9 @@ IDS = st.lists(st.integers(0, 20).map(str), unique=True, max_size=20)
 
 def judged(identity: str, score: float = 0.5) -> JudgedCase:
     found: dict[str | None, Found] = {None: Found(Standing.FAIL, score)}
-    return JudgedCase(id=identity, position=0, cluster=None, judged_by="", found=found)
+    return JudgedCase(
+        id=identity, position=0, cluster=None, judged_by=Terms('{"case": {}}', of_a_prompt=False), found=found
+    )
 
 
 @given(IDS, IDS)

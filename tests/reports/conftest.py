@@ -19,6 +19,8 @@ from evenhand.domain.evaluation import Attempt, Evaluation
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
+from evenhand.engine.terms import Terms
+from evenhand.reports.comparing import JudgedCase, found_of
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 
@@ -49,6 +51,16 @@ class Made:
             for one, name in zip(found, (*NAMES, *("more",) * len(found)), strict=False)
         )
         return CaseResult(position=position, case=Case(**rest), judgments=judgments, **own)
+
+    def judged(self, result: CaseResult) -> JudgedCase:
+        """Give what a comparison keeps of a result; all are judged on the same terms."""
+        return JudgedCase(
+            id=result.id,
+            position=result.position,
+            cluster=result.case.cluster,
+            judged_by=Terms('{"case": {}}', of_a_prompt=False),
+            found=found_of(result),
+        )
 
     def report(self, *results: CaseResult, gates: dict[str, Any] | None = None, **run: Any) -> Report:
         placed = [replace(result, position=place) for place, result in enumerate(results)]

@@ -17,7 +17,8 @@ def judged(made: Any) -> Any:
     """Make a case as it was judged in a run: ``judged("a", 0.9)``; None is a run that does not have it."""
 
     def make(identity: str, *found: Any, **rest: Any) -> JudgedCase:
-        return JudgedCase.of(made.case(*found, id=identity, **rest), "same")
+        judged: JudgedCase = made.judged(made.case(*found, id=identity, **rest))
+        return judged
 
     return make
 

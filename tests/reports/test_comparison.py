@@ -13,7 +13,7 @@ import pytest
 from evenhand.domain.comparison import Comparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.reports.comparing import Comparing, JudgedCase
+from evenhand.reports.comparing import Comparing
 from evenhand.reports.comparison_formats import (
     comparison_json,
     comparison_markdown,
@@ -37,7 +37,7 @@ def comparison(made: Any) -> Callable[..., Comparison]:
                 made.case(*(found if isinstance(found, tuple) else (found,)), id=f"{called}-{place}", position=place)
                 for found in (a, b)
             )
-            comparing.add(*(JudgedCase.of(side, "same") for side in sides))
+            comparing.add(*(made.judged(side) for side in sides))
         a, b = (RunRecord(number=number, id=f"run-{number}", name=name, status=RunStatus.FINISHED) for number in (1, 2))
         return Comparison(
             a=a,

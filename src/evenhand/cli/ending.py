@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from evenhand.cli.console import Console
 from evenhand.domain.gates import ExitCode, Gates, exit_code
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.tellers import teller_of
 from evenhand.profiles.undertaken import is_audit
@@ -15,19 +16,18 @@ from evenhand.reports.numbers import counted
 from evenhand.reports.report import Report
 from evenhand.reports.rows import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.strict import strict_json
-from evenhand.reports.summary import summarize
 from evenhand.store.store import Store
 
 
 def report_of(store: Store, run: RunRecord) -> Report:
-    """Make the report of a run from its rows alone."""
-    summary = summarize(store.results(run))
-    gates = Gates.of(run.definition.get("gates")).check(summary)
+    """Make the report of a run from what is stored alone."""
+    overview = overview_of(store, run)
+    gates = Gates.of(run.definition.get("gates")).check(overview.summary)
     if is_audit(run.definition):
         from evenhand.profiles.audit.numbers import numbers_of
 
         gates += numbers_of(run.definition, store.results(run)).gates
-    return Report(run=run, summary=summary, gates=gates, results=lambda: store.results(run))
+    return report_from(store, run, overview, gates)
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:

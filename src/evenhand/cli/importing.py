@@ -29,6 +29,7 @@ def import_run(
     """
     from evenhand.cli.stores import opened_if_there
     from evenhand.engine.place import Place
+    from evenhand.profiles.imported import case_check
     from evenhand.reports.numbers import counted
     from evenhand.store.transfer import import_lines, lines_of
 
@@ -42,7 +43,7 @@ def import_run(
                 raise ConfigError(f"{file}: there is no such file")
             source = stack.enter_context(Path(file).open("rb"))
         store = stack.enter_context(opened_if_there(db) if dry_run else Place(db).opened())
-        found = import_lines(store, lines_of(source), name=name, dry_run=dry_run)
+        found = import_lines(store, lines_of(source), name=name, dry_run=dry_run, check=case_check)
     known = (
         f"; here it is {found.id}, since {found.original_id} is there already" if found.id != found.original_id else ""
     )

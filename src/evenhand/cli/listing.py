@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Tally
+from evenhand.engine.overview import overview_of
 from evenhand.profiles.undertaken import is_ranking
 from evenhand.reports.numbers import interval_text, moment_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.rows import moment, tally_row
-from evenhand.reports.summary import summarize
 from evenhand.store.store import Store
 
 _WIDTHS: Final = (-20, -24, -11, -20, 9, 6, 4)
@@ -39,10 +39,10 @@ class ListedRun:
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> ListedRun:
-        """Count what a run has come to, from its rows."""
+        """Tell what a run has come to."""
         at_work = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
         status = RunStatus.INTERRUPTED if at_work and not store.runs.in_hand(run) else run.status
-        tally = summarize(store.results(run)).cases
+        tally = overview_of(store, run).summary.cases
         if is_ranking(run.definition):  # the score of a group says that it was ranked, and nothing else
             tally = replace(tally, mean=None, interval=None, mean_if_errors_zero=None)
         return cls(run=run, status=status, tally=tally)

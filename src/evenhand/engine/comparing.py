@@ -4,48 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from evenhand.domain.ask import messages_from
 from evenhand.domain.comparison import Comparison
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
-from evenhand.domain.stored import case_to
-from evenhand.engine.identity import digest_of
+from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.outcome import Run
+from evenhand.engine.overview import overview_of
+from evenhand.engine.scores import judged_cases
 from evenhand.reports.comparing import Comparing, JudgedCase
 from evenhand.reports.numbers import counted
-from evenhand.reports.parts import judges_of
 from evenhand.store.store import Store
 
-# What is another in each run, or says nothing on how a case is to be judged. Metadata are labels to most suites, and
-# to some the name of the model that answers.
-_NOT_JUDGED_BY: Final = (
-    "id", "candidate_answer", "output_messages", "latency", "cost", "metadata", "cluster",
-)  # fmt: skip
 _MOST_TOLD: Final = 5
 ANYWAY: Final = "to compare them all the same: --anyway, or anyway=True in Python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the two runs, in the store that has it; ``judges`` fills up as its cases are read."""
+    """One of the two runs, in the store that has it."""
 
     store: Store
     run: RunRecord
-    judges: dict[str, set[str]] = field(default_factory=dict)
 
     def cases(self) -> Iterator[JudgedCase]:
         """Give the cases in suite order, each with no more than a comparison needs."""
-        planned = itertools.chain.from_iterable(self.store.planned(self.run))
-        # Both in suite order; a run that is still being planned may have grown by the time the second is read.
-        for one, result in zip(planned, self.store.results(self.run), strict=False):
-            for judgment in result.judgments:
-                if judges := judges_of(judgment.evaluation):
-                    self.judges.setdefault(judgment.evaluation.evaluator, set()).update(judges)
-            yield JudgedCase.of(result, judged_by(one, of_a_prompt="prompt" in self.run.definition))
+        return judged_cases(self.store, self.run)
+
+    def judges(self) -> Mapping[str, tuple[str, ...]]:
+        """Name the judges of each evaluator that has some."""
+        return overview_of(self.store, self.run).judges
 
 
 @contextlib.contextmanager
@@ -53,21 +43,6 @@ def opened(run: Run) -> Iterator[Side]:
     """Open the store of a run, to read it as it is by now."""
     with run._place.opened(to_read=True) as store:  # a run shows no store to its users
         yield Side(store=store, run=store.runs.find(run.id))
-
-
-def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
-    """Hash what a case says on how it is to be judged: all but its answer, and what is only said about it.
-
-    In a run of a prompt, the system message is what was tried, and versions of it are what is compared.
-    """
-    case = planned.case
-    if of_a_prompt:
-        asked = [message for message in messages_from(case.input_messages) if message.role != "system"]
-        case = replace(case, input_messages=tuple(asked))
-    known = case_to(case)
-    for name in _NOT_JUDGED_BY:
-        known.pop(name, None)
-    return digest_of({"case": known, "evaluators": planned.evaluators})
 
 
 def compare_runs(
@@ -131,12 +106,12 @@ def joined(a: Iterable[JudgedCase], b: Iterable[JudgedCase]) -> Iterator[tuple[J
             if (met := waiting_b.pop(one.id, None)) is not None:
                 yield one, met
             else:
-                waiting_a[one.id] = one
+                waiting_a[one.id] = one.settled()
         if other is not None:
             if (met := waiting_a.pop(other.id, None)) is not None:
                 yield met, other
             else:
-                waiting_b[other.id] = other
+                waiting_b[other.id] = other.settled()
     yield from ((one, None) for one in waiting_a.values())
     yield from ((None, other) for other in waiting_b.values())
 
@@ -160,10 +135,11 @@ def _refuse(a: RunRecord, b: RunRecord, differing: Sequence[str], *, anyway: boo
 
 def _other_judges(a: Side, b: Side) -> Iterator[str]:
     """Name the evaluators that other models judged for: a definition may leave the judge to the environment."""
-    for name, judges in a.judges.items():
-        others = b.judges.get(name, judges)
+    theirs = b.judges()
+    for name, judges in a.judges().items():
+        others = theirs.get(name, judges)
         if judges != others:
-            yield f"judge of {name}: {', '.join(sorted(judges))} in A, {', '.join(sorted(others))} in B"
+            yield f"judge of {name}: {', '.join(judges)} in A, {', '.join(others)} in B"
 
 
 def _unlike(ids: Sequence[str]) -> Iterator[str]:

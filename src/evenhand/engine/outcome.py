@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.gates import ExitCode, GateResult, Gates, exit_code
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
+from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.place import DEFAULT, Place, PlaceLike
 from evenhand.reports.csv import COLUMNS, flat_rows
 from evenhand.reports.formats import FORMATS, write, writer_of
+from evenhand.reports.overview import Overview
 from evenhand.reports.report import Report
 from evenhand.reports.rows import case_row
 from evenhand.reports.sentences import mean_sentence
-from evenhand.reports.summary import summarize
+from evenhand.store.store import Store
 
 _TEXT = "text"
 
@@ -69,14 +72,28 @@ class Run:
         return self.record.cases
 
     def __iter__(self) -> Iterator[CaseResult]:
+        with self._opened() as store:
+            yield from store.results(self.record)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Store]:
         with self._place.opened(to_read=True) as store:
             store.runs.find(self.id)  # another database may be there by now, and have a run of the same number
-            yield from store.results(self.record)
+            yield store
+
+    def _at(self, positions: Sequence[int]) -> Iterator[CaseResult]:
+        with self._opened() as store:
+            yield from results_at(store, self.record, positions)
 
     @functools.cached_property
     def summary(self) -> Summary:
         """The numbers: each mean with how many it is over, its interval, and the judge's errors beside it."""
-        return summarize(self)
+        return self._overview.summary
+
+    @functools.cached_property
+    def _overview(self) -> Overview:
+        with self._opened() as store:
+            return overview_of(store, self.record)
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
@@ -125,7 +142,14 @@ class Run:
     @property
     def whole_report(self) -> Report:
         """The run with its numbers, for whoever writes a report of it."""
-        return Report(run=self.record, summary=self.summary, gates=self.gates, results=lambda: self)
+        return Report(
+            run=self.record,
+            summary=self.summary,
+            gates=self.gates,
+            results=lambda: self,
+            overview=self._overview,
+            at=self._at,
+        )
 
     def __repr__(self) -> str:
         try:

@@ -45,8 +45,11 @@ class Place:
             weakref.finalize(self, self._store.close)
 
     @contextlib.contextmanager
-    def opened(self, *, to_read: bool = False) -> Iterator[Store]:
-        """Open the store; it is closed again unless it was open before. Who only reads makes no new file."""
+    def opened(self, *, to_read: bool = False, or_read_only: bool = False) -> Iterator[Store]:
+        """Open the store; it is closed again unless it was open before. Who only reads makes no new file.
+
+        One that can only be read is refused unless it is opened ``to_read``, or ``or_read_only``.
+        """
         if self._store is not None:
             yield self._store
             return
@@ -54,6 +57,8 @@ class Place:
             raise RunNotFoundError(f"there is no {self._url}; runs are kept elsewhere, or there is none yet")
         store = open_store(self._url)
         try:
+            if not (to_read or or_read_only):
+                store.database.require_writable()
             yield store
         finally:
             store.close()

@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -28,35 +28,46 @@ class Found(NamedTuple):
     score: float | None
 
 
+class JudgedBy(Protocol):
+    """What says how a case is to be judged, equal to others that say the same."""
+
+    def settle(self) -> None:
+        """Let go of what takes room."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCase:
     """What a comparison keeps of a case in one run, until it meets the same case in the other.
 
-    ``judged_by`` is a hash of all that the case itself says on how it is to be judged.
+    ``judged_by`` is all that the case itself says on how it is to be judged.
     """
 
     id: str
     position: int
     cluster: str | None
-    judged_by: str
+    judged_by: JudgedBy
     found: Mapping[str | None, Found]
 
-    @classmethod
-    def of(cls, result: CaseResult, judged_by: str) -> JudgedCase:
-        """Take from a result what counts; samples are averaged first, so that a case is one case."""
-        found: dict[str | None, Found] = {_WHOLE: _found_of(result)}
-        by_evaluator: dict[str, list[Evaluation]] = {}
-        for judgment in result.judgments:
-            by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
-        for name, evaluations in by_evaluator.items():
-            status, score, verdict = over_samples(evaluations)
-            if status is Status.SCORED and verdict is not None:
-                found[name] = Found(Standing(verdict.value), score)
-            else:
-                found[name] = Found(Standing(status.value), None)
-        return cls(
-            id=result.id, position=result.position, cluster=result.case.cluster, judged_by=judged_by, found=found
-        )
+    def settled(self) -> JudgedCase:
+        """Let go of what takes room, so that many can wait."""
+        self.judged_by.settle()
+        return self
+
+
+def found_of(result: CaseResult) -> Mapping[str | None, Found]:
+    """Take from a result what counts; samples are averaged first, so that a case is one case."""
+    found: dict[str | None, Found] = {_WHOLE: _found_of(result)}
+    by_evaluator: dict[str, list[Evaluation]] = {}
+    for judgment in result.judgments:
+        by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
+    for name, evaluations in by_evaluator.items():
+        status, score, verdict = over_samples(evaluations)
+        if status is Status.SCORED and verdict is not None:
+            found[name] = Found(Standing(verdict.value), score)
+        else:
+            found[name] = Found(Standing(status.value), None)
+    return found
 
 
 def _found_of(result: CaseResult) -> Found:

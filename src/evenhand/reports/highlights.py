@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
@@ -11,6 +12,8 @@ from evenhand.domain.verdict import Verdict
 from evenhand.reports.standing import Standing
 
 MOST = 10
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +37,49 @@ class Highlights:
     @classmethod
     def of(cls, results: Iterable[CaseResult]) -> Highlights:
         """Go through the results once, keeping only what is shown."""
-        worst: list[tuple[float, int, Highlight]] = []
-        broken: list[Highlight] = []
+        found: Worst[CaseResult] = Worst()
         for result in results:
-            standing = Standing.of_case(result)
-            if standing is Standing.ERROR:
-                if len(broken) < MOST:
-                    broken.append(_highlight(result, standing))
-            elif standing in (Standing.FAIL, Standing.BORDERLINE):
-                score = result.outcome.score or 0.0
-                if len(worst) < MOST or score < worst[-1][0]:
-                    worst.append((score, result.position, _highlight(result, standing)))
-                    worst = sorted(worst, key=lambda one: one[:2])[:MOST]
-        return cls(worst=tuple(one for *_, one in worst), broken=tuple(broken))
+            outcome = None if result.pending else result.outcome
+            if outcome is not None:
+                found.add(Standing.of(outcome), outcome.score or 0.0, result.position, result)
+        return cls.shown(found.worst, found.broken)
+
+    @classmethod
+    def shown(cls, worst: Iterable[CaseResult], broken: Iterable[CaseResult]) -> Highlights:
+        """Tell of cases that were picked already."""
+        return cls(
+            worst=tuple(_highlight(result, Standing.of_case(result)) for result in worst),
+            broken=tuple(_highlight(result, Standing.ERROR) for result in broken),
+        )
+
+
+class Worst(Generic[Kept]):
+    """Picks the cases to look at first, as they come in one by one, and keeps something of each of those."""
+
+    def __init__(self) -> None:
+        self._worst: list[tuple[float, int, Kept]] = []
+        self._broken: list[Kept] = []
+
+    def add(self, standing: Standing, score: float, position: int, kept: Kept) -> None:
+        """Look at a case."""
+        if standing is Standing.ERROR:
+            if len(self._broken) < MOST:
+                self._broken.append(kept)
+        elif standing in (Standing.FAIL, Standing.BORDERLINE) and (
+            len(self._worst) < MOST or score < self._worst[-1][0]
+        ):
+            self._worst.append((score, position, kept))
+            self._worst = sorted(self._worst, key=lambda one: one[:2])[:MOST]
+
+    @property
+    def worst(self) -> tuple[Kept, ...]:
+        """What was kept of the worst answers, worst first."""
+        return tuple(kept for *_, kept in self._worst)
+
+    @property
+    def broken(self) -> tuple[Kept, ...]:
+        """What was kept of the first cases whose judge failed."""
+        return tuple(self._broken)
 
 
 def _highlight(result: CaseResult, standing: Standing) -> Highlight:

@@ -5,38 +5,33 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import TextIO
 
-from evenhand.domain.run import CaseResult
-from evenhand.reports.charts import BINS, bin_of, means_plot, verdict_bar
+from evenhand.reports.charts import means_plot, verdict_bar
 from evenhand.reports.html_case import as_json, fold, verbatim
 from evenhand.reports.html_overview import masthead, outcome
 from evenhand.reports.html_table import MOST_COLUMNS, case_table
 from evenhand.reports.markup import Html, join, tag
 from evenhand.reports.report import Report
 from evenhand.reports.sentences import effort_sentence, mean_sentence, pass_rate_sentence
-from evenhand.reports.standing import Standing, standings
+from evenhand.reports.standing import standings
 from evenhand.version import __version__
 
 
 def write_html(report: Report, out: TextIO, *, section: Html | None = None) -> None:
-    """Write the report; the results are read twice and never held, so that memory stays flat.
+    """Write the report; the results are read once and never held, so that memory stays flat.
 
     ``section`` stands in place of the usual numbers, where a run has others to show.
     """
-    census = _census(report.results())
     evaluators = list(report.summary.evaluators)
     style = _asset("report.css") + f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
     script = _asset("report.js")
     out.write('<!doctype html>\n<html lang="en">\n')
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
-    out.write(join(masthead(report), section or outcome(report, census.bins)))
-    out.writelines(case_table(report.results(), census.counts, evaluators))
+    out.write(join(masthead(report), section or outcome(report, report.bins())))
+    out.writelines(case_table(report.results(), standings(report.summary.cases), evaluators))
     out.write("</main>\n")
     out.write(_footer(report))
     out.write(f"<script>{script}</script>\n</body>\n</html>\n")
@@ -57,25 +52,6 @@ def fragment_html(report: Report) -> str:
         means_plot(summary),
         tag("p", effort_sentence(summary, report.run)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Census:
-    """How many cases stand where, and how their scores spread."""
-
-    counts: dict[Standing, int]
-    bins: Sequence[Counter[Standing]]
-
-
-def _census(results: Iterable[CaseResult]) -> _Census:
-    counts = dict.fromkeys(Standing, 0)
-    bins: list[Counter[Standing]] = [Counter() for _ in range(BINS)]
-    for result in results:
-        standing = Standing.of_case(result)
-        counts[standing] += 1
-        if standing.scored:
-            bins[bin_of(result.outcome.score or 0.0)][standing] += 1
-    return _Census(counts, bins)
 
 
 def _head(title: str, style: str, script: str) -> Html:

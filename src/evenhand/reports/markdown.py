@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from evenhand.domain.summary import Tally
-from evenhand.reports.highlights import Highlight, Highlights
+from evenhand.reports.highlights import Highlight
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
@@ -63,7 +63,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _tallies("Evaluators", "evaluator", summary.evaluators)
     if summary.models:
         yield from _tallies("Models", "model", summary.models)
-    shown = Highlights.of(report.results())
+    shown = report.highlights()
     if shown.worst:
         yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
     if summary.errors_by_class:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from evenhand.domain.aggregate import weighted_mean
+from evenhand.domain.aggregate import CaseScore, weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
@@ -49,21 +49,23 @@ class Summarizer:
         self._output_tokens = 0
         self._cost = ExactSum()
         self._unpriced = False
-        self._judges: set[str] = set()
+        self._judges: defaultdict[str, set[str]] = defaultdict(set)
         self._errors: Counter[str] = Counter()
         self._flags: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._other_reasons = 0
 
-    def add(self, result: CaseResult) -> None:
-        """Take in the result of a case."""
+    def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
+        """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
         cluster = result.case.cluster
-        for counting in self._counted_by(result):
-            if result.pending:
+        if result.pending:
+            for counting in self._counted_by(result):
                 counting.pending += 1
-            else:
-                outcome = result.outcome
-                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, no_answer(outcome.evaluations))
+        else:
+            outcome = outcome or result.outcome
+            unanswered = no_answer(outcome.evaluations)
+            for counting in self._counted_by(result):
+                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, unanswered)
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
@@ -124,7 +126,8 @@ class Summarizer:
     def _note(self, evaluation: Evaluation) -> None:
         self._retries += evaluation.retry_count
         self._flags.update(evaluation.flags)
-        self._judges.update(judges_of(evaluation))
+        if judges := judges_of(evaluation):
+            self._judges[evaluation.evaluator].update(judges)
         if evaluation.status is Status.NOT_EVALUATED:
             # Reasons may be as many as cases: those that came first are told apart, the others only counted.
             reason = plain(evaluation.reasoning)
@@ -132,6 +135,11 @@ class Summarizer:
                 self._reasons[reason] += 1
             else:
                 self._other_reasons += 1
+
+    @property
+    def judges(self) -> dict[str, tuple[str, ...]]:
+        """The judges of each evaluator that has some."""
+        return {name: tuple(sorted(judges)) for name, judges in self._judges.items()}
 
     @property
     def _compares(self) -> bool:
@@ -155,7 +163,7 @@ class Summarizer:
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             cost=None if self._unpriced else self._cost.value,
-            judges=tuple(sorted(self._judges)),
+            judges=tuple(sorted(set().union(*self._judges.values()))),
             errors_by_class=dict(self._errors.most_common()),
             flags=dict(self._flags.most_common()),
             reasons=dict(self._reasons.most_common())

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
-from evenhand.reports.highlights import Highlight, Highlights
+from evenhand.reports.highlights import Highlight
 from evenhand.reports.numbers import counted, interval_text, score_text
 from evenhand.reports.plain import plain
 from evenhand.reports.report import Report
@@ -81,7 +81,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
             zip(itertools.chain([Text("Not evaluated:")], itertools.repeat(Text(""))), reasons, strict=False)
         )
     yield from _tables(summary, wide=width >= _WIDE)
-    shown = Highlights.of(report.results())
+    shown = report.highlights()
     if shown.worst:
         yield from _listed("Worst cases", shown.worst)
     if summary.errors_by_class:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -35,7 +36,8 @@ def make_app(settings: ServerSettings) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         place = Place(settings.db)
-        with place.opened() as store, place.opened() as reading, contextlib.closing(Results(store, reading)) as results:
+        opened = functools.partial(place.opened, or_read_only=True)
+        with opened() as store, opened() as reading, contextlib.closing(Results(store, reading)) as results:
             app.state.store = store
             app.state.counted = Counted()
             app.state.profiled = ProfileNumbers()

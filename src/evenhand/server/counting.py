@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -11,14 +10,12 @@ from evenhand.domain.comparison import Comparison
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
-from evenhand.profiles.undertaken import is_ranking
-from evenhand.reports.charts import BINS, bin_of
+from evenhand.engine.overview import kept_overview, overview_of, report_from
 from evenhand.reports.numbers import counted
+from evenhand.reports.overview import Overview
 from evenhand.reports.report import Report
 from evenhand.reports.standing import Standing
-from evenhand.reports.summary import Summarizer
 from evenhand.server.aside import Aside
-from evenhand.server.groups_shown import members_of
 from evenhand.store.store import Store
 
 # A handful of kilobytes each.
@@ -31,44 +28,37 @@ Key: TypeAlias = tuple[str, str, float | None, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What a run came to: its summary, how its scores spread, what its gates say; ``ranked`` counts ranked profiles."""
+    """What a run came to: its overview, and what its gates say."""
 
-    summary: Summary
-    bins: Sequence[Mapping[Standing, int]]
+    overview: Overview
     gates: tuple[GateResult, ...]
-    ranked: int | None = None
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> Numbers:
-        """Go through the results of a run once; memory stays flat."""
-        whole = Summarizer()
-        bins: list[Counter[Standing]] = [Counter() for _ in range(BINS)]
-        ranked: set[str] | None = set() if is_ranking(run.definition) else None
-        for result in store.results(run):
-            whole.add(result)
-            standing = Standing.of_case(result)
-            if standing.scored:
-                bins[bin_of(result.outcome.score or 0.0)][standing] += 1
-                if ranked is not None:
-                    ranked.update(one["id"] for one in members_of(result.case.metadata))
-        summary = whole.summary()
-        return cls(
-            summary=summary,
-            bins=bins,
-            gates=Gates.of(run.definition.get("gates")).check(summary),
-            ranked=None if ranked is None else len(ranked),
-        )
+        """Take what is kept of a run, or go through its results once; memory stays flat."""
+        overview = overview_of(store, run)
+        return cls(overview=overview, gates=Gates.of(run.definition.get("gates")).check(overview.summary))
+
+    @property
+    def summary(self) -> Summary:
+        """The numbers of the cases and of each evaluator."""
+        return self.overview.summary
+
+    @property
+    def bins(self) -> Sequence[Mapping[Standing, int]]:
+        """How the scores of the cases spread."""
+        return self.overview.bins
 
     @property
     def ranking_sentence(self) -> str:
         """Say what a ranking came to: that its groups were ranked is all that their scores say."""
         cases = self.summary.cases
-        told = f"{counted(self.ranked or 0, 'profile')} ranked in {counted(cases.scored, 'group')}"
+        told = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
         return told if cases.scored == cases.n else f"{told} of {cases.n:,}"
 
     def report(self, store: Store, run: RunRecord) -> Report:
         """Give what the writers of files need."""
-        return Report(run=run, summary=self.summary, gates=self.gates, results=lambda: store.results(run))
+        return report_from(store, run, self.overview, self.gates)
 
 
 class Counted:
@@ -80,7 +70,7 @@ class Counted:
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Tell whether the numbers of a run are known as it stands."""
-        return self._numbers.has(state_of(store, run))
+        return self._numbers.has(state_of(store, run)) or kept_overview(store, run) is not None
 
     def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
         """Give the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""

@@ -28,7 +28,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
 
     ``told`` hears of it once the server listens, with the port that it got.
     """
-    with Place(settings.db).opened():
+    with Place(settings.db).opened(or_read_only=True):
         pass  # what is wrong with the database is said before anybody connects
     with _listening(settings) as listening:
         settings = replace(settings, port=listening.getsockname()[1])

@@ -29,6 +29,8 @@ class Database(ABC):
         self.where = where
         # What the driver raises when the database is in trouble.
         self.trouble = trouble
+        # Whether it can only be read.
+        self.read_only = False
         self._mine = threading.RLock()
         self._within = False
         self._broken = False
@@ -48,6 +50,7 @@ class Database(ABC):
                     self._broken = True
                     raise
                 return
+            self.require_writable()
             try:
                 self._begin()
             except self.trouble as error:
@@ -64,6 +67,14 @@ class Database(ABC):
                 raise
             finally:
                 self._within = False
+
+    def require_writable(self) -> None:
+        """Raise ``StoreError`` if the database can only be read, before anything is begun that must be kept."""
+        if self.read_only:
+            raise StoreError(
+                f"{self.where} is read-only, and this would write to it; give another database with --db, or copy it "
+                "to where you may write"
+            )
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Ask for rows."""

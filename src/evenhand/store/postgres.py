@@ -40,6 +40,8 @@ class Postgres(Database):
             raise
 
     def _settle(self) -> None:
+        # So for a server that only follows another, and for whoever set default_transaction_read_only.
+        self.read_only = self.rows("SHOW transaction_read_only") == [("on",)]
         # Who may use the schema need not be allowed to make one.
         if self.rows("SELECT to_regnamespace(?) IS NULL", [SCHEMA]) == [(True,)]:
             with self.transaction():

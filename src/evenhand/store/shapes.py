@@ -77,7 +77,11 @@ def _whole(least: int = 0, most: int = _LARGEST) -> Kind:
 
 
 def _number(most: float = float("inf")) -> Kind:
-    return Kind("a number, 0 or more", lambda value: is_finite_number(value) and 0 <= value < most)
+    # Whole numbers in columns for others would have to fit into 64 bits.
+    return Kind(
+        "a number, 0 or more",
+        lambda value: is_finite_number(value) and 0 <= value < (most if isinstance(value, float) else min(most, 2**63)),
+    )
 
 
 def _or_null(kind: Kind) -> Kind:
@@ -86,6 +90,10 @@ def _or_null(kind: Kind) -> Kind:
 
 def _or_absent(kind: Kind) -> Kind:
     return Kind(kind.words, lambda value: value is _MISSING or kind.holds(value))
+
+
+def _either(*kinds: Kind) -> Kind:
+    return Kind(" or ".join(kind.words for kind in kinds), lambda value: any(kind.holds(value) for kind in kinds))
 
 
 def _list_of(kind: Kind) -> Kind:
@@ -135,6 +143,27 @@ _OPTIONS: Final = {
     "judge": _or_absent(_TEXT),
     "target": _or_absent(_TEXT),
 }
+# A model by its name, by its settings, or several of these.
+_MODEL: Final = _or_absent(_or_null(_either(_ANY_TEXT, _OBJECT, _list_of(_either(_ANY_TEXT, _OBJECT)))))
+_DEFINITION: Final = {
+    "name": _or_absent(_ANY_TEXT),
+    "evaluators": _or_absent(_list_of(_OBJECT)),
+    "judge": _MODEL,
+    "target": _MODEL,
+    "prompt": _or_absent(_OBJECT),
+    "profiles": _or_absent(_OBJECT),
+    "prices": _or_absent(_or_null(_OBJECT)),
+    "timeout": _or_absent(_or_null(_number())),
+    "concurrency": _or_absent(_or_null(_whole(1))),
+    "repeat": _or_absent(_or_null(_whole(1, _MOST_SAMPLES))),
+}
+_EVALUATOR: Final = {"name": _or_absent(_ANY_TEXT), "type": _or_absent(_ANY_TEXT)}
+_PROMPT: Final = {
+    "id": _ANY_TEXT,
+    "name": _ANY_TEXT,
+    "version": _whole(1),
+    "evaluation_mode": _or_absent(_ANY_TEXT),
+}
 _CASE: Final = {
     "case": _OBJECT,
     "evaluators": _or_absent(_list_of(_OBJECT)),
@@ -152,8 +181,8 @@ _ANSWER: Final = _MADE | {
     "messages": _or_absent(_list_of(_OBJECT)),
 }
 _EVALUATION: Final = _MADE | {
-    "evaluator": _TEXT,
-    "type": _TEXT,
+    "evaluator": _ANY_TEXT,
+    "type": _ANY_TEXT,
     "round": _whole(),
     "key": _TEXT,
     "weight": _number(),
@@ -185,6 +214,7 @@ def checked_run(given: Any, where: str) -> dict[str, Any]:
     """Give the fields of a run."""
     _check(given, _RUN, f"{where}: run")
     _check(given["options"], _OPTIONS, f"{where}: run: options")
+    _check_definition(given["definition"], f"{where}: run: definition")
     try:
         Thresholds.of(given["definition"].get("thresholds"))
         Gates.of(given["definition"].get("gates"))
@@ -223,6 +253,14 @@ def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, ex
     columns = [given[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
     judgment = _made(lambda: judgment_of([*columns, content]), where)
     return evaluation_row(0, 0, given["place"], judgment, content)[2:]
+
+
+def _check_definition(given: Mapping[str, Any], where: str) -> None:
+    _check(given, _DEFINITION, where)
+    for evaluator in given.get("evaluators", ()):
+        _check(evaluator, _EVALUATOR, f"{where}: evaluator")
+    if "prompt" in given:
+        _check(given["prompt"], _PROMPT, f"{where}: prompt")
 
 
 def _check_attempts(given: Mapping[str, Any], where: str) -> None:

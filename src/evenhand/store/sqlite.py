@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ MEMORY = ":memory:"
 FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
+_READ_ONLY = "mode=ro"
 # So often one looks whether a commit is lost or just being made.
 _LOOKS = 10
 
@@ -30,31 +31,61 @@ class SQLite(Database):
     serial: ClassVar[str] = "INTEGER PRIMARY KEY AUTOINCREMENT"
     quick: ClassVar[bool] = True
 
-    def __init__(self, path: str, *, durable: bool = False) -> None:
+    def __init__(self, path: str, *, durable: bool = False, read_only: bool = False) -> None:
         super().__init__(path, trouble=sqlite3.Error)
-        if path != MEMORY:
+        is_there = path != MEMORY and Path(path).is_file()
+        self.read_only = read_only or (is_there and not os.access(path, os.W_OK))
+        if path != MEMORY and not self.read_only:
             _prepare(Path(path))
-        was_left = path != MEMORY and has_frames(log_of(path))
         try:
-            # Each transaction is begun by hand: the driver would begin some, and not others.
-            self._connection = sqlite3.connect(
-                path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._connection = self._opened(path, durable=durable)
         except sqlite3.Error as error:
-            raise self._told("open", error) from error
+            if self.read_only or not is_there or not _is_denied(error):
+                raise self._told("open", error) from error
+            # The file could be written to, and its folder cannot: SQLite needs a second file beside it.
+            self.read_only = True
+            try:
+                self._connection = self._opened(path, durable=durable)
+            except sqlite3.Error as second:
+                raise self._told("open", second) from second
+
+    def _opened(self, path: str, *, durable: bool) -> sqlite3.Connection:
+        if not self.read_only:
+            was_left = path != MEMORY and has_frames(log_of(path))
+            return self._connected(path, lambda: self._settle(durable=durable, was_left=was_left))
         try:
-            self._settle(durable=durable)
-            if was_left:
-                self._require_whole_log()
-            self._require_tables()
-        except sqlite3.Error as error:
-            self._connection.close()
-            raise self._told("open", error) from error
-        except StoreError:
+            return self._connected(f"{Path(path).absolute().as_uri()}?{_READ_ONLY}", self._settle_to_read)
+        except sqlite3.OperationalError as error:
+            # To read beside a writer takes a file for locks. Where that cannot be made, there is no writer either,
+            # unless commits of one are left over that are not in the file yet.
+            left = Path(f"{path}-wal")
+            if not _is_denied(error) or not Path(path).is_file():
+                raise
+            if left.exists() and left.stat().st_size:
+                raise StoreError(
+                    f"cannot read {path}: its last commits are still in {left.name}, and reading these takes a folder "
+                    "that can be written to; copy both files to one"
+                ) from None
+            return self._connected(f"{Path(path).absolute().as_uri()}?immutable=1", self._settle_to_read)
+
+    def _connected(self, where: str, settle: Callable[[], None]) -> sqlite3.Connection:
+        # Each transaction is begun by hand: the driver would begin some, and not others.
+        self._connection = sqlite3.connect(
+            where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=where.startswith("file:")
+        )
+        try:
+            settle()
+        except BaseException:
             self._connection.close()
             raise
+        return self._connection
 
-    def _settle(self, *, durable: bool) -> None:
+    def _settle_to_read(self) -> None:
+        self._run(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
+        self._run("PRAGMA query_only = ON")
+        self._require_tables()  # what cannot be read is said now
+
+    def _settle(self, *, durable: bool, was_left: bool) -> None:
         self._run(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
         # For a file that is new: an evaluation takes about 4 kB, and several to a page cost half as much to write.
         self._run("PRAGMA page_size = 16384")
@@ -62,6 +93,9 @@ class SQLite(Database):
         # A commit survives the death of this process either way; FULL survives that of the machine too.
         self._run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._run("PRAGMA foreign_keys = ON")
+        if was_left:
+            self._require_whole_log()
+        self._require_tables()
 
     def _turn_to_wal(self) -> None:
         # For this SQLite does not wait: when several make a database at once, some would find it locked.
@@ -145,16 +179,27 @@ class SQLite(Database):
 
 
 def connect(url: str) -> SQLite:
-    """Open ``sqlite:///path/to/file.db``, or a plain path; ``?durability=full`` waits for the disk at each commit."""
+    """Open ``sqlite:///path/to/file.db``, or a plain path.
+
+    ``?durability=full`` waits for the disk at each commit; ``?mode=ro`` only reads.
+    """
     path, query = url.removeprefix("sqlite://"), ""
     if path != url:
         path, _, query = path.partition("?")
         path = path.removeprefix("/") or MEMORY
-    if query not in ("", _DURABLE):
-        raise ConfigError(f"{url}: a SQLite database has no setting {query!r:.80}; the only one is {_DURABLE}")
+    if query not in ("", _DURABLE, _READ_ONLY):
+        raise ConfigError(
+            f"{url}: a SQLite database has no setting {query!r:.80}; there are {_DURABLE} and {_READ_ONLY}"
+        )
     if not path:  # SQLite would take it for a file that is deleted at the end
         raise ConfigError("the path of the database is empty; give one, such as .evenhand/evenhand.db")
-    return SQLite(path, durable=bool(query))
+    if query == _READ_ONLY and not Path(path).is_file():
+        raise StoreError(f"cannot open {path}: there is no such file, and {_READ_ONLY} makes none")
+    return SQLite(path, durable=query == _DURABLE, read_only=query == _READ_ONLY)
+
+
+def _is_denied(error: sqlite3.Error) -> bool:
+    return any(words in str(error) for words in ("readonly", "unable to open"))
 
 
 def _prepare(path: Path) -> None:

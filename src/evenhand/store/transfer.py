@@ -6,12 +6,12 @@ version does not know are kept. Where the suite lies on the disk is not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.store.records import ANSWERS, EVALUATIONS, Table
 from evenhand.store.rows import answer_fields, dumps, loads
 from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
@@ -102,16 +102,38 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def import_lines(store: Store, lines: Iterable[bytes], *, name: str = "import", dry_run: bool = False) -> Imported:
+class CaseCheck(Protocol):
+    """Looks at the cases of a run one by one, and raises ``ConfigError`` where one cannot be read."""
+
+    def take(self, result: CaseResult) -> None:
+        """Look at the next case."""
+        ...
+
+    def end(self) -> None:
+        """Look at all of them together, when the last one was taken."""
+        ...
+
+
+def import_lines(
+    store: Store,
+    lines: Iterable[bytes],
+    *,
+    name: str = "import",
+    dry_run: bool = False,
+    check: Callable[[Mapping[str, Any]], CaseCheck | None] | None = None,
+) -> Imported:
     """Read a run into a store: all of it or, if one line is wrong, nothing (REL-V5).
 
     Nothing that the run defines is built, imported or run. It is marked as imported, and gets another id where the
-    store has its own already. ``name`` is what mistakes are said to be in; a dry run finds them all the same.
+    store has its own already. ``name`` is what mistakes are said to be in; a dry run finds them all the same. What
+    only some kinds of runs have is for ``check``: it is given the definition, and returns what looks at the cases.
     """
     try:
         with store.database.transaction():
             store.database.lock()
             imported = _import(store, enumerate(lines, start=1), name)
+            if check is not None:
+                _check_results(store, store.runs.find(imported.id), check, name)
             if dry_run:
                 raise _DryRun(imported)
     except _DryRun as undone:
@@ -139,6 +161,22 @@ def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Impo
     if run["status"] == RunStatus.FINISHED:
         store.runs.count(store.runs.find(identity))
     return Imported(id=identity, original_id=run["id"], name=run["name"], cases=cases, evaluations=evaluations)
+
+
+def _check_results(
+    store: Store, run: RunRecord, check: Callable[[Mapping[str, Any]], CaseCheck | None], name: str
+) -> None:
+    """Look at a run that was read, before it is kept."""
+    where = f"{name}:1: run: definition"
+    try:
+        if (of_cases := check(run.definition)) is None:
+            return
+        for result in store.results(run):
+            where = f"{name}:{result.position + 2}: case"
+            of_cases.take(result)
+        of_cases.end()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error!s:.300}") from None
 
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:

@@ -32,6 +32,13 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
     """Apply the migrations that a database lacks; when one fails or the process dies, none is applied."""
     if _refuse_newer(database, len(migrations)):
         return
+    if database.read_only:
+        version = version_of(database)
+        what = f"the tables of an older Evenhand (schema {version})" if version else "no tables of Evenhand"
+        raise StoreError(
+            f"{database.where} is read-only and has {what}, where this one needs schema {len(migrations)}; copy it to "
+            "where you may write, and open it there: that brings it up to date"
+        )
     with database.transaction():
         database.lock()
         if _refuse_newer(database, len(migrations)):  # another process may have been quicker
