@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,6 +193,57 @@ def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str
     assert f"Delete {finished} (suite, 3 cases)? Nobody is there to ask; give --yes" in unasked.err
     assert (done.code, done.err) == (0, f"deleted {finished}\n")
     assert command("runs").out == "no runs yet\n"
+
+
+def test_sound_runs_are_verified_a_line_each(command: Callable[..., Any], finished: str) -> None:
+    done, as_json = command("runs", "verify"), command("runs", "verify", finished[:-1], "--json")
+
+    assert (done.code, done.out, done.err) == (0, f"{finished}  ok: 7 rows\n", "")
+    assert as_json.code == 0
+    assert as_json.json == {
+        "database": [],
+        "runs": [{"id": finished, "status": "ok", "rows": 7, "uncovered": 0, "damages": 0, "told": []}],
+    }
+
+
+def test_a_damaged_run_is_told_and_can_be_deleted(folder: Path, command: Callable[..., Any], finished: str) -> None:
+    with contextlib.closing(sqlite3.connect(folder / ".evenhand/evenhand.db")) as database:
+        database.execute("UPDATE evaluations SET score = 0.25 WHERE position = 1")
+        database.execute("UPDATE runs SET name = 'other'")
+        database.commit()
+
+    report, verified = command("report", finished, "--canonical"), command("runs", "verify")
+    as_json = command("runs", "verify", "last", "--json")
+    deleted = command("runs", "delete", finished, "--yes")
+
+    assert report.code == 1
+    assert report.err.startswith(f"evenhand: run {finished} is damaged: its row is not as it was written; restore a ")
+    assert (verified.code, as_json.code) == (1, 1)
+    assert verified.out.splitlines() == [
+        f"{finished}  damaged: 2 faults in 7 rows",
+        "  its row in the table of runs is not as it was written",
+        "  the evaluation of the case at position 1, place 0, sample 0, round 0 is not as it was written",
+    ]
+    assert as_json.json["runs"][0]["damages"] == 2
+    assert (deleted.code, command("runs", "verify").out) == (0, "")
+
+
+def test_a_file_that_the_database_itself_finds_damaged_is_told(
+    folder: Path, command: Callable[..., Any], finished: str
+) -> None:
+    path = folder / ".evenhand/evenhand.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cases_by_id'").fetchall()
+    data = bytearray(path.read_bytes())
+    at = (root - 1) * 16384 + 3  # how many entries the index has
+    data[at : at + 2] = (2).to_bytes(2, "big")
+    path.write_bytes(data)
+
+    done = command("runs", "verify")
+
+    assert done.code == 1
+    assert f"{finished}  ok" in done.out
+    assert "evenhand.db is damaged: " in done.err
 
 
 # export and import

@@ -62,7 +62,7 @@ def show_run(
 @app.command("verify", epilog=example("evenhand runs verify", "evenhand runs verify last"))
 def verify_runs(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Their ids, or how these begin; all without any.")
+        list[str] | None, typer.Argument(metavar="RUN...", help="Their ids, or how these begin; all without any.")
     ] = None,
     *,
     db: Db = DB,

@@ -139,9 +139,11 @@ class Asking:
         lane.leave(answer)
         if isinstance(answer, Unanswered):
             self._check(answer, lane, client.name)
+        elif len(answer.text) > MAX_RAW and ask.contract is not None:
+            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
+            *before, last = answer.attempts
+            answer = replace(answer, attempts=(*before, last.shortened()))
         elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
-            if len(answer.text) > MAX_RAW:  # one before it as long was not what the evaluation wanted
-                self._kept = [one for one in self._kept if len(one[2].text) <= MAX_RAW]
             self._kept.append((key, client.name, answer))
         return answer
 

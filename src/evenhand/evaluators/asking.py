@@ -196,8 +196,7 @@ def _require_finished(reply: Reply) -> None:
 def _marked(reply: Reply, error: str) -> tuple[Attempt, ...]:
     """Give a reply's attempts, the last one marked with what was wrong with what it said."""
     *before, own = reply.attempts or (Attempt(kind="reply", raw=reply.text),)
-    # Shortened at once: nobody needs the rest of a reply that cannot be used, and the next may be as long.
-    return (*before, replace(own, error=error).shortened())
+    return (*before, replace(own, error=error))
 
 
 def _reply(answer: object) -> Reply:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
-from evenhand.store.wal import has_frames, log_of, unread_commits
+from evenhand.store.wal import commits_after, has_frames, log_of
 
 MEMORY = ":memory:"
 # The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
@@ -113,14 +113,24 @@ class SQLite(Database):
     def _require_whole_log(self) -> None:
         """Refuse a log of which commits were lost, and keep a copy of it: closing folds the rest into the file."""
         log = log_of(self.where)
-        for _ in range(_LOOKS):  # another process may be in the middle of a commit, whose end is then waited for
-            (_, last, _), (page_size,) = (
-                self._run(f"PRAGMA {one}").fetchone() for one in ("wal_checkpoint", "page_size")
-            )
-            if not (lost := unread_commits(log, last=last, page_size=page_size)):
+        ((page_size,),) = self._run("PRAGMA page_size").fetchall()
+        lost = 0
+        for _ in range(_LOOKS):
+            if (last := self._last_frame()) is None:
+                continue
+            unread = commits_after(log, last=last, page_size=page_size)
+            if not unread.frames:
                 return
+            # Another process may just have made them, or be in the middle of it: then its end is waited for.
             self._run("BEGIN IMMEDIATE")
             self._run("ROLLBACK")
+            last = self._last_frame()
+            if last is not None and commits_after(log, last=last, page_size=page_size).salts == unread.salts:
+                if not (lost := unread.after(last)):
+                    return
+                break
+        if not lost:  # it is busy, and so in use
+            return
         copy = Path(f"{log}.damaged")
         with contextlib.suppress(OSError):
             shutil.copyfile(log, copy)
@@ -128,6 +138,11 @@ class SQLite(Database):
             f"{log} is damaged: {lost:,} commits in it cannot be read any more, and all before them are sound; restore "
             f"a backup, or do this again to go on without them (the log is kept as {copy})"
         )
+
+    def _last_frame(self) -> int | None:
+        """Give the number of the last frame of the log that was read; None while another process folds it in."""
+        ((_, last, _),) = self._run("PRAGMA wal_checkpoint").fetchall()
+        return last if last >= 0 else None
 
     def _require_tables(self) -> None:
         """Refuse a file that is not empty and says that it has no tables: others would be written over what it has."""

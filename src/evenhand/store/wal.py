@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _HEAD: Final = struct.Struct(">16x4s4s8x")
 # Of a frame: how many pages the database has after a commit, otherwise 0, and the salts.
@@ -33,18 +33,31 @@ def has_frames(log: Path) -> bool:
         return False
 
 
-def unread_commits(log: Path, *, last: int, page_size: int) -> int:
-    """Count the commits that stand in a log after the last frame that was read."""
+class Commits(NamedTuple):
+    """The commits of a log after some frame, by the numbers of their frames, and the salts by which it is known."""
+
+    salts: bytes
+    frames: tuple[int, ...]
+
+    def after(self, last: int) -> int:
+        """Count those after a frame."""
+        return sum(number >= last for number in self.frames)
+
+
+def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
+    """Find the commits that stand in a log after a frame."""
     step = _FRAME.size + page_size
-    count = 0
+    frames = []
     try:
         with log.open("rb") as file:
-            first, second = _HEAD.unpack(file.read(_HEAD.size))
-            for number in range(max(last, 0), (os.fstat(file.fileno()).st_size - _HEAD.size) // step):
+            head = file.read(_HEAD.size)
+            first, second = _HEAD.unpack(head)
+            for number in range(last, (os.fstat(file.fileno()).st_size - _HEAD.size) // step):
                 file.seek(_HEAD.size + number * step)
                 pages, one, other = _FRAME.unpack(file.read(_FRAME.size))
                 # Either will do: both change from log to log, and one of them may be what is damaged.
-                count += bool(pages) and (one == first or other == second)
+                if pages and (one == first or other == second):
+                    frames.append(number)
     except (OSError, struct.error):  # it was folded into the database meanwhile
-        return 0
-    return count
+        return Commits(b"", ())
+    return Commits(head, tuple(frames))
