@@ -21,8 +21,9 @@ from evenhand.cli.stores import without_password
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
 from evenhand.engine import telemetry
+from evenhand.engine.breaker import Outage
 from evenhand.engine.budget import Limits
-from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.formats import format_of
 from evenhand.reports.numbers import counted
@@ -69,10 +70,14 @@ class Session:
         report = report_of(store, run)
         return end(report, self.console, again=self.again(run), outputs=self.outputs, json=self.json)
 
+    def _tell_outage(self, outage: Outage) -> None:
+        self.console.note(str(outage))
+        self.journal.outage(outage)
+
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
         traced = telemetry.observer(run_id=run.id)
         observers = [self.journal.observe] if traced is None else [self.journal.observe, traced]
-        runner = Runner(store, run, job, pace, observers=observers)
+        runner = Runner(store, run, job, pace, observers=observers, tell=self._tell_outage)
 
         def stop() -> None:
             seconds = f"{pace.drain_seconds:.0f} s"
@@ -107,6 +112,7 @@ def pace_of(manner: Manner, usual_concurrency: int | None) -> Pace:
         limits=Limits(max_calls=manner.max_calls, max_cost=manner.max_cost),
         use_cache=not manner.no_cache,
         retry_errors=manner.retry_errors,
+        outage_timeout=DEFAULT_OUTAGE_SECONDS if manner.outage_timeout is None else manner.outage_timeout,
     )
 
 
