@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
+from evenhand.drive.loop_watch import Block
 from evenhand.engine.breaker import Outage
 from evenhand.engine.lane import Lane
 from evenhand.engine.progress import Progress
@@ -81,6 +82,10 @@ class Journal:
             self._note("provider_gone", about)
         else:
             self._note("provider_back", {"model": outage.model, "seconds": round(outage.lasted, 3)})
+
+    def blocked(self, block: Block) -> None:
+        """Note that something holds the event loop, and where."""
+        self._note("loop_blocked", {"seconds": round(block.seconds, 3), "stack": list(block.stack)})
 
     def interrupted(self) -> None:
         """Note that somebody asked to stop."""

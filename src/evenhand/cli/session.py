@@ -20,6 +20,7 @@ from evenhand.cli.options import called, is_typed
 from evenhand.cli.stores import without_password
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
+from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
 from evenhand.engine.breaker import Outage
 from evenhand.engine.budget import Limits
@@ -89,12 +90,14 @@ class Session:
         if not self.console.quiet:
             helpers.append(asyncio.create_task(progress.show(lambda: runner.progress, self.console)))
         try:
-            with self.interrupts.telling(stop):
+            with self.interrupts.telling(stop), LoopWatch(self.journal.blocked) as watch:
                 ended = await runner.run()
         finally:
             for one in helpers:
                 one.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
+        if watch.longest is not None:
+            self.console.note(f"warning: {watch.longest}, and all else waited; --log-file keeps the stack")
         self.journal.ended(ended, runner.progress)
         return ended
 

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from evenhand.domain.errors import RunStoppedError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.drive import background
+from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.outcome import Run
@@ -57,8 +58,9 @@ class Undertaking:
                 observers=() if observer is None else (observer,),
                 tell=lambda outage: _log.warning("%s", outage),
             )
-            async with self._watching(runner):
-                record = await self._driven(runner)
+            with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):
+                async with self._watching(runner):
+                    record = await self._driven(runner)
         run = Run(record, self._place)
         if record.status is RunStatus.STOPPED:
             raise RunStoppedError(f"run {record.id} stopped: {record.reason}", run=run)

@@ -95,7 +95,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "done": done,
         "total": total,
         "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
-        "paused": progress["paused"] or "",
+        "paused": progress.get("paused", ""),
         "facts": (
             ("rate", "Rate", _rate(rate)),
             ("eta", "Left", NONE if left is None else duration_text(left)),
@@ -119,7 +119,7 @@ def _more(progress: Mapping[str, Any]) -> str:
         return ", waiting for its turn"
     if progress["stopping"]:
         return ", stopping"
-    return ", paused" if progress["paused"] else ""
+    return ", paused" if progress.get("paused") else ""
 
 
 def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:

@@ -30,7 +30,7 @@ function show(told) {
   write("eta", duration(told.eta));
   for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(told[name]));
   write("cost", told.calls === null ? NONE : dollars(told.cost));
-  write("paused", told.paused ?? "");
+  write("paused", told.paused);
   write("note", "Live: this page follows the run.");
   document.title = `${told.total ? Math.floor((100 * told.done) / told.total) : 0} % · ${name}`;
 }
