@@ -34,8 +34,8 @@ class RunRecord:
     ``definition`` is what the user defined, without secrets: ``judge``, ``target``, ``evaluators``, ``thresholds``,
     ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
     are, ``repeat`` how often each is judged. ``abandoned_calls`` were made for evaluations that the run gave up when it
-    stopped, so that they stand in none; ``abandoned_cost`` is theirs, None where nobody knows. Times are seconds since
-    1970.
+    stopped, or to find out whether a provider answers, so that they stand in none; ``abandoned_cost`` is theirs, None
+    where nobody knows. Times are seconds since 1970.
     """
 
     number: int
