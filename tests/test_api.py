@@ -503,3 +503,25 @@ def test_a_run_says_nothing_unless_asked(capsys: pytest.CaptureFixture[str]) -> 
 
     assert capsys.readouterr() == ("", "")
     assert evenhand.evaluate is evaluate
+
+
+def test_a_provider_that_is_gone_for_a_while_is_waited_for_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Vanishing(Always):
+        async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
+            reply = await super().ask(ask, deadline=deadline)
+            if self.asked == 1 or "does not answer" in caplog.text:
+                return reply
+            failed = Attempt(kind="transport", error="connection: refused")
+            return Unanswered(error="connection: refused", attempts=(failed,))
+
+    run = evaluate([FRANCE, ITALY], PromptEvaluator(judge=Vanishing()), store=None, concurrency=1, outage_timeout=90)
+
+    assert (run.summary.cases.scored, run.summary.cases.errors) == (2, 0)
+    assert "always does not answer (connection: refused); pausing, and trying again for up to 1 min 30 s" in caplog.text
+    assert "always is back after " in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [-1, float("inf"), float("nan"), "long", True])
+def test_what_is_no_time_to_wait_for_a_provider_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="outage_timeout"):
+        evaluate([FRANCE], Contains(value="Paris"), store=None, outage_timeout=wrong)

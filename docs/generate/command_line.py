@@ -11,7 +11,7 @@ from docs.generate.markdown import code, made_by, page as page_of, table
 
 from evenhand.cli.main import app
 from evenhand.domain.gates import ExitCode
-from evenhand.engine.job import DEFAULT_CONCURRENCY
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS
 
 INTRODUCTION: Final = """\
 Every command with its arguments and options. [The command line](../command-line.md) introduces them, and
@@ -34,7 +34,7 @@ PRECEDENCE: Final = "Of several, the first of 130, 2, 1, 102, 101, 100 is given.
 # Told once, for all commands.
 SHARED: Final = ("--no-env-file", "--verbose")
 # What counts where neither the command nor the suite says anything.
-AS_USUAL: Final = {"--concurrency": DEFAULT_CONCURRENCY, "--repeat": 1}
+AS_USUAL: Final = {"--concurrency": DEFAULT_CONCURRENCY, "--outage-timeout": int(DEFAULT_OUTAGE_SECONDS), "--repeat": 1}
 
 
 def page() -> str:

@@ -1,8 +1,10 @@
-"""Ctrl-C and SIGTERM, sent to a program of its own while it works."""
+"""Ctrl-C, SIGTERM and SIGHUP, sent to a program of its own while it works."""
 
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import signal
 import sqlite3
@@ -39,7 +41,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
     folder: Path,
     command: Callable[..., Any],
@@ -148,3 +150,63 @@ def test_a_signal_while_the_cases_are_read_leaves_a_run_that_can_be_planned_agai
     assert code == 130
     assert "nobody was asked yet; go on with: evenhand resume 2" in err
     assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 1)
+
+
+def test_a_terminal_that_is_closed_ends_a_run_in_good_order(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path], serve: Any, eventually: Any
+) -> None:
+    script = Script(quick=4)
+    provider = serve(script)
+    suite(60, judge=provider)
+    master, terminal = pty.openpty()
+    # The first terminal that the leader of a session opens is its own.
+    on_it = ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>"$0"', os.ttyname(terminal)]
+    argv = [sys.executable, "-m", "evenhand", "run", "suite.yaml", "--no-cache", "-j", "4", "-o", "part.jsonl"]
+    with subprocess.Popen([*on_it, *argv], start_new_session=True) as started:
+        eventually(lambda: len(provider.asked) >= 6)
+
+        os.close(terminal)
+        os.close(master)
+        code = started.wait(60)
+    script.slow = False
+    left = command("runs", "--json").json[0]
+    resumed = command("resume", "--no-cache", "--json")
+
+    assert code == 130
+    assert left["status"] == "interrupted"
+    assert len((folder / "part.jsonl").read_text().splitlines()) == 60
+    assert resumed.json["summary"]["scored"] == 60
+    assert len(provider.asked) == 60  # nothing that had been asked was lost
+
+
+def test_several_hangups_are_one(
+    process: Callable[..., Any], suite: Callable[..., Path], serve: Any, eventually: Any
+) -> None:
+    provider = serve(Script(quick=4))
+    suite(60, judge=provider)
+    started = process("run", "suite.yaml", "--no-cache", "-j", "4")
+    eventually(lambda: len(provider.asked) >= 6)
+
+    for _ in range(3):
+        started.send_signal(signal.SIGHUP)
+    code, out, err = ended(started)
+
+    assert code == 130
+    assert "suite: 60 cases, interrupted" in out
+    assert "left at once" not in err
+
+
+def test_who_was_started_to_outlive_the_terminal_does(suite: Callable[..., Path], serve: Any, eventually: Any) -> None:
+    script = Script(quick=4)
+    provider = serve(script)
+    suite(12, judge=provider)
+    as_nohup_does = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"]
+    argv = [*as_nohup_does, sys.executable, "-m", "evenhand", "run", "suite.yaml", "--no-cache", "-j", "4"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        eventually(lambda: len(provider.asked) >= 6)
+        started.send_signal(signal.SIGHUP)
+        script.slow = False
+        code, out, _ = ended(started)
+
+    assert code == 0
+    assert "suite: 12 cases, finished" in out

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import Attempt, Case, Check, Evaluation, Message, Status, Usage, Verdict
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
+from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from, usage_from
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 MAYBE = st.none() | TEXTS
@@ -85,3 +85,20 @@ def test_score_bands_of_a_case_survive_being_written_and_read() -> None:
 ])  # fmt: skip
 def test_evaluations_without_a_score_survive_too(evaluation: Evaluation) -> None:
     assert evaluation_from(json.loads(json.dumps(evaluation.as_dict()))) == evaluation
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"input_tokens": 10**400, "output_tokens": 1, "cached_tokens": 0},
+        {"input_tokens": -1, "output_tokens": 1},
+        {"input_tokens": 1.5, "output_tokens": 1},
+        {"tokens": 3},
+        {},
+        [1, 2],
+        "many",
+        None,
+    ],
+)
+def test_token_counts_that_somebody_else_wrote_are_unknown(written: object) -> None:
+    assert usage_from(written) is None

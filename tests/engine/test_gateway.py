@@ -58,7 +58,7 @@ OTHERS: dict[str, Any] = {
     "max_tokens": 9,
 }
 # What does not decide on the reply; the judge does by its identity.
-WITHOUT_EFFECT = {"judge", "allowance"}
+WITHOUT_EFFECT = {"judge", "allowance", "sent_once"}
 
 
 def key(identity: Any = "m", number: int = 0, **options: Any) -> str:
@@ -426,7 +426,7 @@ def test_a_refused_account_stops_the_run_with_its_words(store: Store, judging: J
     answered = [one for one in ended if isinstance(one, Unanswered)]
     assert len(answered) == 2
     assert all(isinstance(one, Abandoned) for one in ended if one not in answered)
-    assert gateway.budget.calls == gateway.budget.faults == 4
+    assert gateway.budget.calls == gateway.budget.faults == 5  # four that were under way, and the probe
 
 
 def test_when_one_account_is_refused_the_others_are_not_asked_either(store: Store, judging: Judging) -> None:

@@ -6,7 +6,8 @@
 
 What a request gets is a function of the seed, the case, and how many requests about that case came before; so what
 must become of every case can be worked out without asking. A case is known by ``case-17!`` in the request. The server
-is made of sockets alone, runs in a thread of its own, and notes in ``log`` what it was asked.
+is made of sockets alone, runs in a thread of its own, and notes in ``log`` what it was asked. The small question that
+is asked when a failure may be everybody's belongs to no case: it is answered, and counted in ``probes``.
 """
 
 from __future__ import annotations
@@ -195,6 +196,8 @@ class Provider:
     seed: int = 0
     faults: float = FAULTS
     log: list[tuple[int, Outcome]] = field(default_factory=list)
+    probes: int = 0
+    answers_probes: bool = True
     most_at_once: int = 0
 
     def __post_init__(self) -> None:
@@ -287,10 +290,16 @@ class Provider:
         # A client that has gone away, by saying so or by a reset, waits for nothing any more.
         waiting = [one for one in self._busy if not one.at_eof() and one.exception() is None]
         self.most_at_once = max(self.most_at_once, len(waiting))
-        (number,) = {int(found) for found in re.findall(rb"case-(\d+)!", body)}
-        outcome = self.outcome(number, self._seen[number])
-        self._seen[number] += 1
-        self.log.append((number, outcome))
+        if b"Reply with: ok" in body:
+            self.probes += 1
+            outcome = (
+                Outcome(name="probe", sends=response(envelope("ok"))) if self.answers_probes else self.outcome(0, 0)
+            )
+        else:
+            (number,) = {int(found) for found in re.findall(rb"case-(\d+)!", body)}
+            outcome = self.outcome(number, self._seen[number])
+            self._seen[number] += 1
+            self.log.append((number, outcome))
         await asyncio.sleep(0)
         await self._send(outcome, reader, writer)
         self._busy.discard(reader)
@@ -337,3 +346,97 @@ def faulty() -> Iterator[Callable[..., Provider]]:
 def key() -> str:
     """The key that is sent to the provider, and that nobody may keep."""
     return KEY
+
+
+class Vanishing:
+    """A provider that answers by a function of the question, and can be gone and come back at the same address.
+
+    ``respond`` gets the text of the last message and gives a response, byte for byte. ``asked`` are the texts that came.
+    """
+
+    def __init__(self, respond: Callable[[str], bytes]) -> None:
+        self.respond = respond
+        self.asked: list[str] = []
+        self.port = 0
+        self._connections: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.come_back()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """A judge that asks this provider, and quickly tries again."""
+        url = f"http://127.0.0.1:{self.port}/v1"
+        return {"model": "openai/judge", "base_url": url, "api_key": KEY, "backoff": 0.001}
+
+    @property
+    def probes(self) -> int:
+        """How many of the questions were the small one that belongs to no case."""
+        return sum(text == "Reply with: ok" for text in self.asked)
+
+    def come_back(self) -> None:
+        """Listen, where it was before."""
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(60)
+
+    def vanish(self) -> None:
+        """Let go of the address and of everybody who is connected; whoever comes is refused."""
+        asyncio.run_coroutine_threadsafe(self._leave(), self._loop).result(60)
+
+    def close(self) -> None:
+        self.vanish()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(60)
+        self._loop.close()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._talk, "127.0.0.1", self.port, backlog=512)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _leave(self) -> None:
+        if self._server is not None:
+            # Whoever arrives at this moment is let in first: asyncio would forget the sockets, and warn of them later.
+            self._loop.remove_reader(self._server.sockets[0].fileno())
+            for _ in range(10):
+                await asyncio.sleep(0)
+            self._server.close()
+            self._server = None
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                (length,) = re.findall(rb"(?i)content-length: (\d+)", head)
+                text = json.loads(await reader.readexactly(int(length)))["messages"][-1]["content"]
+                self.asked.append(text)
+                writer.write(self.respond(text))
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+
+@pytest.fixture
+def vanishing() -> Iterator[Callable[..., Vanishing]]:
+    """Start a provider that can be gone; it ends with the test."""
+    started: list[Vanishing] = []
+
+    def start(respond: Callable[[str], bytes] = lambda text: response(envelope('{"score": 1.0}'))) -> Vanishing:
+        started.append(Vanishing(respond))
+        return started[-1]
+
+    yield start
+    for provider in started:
+        provider.close()
+
+
+@pytest.fixture
+def responding() -> Callable[..., bytes]:
+    """Write a response: ``responding(body, status=503)``."""
+    return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"repeat": 0}, "repeat"),
     ({"repeat": 101}, "repeat"),
     ({"concurrency": 1001}, "concurrency"),
+    ({"outage_timeout": -1}, "outage_timeout"),
+    ({"outage_timeout": 1e9}, "outage_timeout"),
     ({"max_cost": -1}, "max_cost"),
     ({"max_cost": 1}, "max_cost"),
     ({"max_calls": -1}, "max_calls"),
@@ -115,6 +118,33 @@ def test_a_run_is_watched_until_it_ends(client: TestClient, prompt: str, models:
     assert [one["done"] for one in events] == sorted(one["done"] for one in events)
     assert (events[0]["status"], events[-1]["status"], events[-1]["done"]) == ("running", "finished", 3)
     assert "event: end" in lines
+
+
+@pytest.mark.slow
+def test_a_run_tells_that_it_waits_for_a_provider_that_is_gone(
+    client: TestClient, prompt: str, models: Any, ended: Ended
+) -> None:
+    back = threading.Event()
+
+    def says(_model: str, text: str) -> str:
+        if len(models.asked) > 2 and not back.is_set():
+            raise ConnectionError("gone")  # the connection is closed without a word
+        return "ok" if text == "Reply with: ok" else ""
+
+    models.says = says
+    run = start(client, prompt, concurrency=1, outage_timeout=500)
+    while not (paused := client.get(f"/api/runs/{run}/progress").json()["paused"]):
+        time.sleep(0.05)
+    page = client.get(f"/runs/{run}").text
+    back.set()
+    finished = ended(run)
+
+    assert paused.startswith("vllm/")
+    assert "does not answer (connection: " in paused
+    assert paused.endswith("; pausing, and trying again for up to 8 min 20 s")
+    assert "does not answer" in page
+    assert (finished["status"], finished["summary"]["errors"]) == ("finished", 0)
+    assert client.get(f"/api/runs/{run}/progress").json()["paused"] == ""
 
 
 def test_a_run_is_cancelled_resumed_and_deleted(client: TestClient, prompt: str, models: Any, ended: Ended) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -28,8 +29,9 @@ def serve(folder: Path, *options: str, **env: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_resumed(
-    served: Callable[..., Any], models: Any
+    served: Callable[..., Any], models: Any, number: signal.Signals
 ) -> None:
     models.wait = 30.0
     server = served()
@@ -50,7 +52,7 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
     watching.start()
     assert begun.wait(60)
     began = time.monotonic()
-    code = server.end()
+    code = server.end(number)
     taken = time.monotonic() - began
     watching.join(60)
     models.wait = 0.0

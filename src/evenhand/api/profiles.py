@@ -35,6 +35,7 @@ def score(
     max_calls: int | None = None,
     max_cost: float | None = None,
     timeout: float | None = None,
+    outage_timeout: float | None = None,
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> ScoredProfiles:
@@ -69,7 +70,7 @@ def score(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
     run = started(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
     return ScoredProfiles(run)
 
@@ -92,6 +93,7 @@ def rank(
     max_calls: int | None = None,
     max_cost: float | None = None,
     timeout: float | None = None,
+    outage_timeout: float | None = None,
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> RankedProfiles:
@@ -131,7 +133,7 @@ def rank(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
     return RankedProfiles(started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
 
 
@@ -175,6 +177,7 @@ def audit(
     max_calls: int | None = None,
     max_cost: float | None = None,
     timeout: float | None = None,
+    outage_timeout: float | None = None,
     progress: bool | Watcher = False,
 ) -> Audit:
     """Audit a judge: have it score profiles that differ in known ways, and say what each difference is worth to it.
@@ -218,6 +221,6 @@ def audit(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache)
+    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
     scope = Scope(repeat=planned.design.repetitions)
     return Audit(started(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())

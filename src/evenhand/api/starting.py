@@ -10,15 +10,23 @@ if TYPE_CHECKING:
     from evenhand.engine.undertaking import Undertaking, Watcher
 
 
-def pace_of(concurrency: int | None, *, max_calls: int | None, max_cost: float | None, cache: bool) -> Pace:
+def pace_of(
+    concurrency: int | None,
+    *,
+    max_calls: int | None,
+    max_cost: float | None,
+    cache: bool,
+    outage_timeout: float | None,
+) -> Pace:
     """Give the pace that the options ask for; what is not said is as usual."""
     from evenhand.engine.budget import Limits  # noqa: PLC0415
-    from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace  # noqa: PLC0415
+    from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Pace  # noqa: PLC0415
 
     return Pace(
         concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
         limits=Limits(max_calls=max_calls, max_cost=max_cost),
         use_cache=cache,
+        outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
     )
 
 

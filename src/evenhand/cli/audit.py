@@ -22,6 +22,7 @@ from evenhand.cli.options import (
     MaxCost,
     NoCache,
     NoEnvFile,
+    OutageTimeout,
     Output,
     Quiet,
     Repeat,
@@ -71,6 +72,7 @@ def audit(
     ] = None,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -91,7 +93,8 @@ def audit(
     design that is missed ends with 100.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.auditing import Wanted, audit_all

@@ -6,11 +6,12 @@ What models and users wrote is made plain before it is shown. Reports and JSON a
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TextIO
 
 from evenhand.domain.errors import ConfigError
@@ -47,8 +48,9 @@ class Console:
     def result(self, text: str) -> None:
         """Give a result that one of our writers made safe."""
         self._clear()
-        self.out.write(text if text.endswith("\n") else f"{text}\n")
-        self.out.flush()
+        with _unless_closed(self.out):
+            self.out.write(text if text.endswith("\n") else f"{text}\n")
+            self.out.flush()
 
     def results(self, lines: Iterable[bytes]) -> None:
         """Give results as they are, byte by byte."""
@@ -89,8 +91,8 @@ class Console:
             self._rewritten = 0
 
     def _write(self, text: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # nobody listens any more; the work goes on
-            self._err.write(text)
+        with contextlib.suppress(BrokenPipeError), _unless_closed(self._err):
+            self._err.write(text)  # where nobody listens any more, the work goes on
             self._err.flush()
 
 
@@ -110,7 +112,21 @@ def read_input() -> str:
 
 def last_words(text: str) -> None:
     """Write to standard error from a signal handler, which may have come in the middle of another writing."""
-    os.write(_ERROR, f"\n{plain(text, None)}\n".encode())
+    with contextlib.suppress(OSError):  # the terminal may be closed
+        os.write(_ERROR, f"\n{plain(text, None)}\n".encode())
+
+
+@contextlib.contextmanager
+def _unless_closed(stream: TextIO) -> Iterator[None]:
+    """Write to a terminal that may be closed meanwhile: then what is written, now and later, goes nowhere."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _forgiving(stream: TextIO | None) -> TextIO:

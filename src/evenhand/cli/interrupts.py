@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run in good order, the second at once; both can be resumed (REL-D6)."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends a run in good order, the second at once; both can be resumed (REL-D6)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ from evenhand.cli.console import last_words
 from evenhand.domain.gates import ExitCode
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+# Not on all systems. It comes when the terminal is closed, from the shell and from the system, and says so twice.
+HANGUP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
+
+
+def heard_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that end a program: that of a terminal that was closed only where nobody ignores it.
+
+    Whoever starts a program under ``nohup`` wants it to go on.
+    """
+    if HANGUP is None or signal.getsignal(HANGUP) == signal.SIG_IGN:
+        return _SIGNALS
+    return (*_SIGNALS, HANGUP)
 
 
 class Interrupts:
@@ -36,7 +48,7 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         # Only there are signals heard; a program that calls the command elsewhere looks after them itself.
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._heard) for one in _SIGNALS}
+            self._before = {one: signal.signal(one, self._heard) for one in heard_signals()}
         return self
 
     def __exit__(
@@ -59,7 +71,9 @@ class Interrupts:
         finally:
             self._tell = None
 
-    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+    def _heard(self, number: int, _frame: FrameType | None) -> None:
+        if number == HANGUP and self._count:
+            return  # nobody is impatient: who could be has gone
         self._count += 1
         if self._count > 1:
             last_words(f"evenhand: {self.farewell}")

@@ -15,6 +15,8 @@ from typing import Any, TextIO
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
+from evenhand.drive.loop_watch import Block
+from evenhand.engine.breaker import Outage
 from evenhand.engine.lane import Lane
 from evenhand.engine.progress import Progress
 from evenhand.reports.rows import moment
@@ -72,6 +74,18 @@ class Journal:
                 server = account.split(" ")[0]
                 self._note("concurrency_cut", {"server": server, "from": before, "to": limit})
             self._limits[account] = limit
+
+    def outage(self, outage: Outage) -> None:
+        """Note that a provider does not answer any more, or that it is back."""
+        if outage.lasted is None:
+            about = {"model": outage.model, "class": _class(outage.error), "limit": outage.limit}
+            self._note("provider_gone", about)
+        else:
+            self._note("provider_back", {"model": outage.model, "seconds": round(outage.lasted, 3)})
+
+    def blocked(self, block: Block) -> None:
+        """Note that something holds the event loop, and where."""
+        self._note("loop_blocked", {"seconds": round(block.seconds, 3), "stack": list(block.stack)})
 
     def interrupted(self) -> None:
         """Note that somebody asked to stop."""

@@ -14,6 +14,7 @@ class Manner:
 
     concurrency: int | None = None
     timeout: float | None = None
+    outage_timeout: float | None = None
     max_cost: float | None = None
     max_calls: int | None = None
     no_cache: bool = False

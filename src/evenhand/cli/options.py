@@ -91,6 +91,13 @@ def _require_seconds(timeout: float | None) -> float | None:
     return timeout
 
 
+def _require_patience(seconds: float | None) -> float | None:
+    """Refuse what is no time to wait."""
+    if seconds is not None and not 0 <= seconds < float("inf"):
+        raise typer.BadParameter(f"{seconds:g} must be a number of seconds, 0 or more.")
+    return seconds
+
+
 NoEnvFile = Annotated[
     bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read the .env file beside the settings.")
 ]
@@ -133,6 +140,15 @@ Timeout = Annotated[
         help="How long one evaluation may take, all its retries in.",
     ),
 ]
+OutageTimeout = Annotated[
+    float | None,
+    option(
+        "--outage-timeout",
+        metavar="SECONDS",
+        callback=_require_patience,
+        help="How long to wait for a provider that stops answering, before the run stops.",
+    ),
+]
 Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take the first N cases only.")]
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
 Only = Annotated[
@@ -155,10 +171,10 @@ DB: Final = ".evenhand/evenhand.db"
 # Everything that may stand in a file or in the environment, by its name in Python.
 SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
-    "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "max_cost": MaxCost,
-    "max_calls": MaxCalls, "no_cache": NoCache, "retry_errors": RetryErrors, "estimate": Estimate, "fork": Fork,
-    "canonical": Canonical, "dry_run": DryRun, "quiet": Quiet, "json": Json, "verbose": Verbose, "log_file": LogFile,
-    "no_env_file": NoEnvFile,
+    "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
+    "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache, "retry_errors": RetryErrors,
+    "estimate": Estimate, "fork": Fork, "canonical": Canonical, "dry_run": DryRun, "quiet": Quiet, "json": Json,
+    "verbose": Verbose, "log_file": LogFile, "no_env_file": NoEnvFile,
 }  # fmt: skip
 
 

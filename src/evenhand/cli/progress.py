@@ -70,6 +70,7 @@ def line(progress: Progress) -> str:
     parts += [counted(progress.errors, "error")] if progress.errors else []
     parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []
     parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
+    parts += ["paused"] if progress.paused else []
     return ", ".join(parts)
 
 

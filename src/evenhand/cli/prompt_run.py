@@ -18,6 +18,7 @@ from evenhand.cli.options import (
     MaxCost,
     NoCache,
     NoEnvFile,
+    OutageTimeout,
     Output,
     Quiet,
     Repeat,
@@ -47,6 +48,7 @@ def run_prompt(
     repeat: Repeat = None,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -65,7 +67,8 @@ def run_prompt(
     other: see `evenhand runs`, `evenhand report` and `evenhand resume`. The exit codes are those of `evenhand run`.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.trying import Wanted, try_out

@@ -20,6 +20,7 @@ from evenhand.cli.options import (
     MaxCost,
     NoCache,
     NoEnvFile,
+    OutageTimeout,
     Output,
     Quiet,
     Timeout,
@@ -56,6 +57,7 @@ def rank(
     estimate: Estimate = False,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -75,7 +77,8 @@ def rank(
     `evenhand resume`. The exit codes are those of `evenhand run`.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.ranking import rank_all

@@ -19,6 +19,7 @@ from evenhand.cli.options import (
     MaxCost,
     NoCache,
     NoEnvFile,
+    OutageTimeout,
     Output,
     Quiet,
     RetryErrors,
@@ -42,6 +43,7 @@ def resume(
     target: Target = None,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -62,7 +64,8 @@ def resume(
     The exit codes are those of `evenhand run`.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.resuming import go_on

@@ -22,6 +22,7 @@ from evenhand.cli.options import (
     NoCache,
     NoEnvFile,
     Only,
+    OutageTimeout,
     Output,
     Quiet,
     Repeat,
@@ -45,6 +46,7 @@ def run(
     estimate: Estimate = False,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -66,7 +68,8 @@ def run(
     budget reached; 130 interrupted.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.starting import Wanted, start

@@ -22,6 +22,7 @@ from evenhand.cli.options import (
     NoCache,
     NoEnvFile,
     Only,
+    OutageTimeout,
     Output,
     Quiet,
     Repeat,
@@ -53,6 +54,7 @@ def score(
     estimate: Estimate = False,
     concurrency: Concurrency = None,
     timeout: Timeout = None,
+    outage_timeout: OutageTimeout = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     no_cache: NoCache = False,
@@ -72,7 +74,8 @@ def score(
     `evenhand run`.
     """
     manner = Manner(
-        concurrency=concurrency, timeout=timeout, max_cost=max_cost, max_calls=max_calls, no_cache=no_cache,
+        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
+        max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
     )  # fmt: skip
     from evenhand.cli.scoring import Wanted, score_all

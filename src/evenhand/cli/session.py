@@ -20,9 +20,11 @@ from evenhand.cli.options import called, is_typed
 from evenhand.cli.stores import without_password
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
+from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
+from evenhand.engine.breaker import Outage
 from evenhand.engine.budget import Limits
-from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.formats import format_of
 from evenhand.reports.numbers import counted
@@ -69,10 +71,14 @@ class Session:
         report = report_of(store, run)
         return end(report, self.console, again=self.again(run), outputs=self.outputs, json=self.json)
 
+    def _tell_outage(self, outage: Outage) -> None:
+        self.console.note(str(outage))
+        self.journal.outage(outage)
+
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
         traced = telemetry.observer(run_id=run.id)
         observers = [self.journal.observe] if traced is None else [self.journal.observe, traced]
-        runner = Runner(store, run, job, pace, observers=observers)
+        runner = Runner(store, run, job, pace, observers=observers, tell=self._tell_outage)
 
         def stop() -> None:
             seconds = f"{pace.drain_seconds:.0f} s"
@@ -84,12 +90,14 @@ class Session:
         if not self.console.quiet:
             helpers.append(asyncio.create_task(progress.show(lambda: runner.progress, self.console)))
         try:
-            with self.interrupts.telling(stop):
+            with self.interrupts.telling(stop), LoopWatch(self.journal.blocked) as watch:
                 ended = await runner.run()
         finally:
             for one in helpers:
                 one.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
+        if watch.longest is not None:
+            self.console.note(f"warning: {watch.longest}, and all else waited; --log-file keeps the stack")
         self.journal.ended(ended, runner.progress)
         return ended
 
@@ -107,6 +115,7 @@ def pace_of(manner: Manner, usual_concurrency: int | None) -> Pace:
         limits=Limits(max_calls=manner.max_calls, max_cost=manner.max_cost),
         use_cache=not manner.no_cache,
         retry_errors=manner.retry_errors,
+        outage_timeout=DEFAULT_OUTAGE_SECONDS if manner.outage_timeout is None else manner.outage_timeout,
     )
 
 

@@ -43,6 +43,7 @@ class Ask:
     ``contract`` is what the reply must satisfy, None where any text will do; ``sample`` tells repeated equal
     questions apart; ``top_logprobs`` asks for that many alternatives per token; ``room`` multiplies the model's token
     limit and is doubled after a reply was cut off. Each request takes one from the ``allowance``, where there is one.
+    A question that is ``sent_once`` is not sent again when its request fails.
     """
 
     messages: tuple[Message, ...]
@@ -53,6 +54,7 @@ class Ask:
     room: int = 1
     max_tokens: int | None = None
     allowance: Allowance | None = None
+    sent_once: bool = False
 
 
 class Allowance(Protocol):

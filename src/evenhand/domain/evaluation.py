@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeGuard
 
 from evenhand.domain.verdict import Verdict
 
@@ -24,6 +24,9 @@ class Status(StrEnum):
 
 # By a name of its own: to look into an enum takes seven times as long, and nearly every evaluation is scored.
 _SCORED: Final = Status.SCORED
+
+# More tokens than anybody was ever sent, and few enough that floats can tell each number of them from the next.
+_MOST_TOKENS: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +201,38 @@ class Evaluation:
             "usage": usage_dict(self.usage),
             "flags": list(self.flags),
         }
+
+
+def token_usage(input_tokens: object, output_tokens: object, cached_tokens: object = 0) -> Usage | None:
+    """Return token counts that come from outside; None, which is unknown, where one of them is no count.
+
+    One that was left out is 0, as long as the input or the output was counted.
+
+    >>> token_usage(12, 3)
+    Usage(input_tokens=12, output_tokens=3, cached_tokens=0)
+    >>> [token_usage(12, wrong) for wrong in (-3, 1e3, True, "3", 10**400)]
+    [None, None, None, None, None]
+    """
+    if is_token_count(input_tokens) and is_token_count(output_tokens) and is_token_count(cached_tokens):
+        return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
+    known = [count for count in (input_tokens, output_tokens) if count is not None]
+    if not known or None not in (input_tokens, output_tokens, cached_tokens):
+        return None
+    return token_usage(*(0 if count is None else count for count in (input_tokens, output_tokens, cached_tokens)))
+
+
+def token_sum(*counts: object) -> object:
+    """Return the sum of token counts that come from outside; where one is no count, that one, for ``token_usage``."""
+    known = [count for count in counts if count is not None]
+    sound = [count for count in known if is_token_count(count)]
+    if len(sound) < len(known):
+        return next(count for count in known if not is_token_count(count))
+    return sum(sound) if sound else None
+
+
+def is_token_count(value: object) -> TypeGuard[int]:
+    """Tell a whole number that can be a count of tokens from everything else."""
+    return type(value) is int and 0 <= value < _MOST_TOKENS
 
 
 def usage_dict(usage: Usage | None) -> dict[str, int] | None:

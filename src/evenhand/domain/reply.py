@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from evenhand.domain.evaluation import Attempt, Usage
+from evenhand.domain.evaluation import Attempt, Usage, is_token_count
 
 # Why a judge stopped: it was done; its token limit was reached; it refused; the provider's filter cut it off.
 Finish: TypeAlias = Literal["stop", "length", "refusal", "filtered"]
@@ -49,10 +49,42 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:
-    """No reply could be had: every request failed on the way. ``error`` has the class and a sentence."""
+    """No reply could be had: every request failed on the way. ``error`` has the class and a sentence.
+
+    ``retry_after`` is how long the server asked to wait, in seconds, where it did.
+    """
 
     error: str
     attempts: tuple[Attempt, ...]
+    retry_after: float | None = None
+
+
+def sound_answer(answer: object) -> Reply | Unanswered | None:
+    """Return what a client answered, so that it can be accounted for; None for what is no answer.
+
+    A client is anybody's code. What it says of tokens that cannot be true is unknown; the reply is kept.
+    """
+    if isinstance(answer, Reply):
+        if not isinstance(answer.text, str):
+            return None
+        if not answer.attempts:
+            return replace(answer, attempts=(Attempt(kind="reply", raw=answer.text),))
+    elif not isinstance(answer, Unanswered) or not isinstance(answer.error, str):
+        return None
+    for attempt in answer.attempts:
+        if attempt.usage is not None and not _is_sound(attempt.usage):
+            attempts = (one if _is_sound(one.usage) else replace(one, usage=None) for one in answer.attempts)
+            return replace(answer, attempts=tuple(attempts))
+    return answer
+
+
+def _is_sound(usage: object) -> bool:
+    return (
+        isinstance(usage, Usage)
+        and is_token_count(usage.input_tokens)
+        and is_token_count(usage.output_tokens)
+        and is_token_count(usage.cached_tokens)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

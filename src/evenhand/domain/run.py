@@ -34,9 +34,9 @@ class RunRecord:
     ``definition`` is what the user defined, without secrets: ``judge``, ``target``, ``evaluators``, ``thresholds``,
     ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
     are, ``repeat`` how often each is judged. ``abandoned_calls`` were made for evaluations that the run gave up when it
-    stopped, so that they stand in none; ``abandoned_cost`` is theirs, None where nobody knows. Times are seconds since
-    1970. ``evaluations`` and ``answers`` are how many rows a finished run has, of all rounds, None where that was not
-    counted; ``covered`` says that all of its rows have checksums.
+    stopped, or to find out whether a provider answers, so that they stand in none; ``abandoned_cost`` is theirs, None
+    where nobody knows. Times are seconds since 1970. ``evaluations`` and ``answers`` are how many rows a finished run
+    has, of all rounds, None where that was not counted; ``covered`` says that all of its rows have checksums.
     """
 
     number: int

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.domain.ask import Message, messages_from
 from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, usage_dict
+from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, token_usage, usage_dict
 from evenhand.domain.rubric import Rubric
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.verdict import Verdict
@@ -86,9 +86,11 @@ def attempt_from(given: Mapping[str, Any]) -> Attempt:
     )
 
 
-def usage_from(given: Mapping[str, int] | None) -> Usage | None:
-    """Make token counts from what ``usage_dict`` gave."""
-    return None if given is None else Usage(**given)
+def usage_from(given: object) -> Usage | None:
+    """Make token counts from what ``usage_dict`` gave; None, which is unknown, where somebody else wrote there."""
+    if not isinstance(given, Mapping):
+        return None
+    return token_usage(given.get("input_tokens"), given.get("output_tokens"), given.get("cached_tokens"))
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt
-from evenhand.domain.reply import Raised, Reply, Returned, Unanswered
+from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
 from evenhand.drive import functions
 
@@ -116,8 +116,8 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         else:
             async with asyncio.timeout(max(deadline.at + GRACE_SECONDS - began, 0)) as timeout:
                 answer = await ask.judge.ask(ask, deadline=deadline.at)
-        if isinstance(answer, Unanswered) or (isinstance(answer, Reply) and isinstance(answer.text, str)):
-            return answer
+        if (sound := sound_answer(answer)) is not None:
+            return sound
         error = f"crashed: a client must give a Reply with text, or Unanswered; this one gave {type(answer).__name__}"
     except EvenhandError:  # a mistake in the definition or in a test's script, not the judge's
         raise

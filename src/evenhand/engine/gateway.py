@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import time
@@ -19,9 +20,10 @@ from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
+from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.identity import canonical, hashed
-from evenhand.engine.lane import Lane, LaneClosed
+from evenhand.engine.lane import OUTAGE, REFUSED, Lane, LaneClosed, kind_of
 from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
@@ -31,6 +33,9 @@ from evenhand.store.store import Store
 
 # Replies that were read by other rules are other replies.
 _READING = 1
+# How often a question is asked anew after an outage: one that brings its provider down must come to an end.
+_MOST_ANEW = 3
+_INTERRUPTED = "it was interrupted"
 
 
 class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
@@ -41,7 +46,15 @@ class Gateway:
     """Asks judges on behalf of a run. ``stopped`` says why it does not any more."""
 
     def __init__(
-        self, store: Store, *, budget: Budget, prices: PriceBook, concurrency: int, use_cache: bool = True
+        self,
+        store: Store,
+        *,
+        budget: Budget,
+        prices: PriceBook,
+        concurrency: int,
+        use_cache: bool = True,
+        patience: Patience | None = None,
+        tell: OutageObserver | None = None,
     ) -> None:
         self._store = store
         self.prices = prices
@@ -57,34 +70,89 @@ class Gateway:
         self.abandoned_calls = 0
         self.abandoned_cost: float | None = 0.0
         self.lanes: dict[str, Lane] = {}
+        self._patience = patience or Patience()
+        self._tell = tell
+        self._breakers: dict[str, Breaker] = {}
         # By object, which is kept, so that no other can come to have its number.
-        self._clients: dict[int, tuple[ModelClient, Lane, bytes | None]] = {}
+        self._clients: dict[int, tuple[ModelClient, Breaker, bytes | None]] = {}
 
     def asking(self, sample: int) -> Asking:
         """Begin to ask for one evaluation."""
         return Asking(self, sample)
 
-    def known(self, client: ModelClient) -> tuple[ModelClient, Lane, bytes | None]:
-        """Give the lane of a client, and its identity for the cache: one that does not say it is not cached."""
+    def known(self, client: ModelClient) -> tuple[ModelClient, Breaker, bytes | None]:
+        """Give the breaker of a client's lane, and its identity for the cache: without one, it is not cached."""
         found = self._clients.get(id(client))
         if found is None:
             account = getattr(client, "account", client.name)
             most = max(1, min(self._concurrency, getattr(client, "at_once", self._concurrency)))
-            lane = self.lanes.setdefault(account, Lane(most))
+            if (breaker := self._breakers.get(account)) is None:
+                lane = self.lanes[account] = Lane(most, is_probed=True)
+                breaker = self._breakers[account] = Breaker(
+                    lane, probe=self._probe, stop=self.stop, tell=self._tell, patience=self._patience
+                )
             identity = getattr(client, "identity", None) if self._use_cache else None
             said = canonical(identity) if isinstance(identity, (str, Mapping)) else None
-            found = self._clients[id(client)] = (client, lane, said)
+            found = self._clients[id(client)] = (client, breaker, said)
         return found
+
+    @property
+    def paused(self) -> str | None:
+        """Say which provider is gone and waited for, if one is."""
+        return next((str(one.outage) for one in self._breakers.values() if one.outage is not None), None)
 
     @property
     def refused(self) -> str | None:
         """What the account of a model said that never said anything else; few cases do not close its lane."""
-        said = ((client.name, lane.only_refused) for client, lane, _ in self._clients.values())
-        return next((f"{name}: {error}" for name, error in said if error is not None), None)
+        for one in self._breakers.values():
+            if one.suspect is not None and (error := one.lane.only_refused) is not None:
+                return f"{one.suspect.name}: {error}"
+        return None
+
+    async def settle_refusals(self) -> None:
+        """Find out, of accounts that only ever refused, whether that was for the sake of their few cases."""
+        for one in self._breakers.values():
+            if one.suspect is None or one.lane.only_refused is None or self.ending is not None:
+                continue
+            one.lane.doubt = one.lane.only_refused
+            with contextlib.suppress(LaneClosed):
+                await one.settle(one.suspect, one.lane.only_refused)
+
+    @property
+    def ending(self) -> str | None:
+        """Why no other evaluation is begun, if so."""
+        return self.stopped or (_INTERRUPTED if self.draining else None)
 
     def stop(self, why: str) -> None:
         """Ask nothing any more."""
         self.stopped = self.stopped or why
+        self._wait_for_nobody()
+
+    def drain(self) -> None:
+        """Begin no other evaluation, and wait for no provider that is gone."""
+        self.draining = True
+        self._wait_for_nobody()
+
+    def _wait_for_nobody(self) -> None:
+        for one in self._breakers.values():
+            one.give_up(self.ending or _INTERRUPTED)
+
+    async def close(self) -> None:
+        """End what is still under way."""
+        for one in self._breakers.values():
+            await one.close()
+
+    async def _probe(self, client: ModelClient) -> Reply | Unanswered | None:
+        """Send the small question, once; None where nothing may be sent any more. It is counted as any other."""
+        if used_up := self.budget.used_up:
+            self.stop(f"{BUDGET}: {used_up}")
+        if self.ending is not None:
+            return None
+        asking = self.asking(0)
+        try:
+            return await asking.put(Ask(messages=PROBE, judge=client, sent_once=True), client, Deadline(PROBE_SECONDS))
+        finally:
+            asking.abandon()  # it belongs to no evaluation
 
     async def look_up(self, key: str) -> Mapping[str, Any] | None:
         """Look for a reply in the cache."""
@@ -109,42 +177,63 @@ class Asking:
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
-        client, lane, identity = gateway.known(ask.judge)
+        client, breaker, identity = gateway.known(ask.judge)
+        lane = breaker.lane
         key = None
         if identity is not None:
             key = cache_key(identity, ask, self._sample)
             if key in gateway.remembered and (known := await gateway.look_up(key)) is not None:
                 gateway.cached += 1
                 return reply_from(known)
-        if not lane.enter_at_once():
-            await self._turn(lane, deadline)
-        if used_up := gateway.budget.used_up:
-            gateway.stop(f"{BUDGET}: {used_up}")
-        if gateway.stopped is not None or (gateway.draining and not self._begun):
-            lane.leave(None)
-            raise Abandoned(gateway.stopped or "it was interrupted")
-        self._begun = True
+        anew = 0
+        before: tuple[Attempt, ...] = ()
+        while True:
+            if not lane.enter_at_once():
+                await self._turn(lane, deadline)
+            outages, began, answer = breaker.outages, time.monotonic(), None
+            try:
+                self._require_leave()
+                answer = await self.put(ask, client, deadline)
+            finally:  # whatever happens, the turn is given back
+                lane.leave(answer)
+            if isinstance(answer, Reply):
+                break
+            own = await self._is_own(answer, client, breaker, outages)
+            if own or anew == _MOST_ANEW:
+                break
+            # The provider is back: all over again, in as much time as the case had.
+            deadline.put_off(time.monotonic() - began)
+            anew, before = anew + 1, (*before, *answer.attempts)
+        if before:
+            answer = replace(answer, attempts=(*before, *answer.attempts))
+        if isinstance(answer, Unanswered):
+            return answer
+        if len(answer.text) > MAX_RAW and ask.contract is not None:
+            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
+            *earlier, last = answer.attempts
+            return replace(answer, attempts=(*earlier, last.shortened()))
+        if key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
+            self._kept.append((key, client.name, answer))
+        return answer
+
+    async def put(self, ask: Ask, client: ModelClient, deadline: Deadline) -> Reply | Unanswered:
+        """Put a question, and account for what it took: whatever happens, the budget has it back."""
+        gateway = self._gateway
         calls = gateway.budget.begin()
+        sent: tuple[Attempt, ...] | None = None
+        cost: float | None = None
         try:
             answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)
-        except BaseException:
-            gateway.budget.give_up()
-            lane.leave(None)
-            self._calls, self.cost = self._calls + 1, None  # one at least, and nobody knows what became of it
-            raise
-        cost = gateway.prices.cost_of(client.name, answer.attempts)
-        self._calls += len(answer.attempts)
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
-        gateway.budget.end(calls, answer.attempts, cost=cost)
-        lane.leave(answer)
-        if isinstance(answer, Unanswered):
-            self._check(answer, lane, client.name)
-        elif len(answer.text) > MAX_RAW and ask.contract is not None:
-            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
-            *before, last = answer.attempts
-            answer = replace(answer, attempts=(*before, last.shortened()))
-        elif key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
-            self._kept.append((key, client.name, answer))
+            sent = answer.attempts
+            with contextlib.suppress(Exception):  # what cannot be reckoned is unknown, and the reply is kept
+                cost = gateway.prices.cost_of(client.name, sent)
+        finally:
+            if sent is None:
+                gateway.budget.give_up()
+            else:
+                gateway.budget.end(calls, sent, cost=cost)
+            self._calls += 1 if sent is None else len(sent)  # one at least, and nobody knows what became of it
+            self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
 
     def abandon(self) -> None:
@@ -164,15 +253,42 @@ class Asking:
             raise Abandoned(str(closed)) from None
         deadline.put_off(time.monotonic() - began)
 
-    def _check(self, answer: Unanswered, lane: Lane, name: str) -> None:
-        """Give up where it is not this case's trouble: the account is refused, or the budget is used up."""
+    def _require_leave(self) -> None:
+        """Give up where nothing may be asked any more, or not for an evaluation that was not begun."""
         gateway = self._gateway
-        if answer.error.startswith(f"{BUDGET}:"):
+        if used_up := gateway.budget.used_up:
+            gateway.stop(f"{BUDGET}: {used_up}")
+        if gateway.stopped is not None or (gateway.draining and not self._begun):
+            raise Abandoned(gateway.ending)
+        self._begun = True
+
+    async def _is_own(self, answer: Unanswered, client: ModelClient, breaker: Breaker, outages: int) -> bool:
+        """Tell whether a failure is the question's own, or that of an outage which is over: then it is asked anew.
+
+        Give up where it is everybody's: the account is refused, the provider does not come back, or the budget is
+        used up. ``outages`` is how many were over when the question was put.
+        """
+        gateway, lane, kind = self._gateway, breaker.lane, kind_of(answer.error)
+        if kind == BUDGET:
             gateway.stop(f"{BUDGET}: {gateway.budget.used_up}")
             raise Abandoned(answer.error)
         if lane.closed is not None:
-            gateway.stop(f"{name}: {lane.closed}")
+            if gateway.ending is None:
+                gateway.stop(f"{client.name}: {lane.closed}")
             raise Abandoned(lane.closed)
+        if kind in REFUSED:
+            breaker.suspect = client
+        if not breaker.concerns(answer):
+            return True
+        if gateway.ending is not None:
+            breaker.give_up(gateway.ending)
+            raise Abandoned(gateway.ending)
+        if kind not in OUTAGE or breaker.outages == outages:
+            try:
+                await breaker.settle(client, answer.error)
+            except LaneClosed as closed:
+                raise Abandoned(str(closed)) from None
+        return kind not in OUTAGE or breaker.outages == outages
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
         """Give what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.scale import is_finite_number
 from evenhand.domain.seams import Evaluator
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from evenhand.store.store import Store
 
 DEFAULT_CONCURRENCY: Final = 32
+DEFAULT_OUTAGE_SECONDS: Final = 600.0
 
 
 class Following(Protocol):
@@ -76,7 +78,8 @@ class Scope:
 class Pace:
     """How this process goes about a run: how much at once, what it may spend, whether it looks into the cache.
 
-    ``drain_seconds`` is how long questions under way may take to end after an interrupt.
+    ``drain_seconds`` is how long questions under way may take to end after an interrupt, ``outage_timeout`` how many
+    seconds a provider that does not answer any more is waited for before the run stops.
     """
 
     concurrency: int = DEFAULT_CONCURRENCY
@@ -84,8 +87,13 @@ class Pace:
     use_cache: bool = True
     retry_errors: bool = False
     drain_seconds: float = 10.0
+    outage_timeout: float = DEFAULT_OUTAGE_SECONDS
 
     def __post_init__(self) -> None:
+        if not is_finite_number(self.outage_timeout) or self.outage_timeout < 0:
+            raise ConfigError(
+                f"outage_timeout is {self.outage_timeout!r:.80}; it must be a number of seconds, 0 or more"
+            )
         most = self.concurrency
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise ConfigError(f"concurrency is {most!r:.80}; it must be a whole number, 1 or more")

@@ -1,7 +1,8 @@
 """Lanes: how many questions a provider's account is asked at once, and when to stop asking it (SPEC-S4).
 
 A lane begins with few questions and allows more while all goes well; a server that says "too many" makes it narrower.
-It closes for good when the account itself is refused: trying the next case would not help.
+It closes for good when the account itself is refused: trying the next case would not help. Where a refusal may be the
+cases' own, it is held until a probe has shown whose it is (see ``breaker``).
 """
 
 from __future__ import annotations
@@ -27,12 +28,18 @@ CROWDED: Final = frozenset({"rate_limited", "overloaded"})
 # So many in a row, without a reply in between, close the lane.
 REFUSED: Final = frozenset({"unauthorized", "forbidden", "not_found", "quota", "certificate", "redirect"})
 REFUSALS_TO_CLOSE: Final = 3
+# Of these, the ones that no case has for its own sake. A quota is among them: a small probe may still be paid for, and
+# that says nothing about questions of the usual size.
+UNMISTAKABLE: Final = frozenset({"quota", "certificate", "redirect"})
 # A request that is wrong in itself may be one case's trouble; if nothing else ever came back, it is everybody's.
 MALFORMED: Final = frozenset({"bad_request"})
 MALFORMED_TO_CLOSE: Final = 5
 # Nobody is there. So many questions, each with all its tries, close the lane where no answer ever came.
 UNREACHABLE: Final = frozenset({"connection", "proxy"})
 UNREACHED_TO_CLOSE: Final = 3
+# The provider may be gone for a while. Not so where something answers and it is no sound answer, which is one case's
+# trouble or a wrong address; where a response began and took too long; or where there is too much to do (CROWDED).
+OUTAGE: Final = UNREACHABLE | {"connect_timeout", "first_byte_timeout", "server_error", "overloaded"}
 
 
 class LaneClosed(Exception):  # noqa: N818 - it ends the run, and the run says why
@@ -40,14 +47,24 @@ class LaneClosed(Exception):  # noqa: N818 - it ends the run, and the run says w
 
 
 class Lane:
-    """The questions to one account that are under way."""
+    """The questions to one account that are under way.
 
-    def __init__(self, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    While it is ``held``, no question begins. One that ``is_probed`` does not close by itself when refusals suggest it:
+    it is held, and its ``doubt`` says why, until somebody releases or closes it.
+    """
+
+    def __init__(self, most: int, *, is_probed: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self.most = most
         self.limit = float(min(FIRST_LIMIT, most))
         self.in_flight = 0
         self.widest = 0
         self.closed: str | None = None
+        self.held = False
+        self.doubt: str | None = None
+        self.answered = False
+        # Set by the next reply, for whoever waits for one.
+        self.heard: asyncio.Event | None = None
+        self._is_probed = is_probed
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._slow_start = True
@@ -56,7 +73,6 @@ class Lane:
         self._refusal: str | None = None
         self._malformed = 0
         self._unreached = 0
-        self._answered = False
 
     def enter_at_once(self) -> bool:
         """Take a turn if there is one; if not, it must be waited for."""
@@ -84,31 +100,55 @@ class Lane:
 
     def leave(self, answer: Reply | Unanswered | None) -> None:
         """End a turn, and learn from what came back; None for one that was given up."""
-        saturated = self.in_flight >= SATURATED * self._open()
+        saturated = not self.held and self.in_flight >= SATURATED * self._open()
         self.in_flight -= 1
-        if answer is not None:
-            self._learn(answer, saturated=saturated)
-        if self._waiting:
-            self._wake()
+        try:
+            if answer is not None:
+                self._learn(answer, saturated=saturated)
+        finally:
+            if self._waiting:
+                self._wake()
+
+    def hold(self) -> None:
+        """Let no question begin, until the lane is released or closed."""
+        self.held = True
+
+    def release(self, *, answered: bool) -> None:
+        """Let questions begin again: what was in doubt is not; ``answered`` says that the account gave a reply."""
+        self.held = False
+        self.doubt = self._refusal = None
+        self._refusals = self._malformed = self._unreached = 0
+        self.answered = self.answered or answered
+        self._wake()
+
+    def close(self, why: str) -> None:
+        """Let no question begin any more, and tell those who wait."""
+        self.closed = why
+        self.held = False
+        self._wake()
 
     @property
     def only_refused(self) -> str | None:
         """What an account said that never said anything else; few cases do not close its lane."""
-        return None if self._answered else self._refusal
+        return None if self.answered else self._refusal
 
     def _open(self) -> int:
+        if self.held:
+            return 0
         # After a refusal one at a time, until it is clear whether it was the account's.
         return 1 if self._refusals else int(self.limit)
 
     def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
         crowded = False
         for attempt in answer.attempts:
-            crowded = crowded or (attempt.error is not None and _kind(attempt.error) in CROWDED)
+            crowded = crowded or (attempt.error is not None and kind_of(attempt.error) in CROWDED)
         if isinstance(answer, Reply):
-            self._answered = True
+            self.answered = True
             self._refusals = self._malformed = 0
+            if self.heard is not None:
+                self.heard.set()
         else:
-            self._count(_kind(answer.error), answer.error)
+            self._count(kind_of(answer.error), answer.error)
         if crowded:
             self._slow_start = False
             if self._clock() - self._cut_at >= CUT_PAUSE_SECONDS:
@@ -125,8 +165,15 @@ class Lane:
             self._malformed += 1
         elif kind in UNREACHABLE:
             self._unreached += 1
+        else:
+            return
         lost = self._malformed >= MALFORMED_TO_CLOSE or self._unreached >= UNREACHED_TO_CLOSE
-        if self._refusals >= REFUSALS_TO_CLOSE or (lost and not self._answered):
+        if self._refusals < REFUSALS_TO_CLOSE and (not lost or self.answered):
+            return
+        if self._is_probed and kind not in UNMISTAKABLE:
+            self.doubt = error
+            self.hold()
+        else:
             self.closed = error
 
     def _wake(self) -> None:
@@ -139,7 +186,7 @@ class Lane:
                 room -= 1
 
 
-def _kind(error: str) -> str:
+def kind_of(error: str) -> str:
     """Give the class of a failure, which stands before its sentence."""
     return error.partition(":")[0]
 

@@ -24,6 +24,8 @@ class Progress:
         self.passed = self.borderline = 0
         self.calls = self.cached = self.faults = 0
         self.cost: float | None = 0.0
+        # Which provider is gone and waited for, in words.
+        self.paused: str | None = None
 
     def add(self, judgment: Judgment) -> None:
         """Count an evaluation that was committed."""

@@ -17,6 +17,7 @@ from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.seams import Evaluator
 from evenhand.drive.driver import drive
+from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.committer import Committer
 from evenhand.engine.gateway import Abandoned, Gateway
@@ -26,6 +27,7 @@ from evenhand.engine.lane import is_refusal
 from evenhand.engine.plan import extend
 from evenhand.engine.progress import Progress
 from evenhand.engine.target import Target
+from evenhand.models.retry import RetryPolicy
 from evenhand.store.owner import HEARTBEAT_SECONDS
 from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
 from evenhand.store.store import Store
@@ -57,7 +59,15 @@ class Runner:
     """Brings a planned run to its end, or as far as it goes."""
 
     def __init__(
-        self, store: Store, run: RunRecord, job: Job, pace: Pace, *, observers: Sequence[Observer] = ()
+        self,
+        store: Store,
+        run: RunRecord,
+        job: Job,
+        pace: Pace,
+        *,
+        observers: Sequence[Observer] = (),
+        tell: OutageObserver | None = None,
+        probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
         self._run = run
@@ -66,7 +76,13 @@ class Runner:
         self._observers = observers
         self.budget = Budget(pace.limits)
         self.gateway = Gateway(
-            store, budget=self.budget, prices=job.prices, concurrency=pace.concurrency, use_cache=pace.use_cache
+            store,
+            budget=self.budget,
+            prices=job.prices,
+            concurrency=pace.concurrency,
+            use_cache=pace.use_cache,
+            patience=Patience(seconds=pace.outage_timeout, intervals=probe_intervals),
+            tell=tell,
         )
         self._progress = Progress()
         # What cannot be kept need not be asked for either.
@@ -87,6 +103,7 @@ class Runner:
         progress, budget = self._progress, self.budget
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
+        progress.paused = self.gateway.paused
         return progress
 
     async def run(self) -> RunRecord:
@@ -112,6 +129,7 @@ class Runner:
         finally:
             heart.cancel()
             await asyncio.wait([heart])
+            await self.gateway.close()
         return self._ended()
 
     async def _judge_all(self, *, resuming: bool) -> None:
@@ -123,6 +141,7 @@ class Runner:
             self._free_places = self._pace.concurrency - count
             self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
             await self._end_of_workers()
+            await self.gateway.settle_refusals()
             if self._whole or self._stopping or self.gateway.refused is not None:
                 return
             first, resuming = self._run.cases, False
@@ -136,7 +155,8 @@ class Runner:
     def interrupt(self) -> None:
         """Take no more work. What is under way may end; soon it is given up."""
         if not self._interrupted:
-            self._interrupted = self.gateway.draining = True
+            self._interrupted = True
+            self.gateway.drain()
             asyncio.get_running_loop().call_later(self._pace.drain_seconds, self._give_up)
 
     def _give_up(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Final, TypeAlias
@@ -11,6 +12,7 @@ from typing import Final, TypeAlias
 from evenhand.domain.errors import RunStoppedError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.drive import background
+from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.outcome import Run
@@ -18,6 +20,8 @@ from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
 from evenhand.engine.progress import Progress
 from evenhand.engine.runner import Runner
+
+_log = logging.getLogger(__name__)
 
 # Told now and then how the run is getting on.
 Watcher: TypeAlias = Callable[[Progress], None]
@@ -47,10 +51,16 @@ class Undertaking:
         with self._closing:
             observer = telemetry.observer(run_id=self._run.id)
             runner = Runner(
-                self._store, self._run, self._job, self._pace, observers=() if observer is None else (observer,)
+                self._store,
+                self._run,
+                self._job,
+                self._pace,
+                observers=() if observer is None else (observer,),
+                tell=lambda outage: _log.warning("%s", outage),
             )
-            async with self._watching(runner):
-                record = await self._driven(runner)
+            with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):
+                async with self._watching(runner):
+                    record = await self._driven(runner)
         run = Run(record, self._place)
         if record.status is RunStatus.STOPPED:
             raise RunStoppedError(f"run {record.id} stopped: {record.reason}", run=run)
@@ -96,6 +106,7 @@ async def _watch(runner: Runner, watcher: Watcher) -> None:
 def _line(progress: Progress) -> None:
     """Write how far a run has come, over the line before."""
     errors = f", {progress.errors:,} judge errors" if progress.errors else ""
+    paused = ", paused" if progress.paused else ""
     end = "\n" if progress.done >= progress.total else ""
-    sys.stderr.write(f"\r{progress.done:,} of {progress.total:,} evaluations{errors} {end}")
+    sys.stderr.write(f"\r{progress.done:,} of {progress.total:,} evaluations{errors}{paused} {end}")
     sys.stderr.flush()

@@ -74,6 +74,7 @@ class HttpModel:
             policy=self.policy,
             deadline=deadline,
             allowance=ask.allowance,
+            sent_once=ask.sent_once,
         )
 
     async def _once(self, post: Post, ask: Ask, forms: list[Generation], seconds: float) -> Reply:

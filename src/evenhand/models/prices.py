@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -123,7 +124,7 @@ class PriceBook:
             if usage is None or price is None or not price.covers(usage.input_tokens):
                 return None
             total += cost(usage, price)
-        return total
+        return total if math.isfinite(total) else None
 
 
 def price_of(model: str, overrides: Mapping[str, Any] | None = None) -> Price | None:

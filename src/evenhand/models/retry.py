@@ -88,6 +88,7 @@ async def ask_with_retries(
     policy: RetryPolicy,
     deadline: float | None,
     allowance: Allowance | None = None,
+    sent_once: bool = False,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
@@ -96,16 +97,17 @@ async def ask_with_retries(
 
     ``once`` is given the seconds that it may take (infinite without a ``deadline``, which is a ``clock`` time) and
     raises ``TransportFault``. Its reply carries the record of its own request; the failed ones are put before it.
-    Each try takes one from the ``allowance``.
+    Each try takes one from the ``allowance``. What is ``sent_once`` is tried again only in another form.
     """
     failed: list[Attempt] = []
+    fault: TransportFault | None = None
     while True:
         began = clock()
         seconds = math.inf if deadline is None else deadline - began
         if seconds <= 0:
-            return _unanswered(failed, "deadline: no time was left to ask")
+            return _unanswered(failed, "deadline: no time was left to ask", fault)
         if allowance is not None and not allowance.take():
-            return _unanswered(failed, f"{BUDGET}: no more calls are allowed")
+            return _unanswered(failed, f"{BUDGET}: no more calls are allowed", fault)
         try:
             reply = await once(seconds)
         except TransportFault as caught:
@@ -115,13 +117,13 @@ async def ask_with_retries(
             return replace(reply, attempts=(*failed, *reply.attempts)) if failed else reply
         now = clock()
         failed.append(Attempt(kind="transport", error=str(fault), latency=now - began))
-        if not fault.retryable:
-            return _unanswered(failed, str(fault))
+        if not fault.retryable or (sent_once and not fault.at_once):
+            return _unanswered(failed, str(fault), fault)
         if len(failed) >= policy.max_transport_attempts:
-            return _unanswered(failed, f"{fault}; gave up after {_counted(len(failed))}")
+            return _unanswered(failed, f"{fault}; gave up after {_counted(len(failed))}", fault)
         wait = policy.wait(len(failed), fault, chance())
         if deadline is not None and now + wait >= deadline:
-            return _unanswered(failed, f"{fault}; the next try would have missed the deadline")
+            return _unanswered(failed, f"{fault}; the next try would have missed the deadline", fault)
         await sleep(wait)
 
 
@@ -141,7 +143,8 @@ def status_fault(
 
 def error_body_fault(message: str, *, code: str | None, retry_after: float | None = None) -> TransportFault:
     """Class an error that came with status 200: such a status means nothing, and its code may be one or a word."""
-    if code is not None and code.isdecimal() and 400 <= int(code) <= 599:
+    # Of three digits: a code is anybody's text, and may have more of them than can be read as a number.
+    if code is not None and len(code) == 3 and code.isdecimal() and 400 <= int(code) <= 599:
         return status_fault(int(code), message, retry_after=retry_after)
     if is_quota(code):
         return TransportFault(_QUOTA, message, retryable=False)
@@ -186,8 +189,8 @@ def _http_date(text: str) -> float:
         return math.nan
 
 
-def _unanswered(failed: list[Attempt], error: str) -> Unanswered:
-    return Unanswered(error=error, attempts=tuple(failed))
+def _unanswered(failed: list[Attempt], error: str, fault: TransportFault | None) -> Unanswered:
+    return Unanswered(error=error, attempts=tuple(failed), retry_after=None if fault is None else fault.retry_after)
 
 
 def _counted(requests: int) -> str:

@@ -112,12 +112,13 @@ def judges_phrase(summary: Summary) -> str:
 
 
 def abandoned_phrase(run: RunRecord) -> str:
-    """Say what was asked for evaluations that were given up when the run stopped; nothing where nothing was."""
+    """Say what was asked that stands in no evaluation: probes, and what the run gave up; nothing where nothing was."""
     calls = run.abandoned_calls
     if not calls:
         return ""
     more = "1 more call" if calls == 1 else f"{calls:,} more calls"
-    return f"beside {more} ({cost_text(run.abandoned_cost)}) for evaluations that were given up when the run stopped"
+    why = "for evaluations that were given up when the run stopped, or to find out whether a provider answers"
+    return f"beside {more} ({cost_text(run.abandoned_cost)}) {why}"
 
 
 def flag_phrases(summary: Summary) -> Iterator[tuple[int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from evenhand.domain.errors import EvenhandError
+from evenhand.drive.loop_watch import Block, LoopWatch
 from evenhand.engine.place import Place
 from evenhand.server import api, pages
 from evenhand.server.counting import Counted
@@ -26,6 +28,8 @@ from evenhand.server.security import Gate, guard
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
 
+_log = logging.getLogger("evenhand.server")
+
 # Of a body in which everything is wrong, the first few fields.
 MOST_TOLD: Final = 20
 
@@ -37,7 +41,12 @@ def make_app(settings: ServerSettings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         place = Place(settings.db)
         opened = functools.partial(place.opened, or_read_only=True)
-        with opened() as store, opened() as reading, contextlib.closing(Results(store, reading)) as results:
+        with (
+            opened() as store,
+            opened() as reading,
+            contextlib.closing(Results(store, reading)) as results,
+            LoopWatch(_note_block),
+        ):
             app.state.store = store
             app.state.counted = Counted()
             app.state.profiled = ProfileNumbers()
@@ -67,6 +76,10 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.include_router(pages.router)
     _tell_problems(app)
     return app
+
+
+def _note_block(block: Block) -> None:
+    _log.warning("%s, and everybody waited; stack: %s", block, ", ".join(block.stack))
 
 
 def _tell_problems(app: FastAPI) -> None:

@@ -110,7 +110,14 @@ class RunDesk:
         if run.id in self._work:  # somebody else was quicker between two looks
             raise RunBusyError(f"run {run.id} is being worked on already")
         observer = telemetry.observer(run_id=run.id)
-        runner = Runner(self._store, run, job, pace, observers=() if observer is None else (observer,))
+        runner = Runner(
+            self._store,
+            run,
+            job,
+            pace,
+            observers=() if observer is None else (observer,),
+            tell=lambda outage: _log.warning("run %s: %s", run.id, outage),
+        )
         work = Work(run, runner)
         self._work[run.id] = work
         work.task = asyncio.create_task(self._driven(work), name=f"run {run.id}")

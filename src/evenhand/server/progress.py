@@ -51,6 +51,7 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
         "calls": progress.calls,
         "cached": progress.cached,
         "cost": progress.cost,
+        "paused": (progress.paused or "") if at_work else "",
         "waiting": False,
         "stopping": False,
         "here": at_work,
@@ -67,7 +68,7 @@ def progress_in(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]
     total, done = store.extent(run)
     known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
     more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, counts)
-    return known | more | {"waiting": False, "stopping": False, "here": False}
+    return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
 
 
 def _outcome(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:

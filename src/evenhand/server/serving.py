@@ -43,7 +43,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         server = _Server(config, lambda: told(settings))
-        with _not_killed_by_signals():
+        with _not_killed_by_signals(), _ended_by_hangup(server):
             server.run(sockets=[listening])
         if not server.started:
             raise ConfigError("the server did not start; what it wrote above says why")
@@ -79,6 +79,25 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
         ) from None
     with listening:
         yield listening
+
+
+@contextlib.contextmanager
+def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
+    """End the server in good order when its terminal is closed, unless it was started to outlive that (``nohup``)."""
+    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)  # not on all systems
+    is_heard = threading.current_thread() is threading.main_thread()
+    if hangup is None or not is_heard or signal.getsignal(hangup) == signal.SIG_IGN:
+        yield
+        return
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    before = signal.signal(hangup, heard)
+    try:
+        yield
+    finally:
+        signal.signal(hangup, before)
 
 
 @contextlib.contextmanager

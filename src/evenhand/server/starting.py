@@ -11,7 +11,7 @@ from evenhand.domain.prompt import EvaluationMode, FieldError
 from evenhand.engine.budget import Limits
 from evenhand.engine.forecast import Estimate
 from evenhand.engine.forecasting import forecast
-from evenhand.engine.job import DEFAULT_CONCURRENCY, Job, Pace, Scope
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace, Scope
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.choosing import require_offered
 from evenhand.server.resuming import NO_CACHE
@@ -23,6 +23,7 @@ _OF_THE_TARGET: Final = "target: "
 MOST_MODELS: Final = 20
 MOST_REPEATS: Final = 100
 MOST_AT_ONCE: Final = 1_000
+MOST_OUTAGE_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class RunWanted:
     max_cost: float | None = None
     max_calls: int | None = None
     use_cache: bool = True
+    outage_timeout: float | None = None
 
     @property
     def scope(self) -> Scope:
@@ -63,6 +65,7 @@ class RunWanted:
             concurrency=self.concurrency or DEFAULT_CONCURRENCY,
             limits=Limits(max_calls=self.max_calls, max_cost=self.max_cost),
             use_cache=self.use_cache,
+            outage_timeout=DEFAULT_OUTAGE_SECONDS if self.outage_timeout is None else self.outage_timeout,
         )
 
     def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:

@@ -24,6 +24,7 @@ top_logprobs logprob type input stop_reason candidates parts promptFeedback bloc
 topCandidates logProbability usageMetadata metadata raw object eval_count thought
 """
 KEYS = st.sampled_from(WORDS.split())
+NO_COUNTS = [-1, True, 1.0, 10.5, "10", [10], {"tokens": 10}, 10**400, 2**53, float("nan"), float("inf")]
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["error", "tool_use", "stop", "4", "1s"])
 )
@@ -93,3 +94,31 @@ def test_extra_keys_win_and_objects_are_joined() -> None:
     joined = merged({"a": 1, "b": {"c": 1, "d": 1}}, {"a": 2, "b": {"c": 2, "e": 2}, "f": 2})
 
     assert joined == {"a": 2, "b": {"c": 2, "d": 1, "e": 2}, "f": 2}
+
+
+def counted(dialect: str, count: Any) -> dict[str, Any]:
+    """Write a response of a provider with a count of tokens."""
+    match dialect:
+        case "openai":
+            message = {"choices": [{"message": {"content": "so"}}]}
+            return {**message, "usage": {"prompt_tokens": count, "completion_tokens": 5}}
+        case "anthropic":
+            told = {"input_tokens": 5, "cache_read_input_tokens": count, "output_tokens": 5}
+            return {"content": [{"type": "text", "text": "so"}], "usage": told}
+        case "gemini":
+            parts = {"candidates": [{"content": {"parts": [{"text": "so"}]}}]}
+            return {**parts, "usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": count}}
+        case _:
+            return {"message": {"content": "so"}, "prompt_eval_count": 5, "eval_count": count}
+
+
+@pytest.mark.parametrize("wrong", NO_COUNTS, ids=lambda value: f"{value!r:.12}")
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_count_that_cannot_be_true_makes_the_usage_unknown_and_leaves_the_reply(name: str, wrong: Any) -> None:
+    dialect = DIALECTS[name]
+
+    said, sound = dialect.decode(counted(name, wrong)), dialect.decode(counted(name, 7))
+
+    assert (said.text, said.usage) == ("so", None)
+    assert sound.usage is not None
+    assert 7 in (sound.usage.input_tokens, sound.usage.output_tokens, sound.usage.cached_tokens)

@@ -65,6 +65,7 @@ class Adapter(ABC):
             policy=self._policy,
             deadline=deadline,
             allowance=ask.allowance,
+            sent_once=ask.sent_once,
         )
 
     @abstractmethod

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evenhand.domain.scale import is_finite_number
 from evenhand.models.retry import TransportFault, retry_after_seconds, status_fault
 
 _MOST_CAUSES = 5
@@ -79,7 +80,7 @@ def _code(error: BaseException) -> str | None:
 
 def _retry_after(error: BaseException) -> float | None:
     told: Any = getattr(error, "retry_after", None)
-    if isinstance(told, (int, float)) and told > 0:
+    if is_finite_number(told) and told > 0:
         return float(told)
     headers = getattr(getattr(error, "response", None), "headers", None)
     return retry_after_seconds(headers.get("retry-after"), now=time.time()) if isinstance(headers, Mapping) else None

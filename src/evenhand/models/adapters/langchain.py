@@ -10,7 +10,7 @@ from evenhand.domain.ask import Ask
 from evenhand.domain.case import transcript
 from evenhand.models.adapters.adapter import Adapter, wanted_schema
 from evenhand.models.adapters.results import content_text, finish_of, json_text, text_of, usage_of
-from evenhand.models.dialects.dialect import Generation, Said
+from evenhand.models.dialects.dialect import Generation, Said, mapping
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.retry import RetryPolicy
 
@@ -97,9 +97,9 @@ def _said_in_form(result: Any) -> Said:
 def _said(result: Any) -> Said:
     if not hasattr(result, "response_metadata"):
         return Said(text=text_of(result))
-    about = result.response_metadata
-    usage = getattr(result, "usage_metadata", None) or {}
-    details = usage.get("input_token_details") or {}
+    about = mapping(result.response_metadata)
+    usage = mapping(getattr(result, "usage_metadata", None))
+    details = mapping(usage.get("input_token_details"))
     counted = usage_of(usage.get("input_tokens"), usage.get("output_tokens"), details.get("cache_read"))
     if refusal := _refusal(result):
         return Said(text=refusal, finish="refusal", usage=counted)

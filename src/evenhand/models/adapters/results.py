@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from evenhand.domain.evaluation import Usage
+from evenhand.domain.evaluation import Usage, token_usage
 from evenhand.domain.reply import Finish
 
 _FINISHES: Mapping[str, Finish] = {
@@ -77,8 +77,6 @@ def finish_of(reason: object) -> Finish:
 
 
 def usage_of(input_tokens: object, output_tokens: object, cached_tokens: object) -> Usage | None:
-    """Put token counts together; None where nothing was counted."""
-    counts = [count if isinstance(count, int) else 0 for count in (input_tokens, output_tokens, cached_tokens)]
-    if not any(counts):
-        return None
-    return Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2])
+    """Put token counts together; None where nothing was counted, which these libraries write as 0 too."""
+    usage = token_usage(input_tokens, output_tokens, cached_tokens)
+    return None if usage == Usage() else usage

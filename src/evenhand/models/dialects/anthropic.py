@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.domain.evaluation import Usage
+from evenhand.domain.evaluation import token_sum, token_usage
 from evenhand.domain.reply import Finish
 from evenhand.models.dialects.dialect import (
     Dialect,
     Generation,
     Said,
-    count_of,
     listing,
     mapping,
     merged,
@@ -63,22 +62,18 @@ def decode(body: Any) -> Said:
     blocks = [mapping(block) for block in listing(whole["content"])]
     called = [block["input"] for block in blocks if block.get("type") == "tool_use" and "input" in block]
     usage = mapping(whole.get("usage"))
-    cached = count_of(usage.get("cache_read_input_tokens"))
+    cached = usage.get("cache_read_input_tokens")
     return Said(
         text=json.dumps(called[0], ensure_ascii=False)
         if called
         else "".join(text_of(block.get("text")) for block in blocks),
         finish=_FINISHES.get(text_of(whole.get("stop_reason")), "stop"),
         # Here the cached tokens are counted beside the input, elsewhere within it.
-        usage=Usage(
-            input_tokens=count_of(usage.get("input_tokens"))
-            + count_of(usage.get("cache_creation_input_tokens"))
-            + cached,
-            output_tokens=count_of(usage.get("output_tokens")),
-            cached_tokens=cached,
-        )
-        if usage
-        else None,
+        usage=token_usage(
+            token_sum(usage.get("input_tokens"), usage.get("cache_creation_input_tokens"), cached),
+            usage.get("output_tokens"),
+            cached,
+        ),
     )
 
 

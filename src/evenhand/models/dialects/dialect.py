@@ -171,11 +171,6 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count_of(value: object) -> int:
-    """Give a count of tokens, or 0 for anything else."""
-    return value if type(value) is int and value > 0 else 0
-
-
 _ABOUT_STRUCTURE = re.compile(
     r"response.?format|json.?schema|json.?object|json.?mode|json_validate|structured|schema|grammar|guided"
     r"|tool|function|\bformat\b|response.?mime",

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.domain.evaluation import Usage
+from evenhand.domain.evaluation import Usage, token_sum, token_usage
 from evenhand.domain.reply import Finish
 from evenhand.models.dialects.dialect import (
     Dialect,
     Generation,
     Said,
     alternatives,
-    count_of,
     listing,
     mapping,
     merged,
@@ -79,13 +78,8 @@ def decode(body: Any) -> Said:
 
 def _usage(given: object) -> Usage | None:
     usage = mapping(given)
-    if not usage:
-        return None
-    return Usage(
-        input_tokens=count_of(usage.get("promptTokenCount")),
-        output_tokens=count_of(usage.get("candidatesTokenCount")) + count_of(usage.get("thoughtsTokenCount")),
-        cached_tokens=count_of(usage.get("cachedContentTokenCount")),
-    )
+    written = token_sum(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
+    return token_usage(usage.get("promptTokenCount"), written, usage.get("cachedContentTokenCount"))
 
 
 GEMINI = Dialect(encode=encode, decode=decode)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.domain.evaluation import Usage
+from evenhand.domain.evaluation import token_usage
 from evenhand.models.dialects.dialect import (
     Dialect,
     Generation,
     Said,
     alternatives,
-    count_of,
     listing,
     mapping,
     merged,
@@ -43,16 +42,10 @@ def decode(body: Any) -> Said:
     """Read a response body."""
     whole = reply_in(body, "message")
     tokens = listing(whole.get("logprobs"))
-    counted = "prompt_eval_count" in whole or "eval_count" in whole
     return Said(
         text=text_of(mapping(whole["message"]).get("content")),
         finish="length" if whole.get("done_reason") == "length" else "stop",
-        usage=Usage(
-            input_tokens=count_of(whole.get("prompt_eval_count")),
-            output_tokens=count_of(whole.get("eval_count")),
-        )
-        if counted
-        else None,
+        usage=token_usage(whole.get("prompt_eval_count"), whole.get("eval_count")),
         first_token=alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else (),
     )
 

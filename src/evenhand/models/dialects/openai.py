@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.domain.evaluation import Usage
+from evenhand.domain.evaluation import Usage, token_usage
 from evenhand.domain.reply import Finish, TokenChoice
 from evenhand.models.dialects.dialect import (
     Dialect,
     Generation,
     Said,
     alternatives,
-    count_of,
     listing,
     mapping,
     merged,
@@ -97,11 +96,8 @@ def _usage(given: object) -> Usage | None:
     if not given or not isinstance(given, dict):
         return None
     details = given.get("prompt_tokens_details")
-    return Usage(
-        input_tokens=count_of(given.get("prompt_tokens")),
-        output_tokens=count_of(given.get("completion_tokens")),
-        cached_tokens=count_of(mapping(details).get("cached_tokens")) if details else 0,
-    )
+    cached = mapping(details).get("cached_tokens") if details else 0
+    return token_usage(given.get("prompt_tokens"), given.get("completion_tokens"), cached)
 
 
 def otherwise(generation: Generation, complaint: str) -> Generation | None:

@@ -139,6 +139,7 @@ class EmbeddedModel:
             policy=RetryPolicy(max_transport_attempts=1),
             deadline=deadline,
             allowance=ask.allowance,
+            sent_once=ask.sent_once,
         )
 
     async def _once(self, runtime: Runtime, ask: Ask, seconds: float) -> Reply:

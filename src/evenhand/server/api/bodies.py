@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evenhand.server.choosing import LONGEST_NAME
 from evenhand.server.problems import Problem
 from evenhand.server.security import guard
-from evenhand.server.starting import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, RunWanted
+from evenhand.server.starting import MOST_AT_ONCE, MOST_MODELS, MOST_OUTAGE_SECONDS, MOST_REPEATS, RunWanted
 from evenhand.workspace.texts import snake
 
 # A schema inside a schema inside a prompt needs a few dozen.
@@ -189,6 +189,14 @@ class RunBody(Body):
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False, description="Dollars.")] = None
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     use_cache: bool = True
+    outage_timeout: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MOST_OUTAGE_SECONDS,
+            description="Seconds to wait for a provider that stops answering; 600 if null.",
+        ),
+    ] = None
 
     @property
     def wanted(self) -> RunWanted:
@@ -207,6 +215,14 @@ class ResumeBody(Body):
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     retry_errors: bool = False
+    outage_timeout: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MOST_OUTAGE_SECONDS,
+            description="Seconds to wait for a provider that stops answering; 600 if null.",
+        ),
+    ] = None
 
 
 class ImportBody(Body):

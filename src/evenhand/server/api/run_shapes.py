@@ -64,6 +64,8 @@ class RunDetail(RunShape):
 class ProgressShape(Shape):
     """How a run gets on; ``rate`` is in evaluations a second, ``eta`` in seconds.
 
+    ``paused`` says which provider has stopped answering and is waited for; empty where none has.
+
     While another process works on it, what only that knows is null; so is a cost that nobody knows. Of a very large run
     that has ended, what it took is null until it is counted.
     """
@@ -78,6 +80,7 @@ class ProgressShape(Shape):
     errors: int | None
     retries: int | None
     cost: float | None
+    paused: str
     waiting: bool
     stopping: bool
     here: bool

@@ -186,7 +186,12 @@ def _changed(body: ResumeBody | None) -> Callable[[Pace], Pace]:
     limits = Limits(max_calls=given.max_calls, max_cost=given.max_cost)
 
     def change(usual: Pace) -> Pace:
-        concurrency = given.concurrency or usual.concurrency
-        return replace(usual, concurrency=concurrency, limits=limits, retry_errors=given.retry_errors)
+        return replace(
+            usual,
+            concurrency=given.concurrency or usual.concurrency,
+            limits=limits,
+            retry_errors=given.retry_errors,
+            outage_timeout=usual.outage_timeout if given.outage_timeout is None else given.outage_timeout,
+        )
 
     return change

@@ -95,6 +95,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "done": done,
         "total": total,
         "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
+        "paused": progress.get("paused", ""),
         "facts": (
             ("rate", "Rate", _rate(rate)),
             ("eta", "Left", NONE if left is None else duration_text(left)),
@@ -116,7 +117,9 @@ def _rate(rate: float | None) -> str:
 def _more(progress: Mapping[str, Any]) -> str:
     if progress["waiting"]:
         return ", waiting for its turn"
-    return ", stopping" if progress["stopping"] else ""
+    if progress["stopping"]:
+        return ", stopping"
+    return ", paused" if progress.get("paused") else ""
 
 
 def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:

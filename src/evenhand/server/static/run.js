@@ -24,12 +24,13 @@ function show(told) {
   const bar = live.querySelector('[data-live="bar"]');
   bar.max = told.total || 1;
   bar.value = told.done;
-  const more = told.waiting ? ", waiting for its turn" : told.stopping ? ", stopping" : "";
+  const more = told.waiting ? ", waiting for its turn" : told.stopping ? ", stopping" : told.paused ? ", paused" : "";
   write("title", `${counted(told.done)} of ${counted(told.total)} evaluation${told.total === 1 ? "" : "s"}${more}`);
   write("rate", rate(told.rate));
   write("eta", duration(told.eta));
   for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(told[name]));
   write("cost", told.calls === null ? NONE : dollars(told.cost));
+  write("paused", told.paused);
   write("note", "Live: this page follows the run.");
   document.title = `${told.total ? Math.floor((100 * told.done) / told.total) : 0} % · ${name}`;
 }
