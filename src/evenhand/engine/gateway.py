@@ -206,15 +206,17 @@ class Asking:
             anew, before = anew + 1, (*before, *answer.attempts)
         if before:
             answer = replace(answer, attempts=(*before, *answer.attempts))
-        if isinstance(answer, Unanswered):
-            return answer
-        if len(answer.text) > MAX_RAW and ask.contract is not None:
+        return answer if isinstance(answer, Unanswered) else self._noted(answer, ask, key)
+
+    def _noted(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
+        """Note a reply for the cache, or shorten one that is too long to be used."""
+        if len(reply.text) > MAX_RAW and ask.contract is not None:
             # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
-            *earlier, last = answer.attempts
-            return replace(answer, attempts=(*earlier, last.shortened()))
-        if key is not None and (answer.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
-            self._kept.append((key, client.name, answer))
-        return answer
+            *earlier, last = reply.attempts
+            return replace(reply, attempts=(*earlier, last.shortened()))
+        if key is not None and (reply.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
+            self._kept.append((key, ask.judge.name, reply))
+        return reply
 
     async def put(self, ask: Ask, client: ModelClient, deadline: Deadline) -> Reply | Unanswered:
         """Put a question, and account for what it took: whatever happens, the budget has it back."""
