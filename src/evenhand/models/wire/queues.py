@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import select
 import socket
 import sys
-
-if sys.platform != "win32":
-    import fcntl
-    import termios
+from collections.abc import Callable
 
 _NOTHING = b"\0\0\0\0"
 
@@ -19,20 +17,23 @@ class Queues:
     Of a transport that shows no socket nobody can tell.
     """
 
-    __slots__ = ("_count", "_file", "_poll", "_tells_acknowledged")
+    __slots__ = ("_count", "_poll", "_take_count")
 
     def __init__(self, connected: socket.socket | None) -> None:
         self._poll: select.poll | None = None
-        self._tells_acknowledged = False
+        self._count = bytearray(4)
+        self._take_count: Callable[[], object] | None = None
         if connected is None:
             return
-        self._file = connected.fileno()
         if hasattr(select, "poll"):
             self._poll = select.poll()
-            self._poll.register(self._file, select.POLLIN)
+            self._poll.register(connected.fileno(), select.POLLIN)
         # Other kinds of sockets count otherwise, and other systems not at all.
-        self._tells_acknowledged = sys.platform == "linux" and connected.family in (socket.AF_INET, socket.AF_INET6)
-        self._count = bytearray(4)
+        if sys.platform == "linux" and connected.family in (socket.AF_INET, socket.AF_INET6):
+            import fcntl  # noqa: PLC0415 - not on every system
+            import termios  # noqa: PLC0415
+
+            self._take_count = functools.partial(fcntl.ioctl, connected.fileno(), termios.TIOCOUTQ, self._count)
 
     @property
     def has_unread(self) -> bool:
@@ -45,11 +46,11 @@ class Queues:
 
         Whatever the other side says acknowledges all that it got before.
         """
-        if not self._tells_acknowledged:
+        if self._take_count is None:
             return 0
         try:
-            fcntl.ioctl(self._file, termios.TIOCOUTQ, self._count)
+            self._take_count()
         except OSError:
-            self._tells_acknowledged = False
+            self._take_count = None
             return 0
         return 0 if self._count == _NOTHING else int.from_bytes(self._count, sys.byteorder)
