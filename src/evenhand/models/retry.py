@@ -141,7 +141,8 @@ def status_fault(
 
 def error_body_fault(message: str, *, code: str | None, retry_after: float | None = None) -> TransportFault:
     """Class an error that came with status 200: such a status means nothing, and its code may be one or a word."""
-    if code is not None and code.isdecimal() and 400 <= int(code) <= 599:
+    # By its length first: Python refuses to read thousands of digits.
+    if code is not None and len(code) == 3 and code.isdecimal() and 400 <= int(code) <= 599:
         return status_fault(int(code), message, retry_after=retry_after)
     if is_quota(code):
         return TransportFault(_QUOTA, message, retryable=False)
@@ -151,8 +152,9 @@ def error_body_fault(message: str, *, code: str | None, retry_after: float | Non
 
 def quoted(text: str) -> str:
     """Put a text of unknown length and kind on one short line that can be shown."""
-    line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
-    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+    line = "".join(one if one.isprintable() else "�" for one in " ".join(text[:_LONGEST_READ].split()))
+    is_whole = len(line) <= _LONGEST_QUOTE and len(text) <= _LONGEST_READ
+    return line if is_whole else line[: _LONGEST_QUOTE - 1] + "…"
 
 
 def is_quota(code: str | None) -> bool:
@@ -197,6 +199,8 @@ def _counted(requests: int) -> str:
 # The class of a request that was not sent since no more may be.
 BUDGET = "budget"
 _LONGEST_QUOTE = 500
+# A server's complaint may be as long as a response.
+_LONGEST_READ = 16_384
 _QUOTA = "quota"
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "account_deactivated"})
 # What OpenAI, Anthropic and Google call mistakes that a second request would only repeat.
