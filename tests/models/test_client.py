@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "200 with half of the compressed JSON": (
         {"body": gzip.compress(b'{"choices": []}')[:-12], "headers": {"Content-Encoding": "gzip"}},
-        "invalid_body: the response is not JSON: ",
+        "incomplete_body: the response broke off: its packing has no end",
     ),
     "200 with another compression": (
         {"body": b"...", "headers": {"Content-Encoding": "br"}},

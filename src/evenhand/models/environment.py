@@ -10,9 +10,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
 from evenhand.domain.secret import Secret
+from evenhand.models.proxies import environment_proxy
 
 # Variables with such names hold what must not be seen.
 SECRET_NAMES = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
+# Longer than any server takes.
+_LONGEST_URL = 8192
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -46,6 +49,7 @@ def program_env(env: Mapping[str, str | Secret], where: str) -> dict[str, str | 
 
 def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:
     """Check a base URL; with a ``bare_port``, an address such as ``box`` or ``0.0.0.0:8080`` will do."""
+    _refuse_long(url, where)
     if "://" not in url and bare_port is not None:
         url = _with_port(url, bare_port)
     if "@" in (url.partition("://")[2] or url).partition("/")[0]:  # before anything that would show it
@@ -66,17 +70,13 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """Find the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY want for a URL. This machine is asked without one."""
-    if is_loopback(url) or not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None
-    from urllib.request import getproxies_environment, proxy_bypass  # noqa: PLC0415 - slow to load, seldom needed
-
-    parts = urlsplit(url)
-    return None if proxy_bypass(parts.netloc) else getproxies_environment().get(parts.scheme)
+    """Find the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY want for a URL; for this machine, none."""
+    return None if is_loopback(url) else environment_proxy(url)
 
 
 def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
     """Check the URL of a proxy, and give its password too, which is a secret of its own."""
+    _refuse_long(url, f"{where}: proxy")
     parts = _split(url if "://" in url else f"http://{url}")
     if parts is None:
         raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
@@ -86,6 +86,11 @@ def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
         # A proxy may quote the password, and the login as the header has it.
         secrets = [Secret(parts.password), Secret(unquote(parts.password)), Secret(login)]
     return Secret(parts.geturl()), secrets
+
+
+def _refuse_long(url: str, where: str) -> None:
+    if len(url) > _LONGEST_URL:
+        raise ConfigError(f"{where} has {len(url):,} characters; an address has at most {_LONGEST_URL:,}")
 
 
 def _split(url: str) -> SplitResult | None:
@@ -99,7 +104,9 @@ def _split(url: str) -> SplitResult | None:
 
 def _with_port(address: str, port: int) -> str:
     host, slash, path = address.partition("/")
-    if not re.search(r":\d+$", host):
+    _, colon, digits = host.rpartition(":")
+    if not (colon and digits.isdecimal()):
         host = f"{host}:{port}"
     # 0.0.0.0 is where a server listens; a client asks it at home.
-    return f"http://{re.sub(r'^0[.]0[.]0[.]0(?=:)', '127.0.0.1', host)}{slash}{path}"
+    name, colon, digits = host.partition(":")
+    return f"http://{'127.0.0.1' if name == '0.0.0.0' else name}{colon}{digits}{slash}{path}"  # noqa: S104

@@ -20,6 +20,8 @@ from evenhand.models.wire.connection import Connection
 from evenhand.models.wire.response import Response
 
 _GZIP = 16 + zlib.MAX_WBITS
+# What is left after each is copied: many small ones would take long.
+_MOST_MEMBERS = 32
 
 
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
@@ -53,27 +55,42 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
 def _unpacked(response: Response, most: int) -> Response:
     """Unpack a body where it is packed. What cannot be unpacked is a fault, unless the status tells of another."""
     encoding = response.headers.get("content-encoding", "").lower()
-    if encoding in ("", "identity"):
+    if encoding in ("", "identity") or not response.content:
         return response
+    content = bytearray()
     try:
-        return response._replace(content=_content(response.content, encoding, most))
+        _unpack(response.content, encoding, most, content)
     except TransportFault as fault:
         if response.status < 300:
             raise
-        return response._replace(content=fault.message.encode())
+        # Half of a complaint is one too.
+        return response._replace(content=bytes(content) or fault.message.encode())
+    return response._replace(content=bytes(content))
 
 
-def _content(packed: bytes, encoding: str, most: int) -> bytes:
-    """Unpack bytes, no further than their limit: a small bomb must not grow in memory."""
+def _unpack(packed: bytes, encoding: str, most: int, content: bytearray) -> None:
+    """Unpack bytes to the end of ``content``, no further than their limit: a small bomb must not grow in memory.
+
+    They are one gzip member after the other, usually one. Each has to be whole, with its checksum, and nothing may
+    follow the last: what broke off, or has something else in it, may still look like an answer.
+    """
     if encoding not in ("gzip", "x-gzip"):
         raise TransportFault("invalid_body", f"the response is packed as {encoding!r:.40}, unasked", retryable=True)
-    try:
-        content = zlib.decompressobj(_GZIP).decompress(packed, most + 1)
-    except zlib.error as error:
-        raise TransportFault("invalid_body", f"the response cannot be unpacked: {error}", retryable=True) from None
-    if len(content) > most:
-        raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
-    return content
+    for _ in range(_MOST_MEMBERS):
+        member = zlib.decompressobj(_GZIP)
+        try:
+            content += member.decompress(packed, most + 1 - len(content))
+        except zlib.error as error:
+            raise TransportFault("invalid_body", f"the response cannot be unpacked: {error}", retryable=True) from None
+        if len(content) > most:
+            content.clear()
+            raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
+        if not member.eof:
+            raise TransportFault("incomplete_body", "the response broke off: its packing has no end", retryable=True)
+        packed = member.unused_data
+        if not packed:
+            return
+    raise TransportFault("invalid_body", f"the response is packed in more than {_MOST_MEMBERS} parts", retryable=True)
 
 
 def _written(request: dict[str, Any]) -> bytes:

@@ -154,8 +154,9 @@ def error_body_fault(message: str, *, code: str | None, retry_after: float | Non
 
 def quoted(text: str) -> str:
     """Put a text of unknown length and kind on one short line that can be shown."""
-    line = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
-    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+    line = "".join(one if one.isprintable() else "�" for one in " ".join(text[:_LONGEST_READ].split()))
+    is_whole = len(line) <= _LONGEST_QUOTE and len(text) <= _LONGEST_READ
+    return line if is_whole else line[: _LONGEST_QUOTE - 1] + "…"
 
 
 def is_quota(code: str | None) -> bool:
@@ -200,6 +201,8 @@ def _counted(requests: int) -> str:
 # The class of a request that was not sent since no more may be.
 BUDGET = "budget"
 _LONGEST_QUOTE = 500
+# A server's complaint may be as long as a response.
+_LONGEST_READ = 16_384
 _QUOTA = "quota"
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "account_deactivated"})
 # What OpenAI, Anthropic and Google call mistakes that a second request would only repeat.

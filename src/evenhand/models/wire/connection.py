@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import select
 from collections.abc import Callable
 from typing import cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from evenhand.models.retry import TransportFault
+from evenhand.models.wire.queues import Queues
 from evenhand.models.wire.response import Response
 
 # All heads of a response together, with those that only say that it is under way; and what follows a body.
@@ -30,13 +30,13 @@ class Connection(asyncio.Protocol):
         self._origin = origin
         self._new_waiter = loop.create_future
         self._transports: list[asyncio.Transport] = []
-        self._network: select.poll | None = None
+        self._queues: Queues | None = None
         self._parser = HttpResponseParser(self)
         self._exchanges = 0
         self._waiter: asyncio.Future[None] | None = None
         self._response: Response | None = None
         self._fault: TransportFault | None = None
-        self._keeps = False
+        self._keeps = self._is_early = False
 
     @property
     def is_open(self) -> bool:
@@ -45,29 +45,34 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_clean(self) -> bool:
-        """Whether the last response was whole, nothing came after it, and all of its request was sent."""
-        if not self._keeps or self._transport.is_closing():
+        """Whether the last response was whole, nothing came after it, and all of its request was there before it."""
+        if not self._keeps or self._is_early or self._transport.is_closing():
             return False
-        # All of them: an encrypted transport counts as sent what the one below it still holds.
-        unsent = 0
-        for transport in self._transports:
-            unsent += transport.get_write_buffer_size()
-        return unsent == 0
+        return self._unsent == 0
 
     @property
     def has_unread(self) -> bool:
         """Whether something came that the loop has not handed over yet; where nobody can tell, something may have."""
-        if self._network is None:
-            if not hasattr(select, "poll"):
-                return True
-            self._network = select.poll()
-            self._network.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(self._network.poll(0))
+        return self._system.has_unread
 
     @property
     def was_stale(self) -> bool:
         """Whether the last request found the connection closed, after others had gone well."""
         return self._fault is not None and self._fault.at_once
+
+    @property
+    def _unsent(self) -> int:
+        # All of them: an encrypted transport counts as sent what the one below it still holds.
+        unsent = 0
+        for transport in self._transports:
+            unsent += transport.get_write_buffer_size()
+        return unsent
+
+    @property
+    def _system(self) -> Queues:
+        if self._queues is None:
+            self._queues = Queues(self._transport.get_extra_info("socket"))
+        return self._queues
 
     def close(self) -> None:
         """Close it, now: there is nothing left to say."""
@@ -78,7 +83,7 @@ class Connection(asyncio.Protocol):
 
         ``progress`` is called whenever a part of the body came and not yet the whole.
         """
-        self.has_head = self._keeps = False
+        self.has_head = self._keeps = self._is_early = False
         self._headers: dict[str, str] = {}
         self._body = bytearray()
         self._most, self._progress = most, progress
@@ -86,6 +91,7 @@ class Connection(asyncio.Protocol):
         self._headers_left = _MOST_HEADERS
         self._response = None
         self._received = self._silent = 0
+        self._size = len(request)
         self._exchanges += 1
         if self._fault is None and not self.is_open:
             self._lost(None)
@@ -127,6 +133,13 @@ class Connection(asyncio.Protocol):
                 self._fail("invalid_response", f"{self._origin} does not speak proper HTTP: it spoke unasked")
             self.close()
             return
+        if not self._received and (unacknowledged := self._system.unacknowledged):
+            self._is_early = True
+            if unacknowledged + self._unsent >= self._size:  # it has nothing of the request, so this is about another
+                self._fail(
+                    "invalid_response", f"{self._origin} does not speak proper HTTP: it spoke before it was asked"
+                )
+                return
         self._received += len(data)
         try:
             if self.has_head:

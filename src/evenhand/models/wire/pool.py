@@ -61,7 +61,10 @@ class Place:
             if is_open and waited < _LONGEST_IDLE:
                 return connection
             connection.close()
-        return await dial(self._route)
+        connection = await dial(self._route)
+        if connection.is_open and connection.has_unread:
+            await self._read(connection)  # if it is words, nobody asked for them, and the next request is told so
+        return connection
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if anything about the last one was odd."""

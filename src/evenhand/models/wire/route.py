@@ -11,7 +11,8 @@ from evenhand.domain.secret import Secret
 
 _PORTS = {"http": 80, "https": 443}
 # Names, and addresses of either kind. What else there is would mean something else in the line of a request.
-_HOST = re.compile(r"([\w~-]{1,63}[.])*[\w~-]{1,63}[.]?|[0-9a-f]*:[0-9a-f:.]*(%[\w.~-]+)?", re.ASCII)
+_HOST = re.compile(r"[\w~-]{1,63}+(?:[.][\w~-]{1,63}+)*+[.]?|[0-9a-f]*+:[0-9a-f:.]*+(?:%[\w.~-]++)?", re.ASCII)
+_LONGEST_HOST = 255
 # Where the rules for names of 2003, which Python knows, lead to another host than those of 2008.
 _AMBIGUOUS = re.compile("[ßς\u200c\u200d]")
 
@@ -52,10 +53,10 @@ def host_and_port(parts: SplitResult) -> tuple[str, int]:
     if _AMBIGUOUS.search(host):
         raise ConfigError(f"{host!r:.100} leads to one host by old rules, to another by new; write it as xn--…")
     try:
-        known = host if host.isascii() else host.encode("idna").decode()
+        known = host if host.isascii() else host[:_LONGEST_HOST].encode("idna").decode()
     except UnicodeError:
         known = ""
-    if not _HOST.fullmatch(known):
+    if len(host) > _LONGEST_HOST or len(known) > _LONGEST_HOST or not _HOST.fullmatch(known):
         raise ConfigError(f"{host!r:.100} is no name of a host")
     return known, parts.port or _PORTS[parts.scheme]
 

@@ -31,11 +31,13 @@ class _Answer(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.head: asyncio.Future[bytes] = loop.create_future()
-        self._received = b""
+        self._received = bytearray()
 
     def data_received(self, data: bytes) -> None:
+        # What came before is not looked through again, but for an end that began in it.
+        unseen = max(0, len(self._received) - len(_END) + 1)
         self._received += data
-        if _END in self._received or len(self._received) > _LONGEST_HEAD:
+        if self._received.find(_END, unseen) >= 0 or len(self._received) > _LONGEST_HEAD:
             self._end()
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -43,7 +45,7 @@ class _Answer(asyncio.Protocol):
 
     def _end(self) -> None:
         if not self.head.done():
-            self.head.set_result(self._received)
+            self.head.set_result(bytes(self._received))
 
 
 class _Status:
