@@ -116,16 +116,15 @@ def proxy_for(url: str) -> str | None:
 
 
 def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
-    """Check the URL of a proxy, and give its password too, which is a secret of its own."""
+    """Check the URL of a proxy, and give the parts of its login too, each of which is a secret of its own."""
     parts = _split(url if "://" in url else f"http://{url}")
     if parts is None:
         raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
-    secrets = []
-    if parts.password:
-        login = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
-        # A proxy may quote the password, and the login as the header has it.
-        secrets = [Secret(parts.password), Secret(unquote(parts.password)), Secret(login)]
-    return Secret(parts.geturl()), secrets
+    name, password = parts.username or "", parts.password or ""
+    # A proxy may quote the login as the header has it, or its parts; a token often stands in place of the name.
+    login = f"{unquote(name)}:{unquote(password)}" if password else ""
+    words = dict.fromkeys((name, unquote(name), password, unquote(password), login))
+    return Secret(parts.geturl()), [Secret(word) for word in words if word]
 
 
 def _split(url: str) -> SplitResult | None:
