@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from evenhand.suites.credentials import literal_credentials
+
 HEAD = "evaluators: [{type: contains}]\ncases: [{id: a}]\n"
 SECRET = "sk-very-secret"
 
@@ -27,6 +29,10 @@ SECRET = "sk-very-secret"
         f"judge:\n  model: openai/x\n  headers: {{proxy-authorization: Basic {SECRET}}}",
         f"judge:\n  model: openai/x\n  headers: {{x-auth-token: {SECRET}}}",
         f"judge:\n  model: openai/x\n  proxy: http://me:{SECRET}@127.0.0.1:8080",
+        f"judge:\n  model: openai/x\n  proxy: http://me:${{A}}{SECRET}@127.0.0.1:8080",
+        f"judge:\n  model: openai/x\n  proxy: http://{SECRET}@127.0.0.1:8080",
+        f"judge:\n  model: openai/x\n  proxy: http://{SECRET}:@127.0.0.1:8080",
+        f"judge:\n  model: openai/x\n  proxy: http://me:a@b:{SECRET}@127.0.0.1:8080",
         f"target:\n  command: [app]\n  env: {{MODE: fast, ACCESS_TOKEN: {SECRET}}}",
     ],
 )
@@ -68,7 +74,9 @@ def test_in_evaluators_however_deep(mistakes: Callable[[str], list[str]], evalua
         "judge: {model: openai/x, api_key: null}",
         "judge: {model: openai/x, headers: {Authorization: 'Bearer ${KEY}', X-Title: My suite, Cookie: 'a=${S}; lang=en'}}",
         "judge: {model: openai/x, proxy: 'http://me:${PASSWORD}@127.0.0.1:8080'}",
+        "judge: {model: openai/x, proxy: 'http://${TOKEN}@127.0.0.1:8080'}",
         "judge: {model: openai/x, proxy: 'http://127.0.0.1:8080'}",
+        "judge: {model: openai/x, headers: {Monkey-Tokens: some, X-Detokenized: yes-it-is}}",
         "target: {command: [app], env: {APP_KEY: '${KEY}', MODE: fast, TOKEN: ''}}",
         "metadata: {api_key: the field that our answers have}",
     ],
@@ -84,3 +92,25 @@ def test_a_schema_may_speak_of_keys(mistakes: Callable[[str], list[str]]) -> Non
         mistakes(f"evaluators: [{{type: schema, schema: {schema}}}]\ncases: [{{id: a, evaluation_schema: {schema}}}]\n")
         == []
     )
+
+
+@pytest.mark.timeout(60)  # with one pattern that tries again and again, these take minutes
+@pytest.mark.parametrize(
+    ("key", "value", "is_secret"),
+    [
+        ("headers", {"Authorization": " " * 400_000 + "x"}, True),
+        ("headers", {"Authorization": " " * 400_000}, False),
+        ("headers", {"Authorization": "bearer" * 60_000}, True),
+        ("headers", {"-" * 400_000: "x"}, False),
+        ("headers", {"Authorization": "${" * 200_000}, True),
+        ("proxy", "a://" + ":" * 400_000, False),
+        ("proxy", "a://" + "@" * 400_000, True),
+        ("proxy", "a" * 400_000 + "://", False),
+        ("api_key", "${A" * 100_000, True),
+        ("env", {"KEY": "$" * 400_000}, True),
+        ("env", {"auth" * 100_000: "x"}, True),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_hostile_values_are_read_in_one_go(key: str, value: object, is_secret: bool) -> None:
+    assert any(literal_credentials({key: value}, 1)) is is_secret

@@ -11,9 +11,9 @@ from evenhand.suites.values import Fault, Mapped, walk
 
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _KEY: Final = re.compile(r"api_?key", re.IGNORECASE)
-_HEADER: Final = re.compile(r"(?:proxy-)?authorization|cookie|(?:.*-)?(?:api-key|token|secret)", re.IGNORECASE)
-_SCHEME: Final = re.compile(r"\s*(?:basic|bearer|token)?\s*", re.IGNORECASE)
-_LOGIN: Final = re.compile(r"[a-z]+://[^/@]*:(?P<password>[^/@]+)@", re.IGNORECASE)
+_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
+_HEADER_ENDS: Final = ("api-key", "token", "secret")
+_SCHEMES: Final = frozenset({"", "basic", "bearer", "token"})
 
 
 def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
@@ -29,7 +29,7 @@ def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
         elif key == "env" and isinstance(one, dict):
             yield from _in_env(one, where)
         elif key == "proxy" and isinstance(one, str) and _has_password(one):
-            yield Fault(where, "proxy has a password; write ${NAME} in its place")
+            yield Fault(where, "proxy has a password or a token; write ${NAME} in its place")
 
 
 def without_credentials(value: Any) -> Any:
@@ -41,8 +41,17 @@ def without_credentials(value: Any) -> Any:
 
 
 def _has_password(url: str) -> bool:
-    login = _LOGIN.match(url)
-    return login is not None and not _REFERENCE.fullmatch(login["password"])
+    """Tell whether the login in a URL has a password that is no reference, or is but a name, which then is a token."""
+    authority, at, _ = url.partition("://")[2].partition("/")[0].rpartition("@")
+    name, colon, password = authority.partition(":")
+    return bool(at) and not _REFERENCE.fullmatch(password if colon and password else name)
+
+
+def _is_secret_header(name: str) -> bool:
+    """Tell whether a header is one for secrets: ``X-Api-Key``, ``api-key``, but not ``Monkey-Tokens``."""
+    name = name.lower()
+    ending = next((one for one in _HEADER_ENDS if name.endswith(one)), None)
+    return name in _HEADERS or (ending is not None and name.removesuffix(ending)[-1:] in ("", "-"))
 
 
 def _in_env(env: dict[str, Any], line: int) -> Iterator[Fault]:
@@ -56,10 +65,10 @@ def _in_env(env: dict[str, Any], line: int) -> Iterator[Fault]:
 def _in_headers(headers: dict[str, Any], line: int) -> Iterator[Fault]:
     lines = getattr(headers, "lines", {})
     for name, value in headers.items():
-        if not isinstance(value, str) or not _HEADER.fullmatch(name):
+        if not isinstance(value, str) or not _is_secret_header(name):
             continue
         rest, references = _REFERENCE.subn("", value)
         # A cookie is a list of pairs, of which some may be for all to see.
-        if not (_SCHEME.fullmatch(rest) or (references and name.lower() == "cookie")):
+        if not (rest.strip().lower() in _SCHEMES or (references and name.lower() == "cookie")):
             told = f"the header {name} is written out; a secret stands in the environment: write ${{NAME}} in its place"
             yield Fault(lines.get(name, line), told)
