@@ -13,8 +13,8 @@ import typer.main
 from evenhand.cli.main import app
 from evenhand.cli.options import DB, KINDS, SETTINGS, variable_of
 from evenhand.cli.settings import load_settings
-from evenhand.cli.stores import without_password
 from evenhand.domain.errors import ConfigError
+from evenhand.store.location import without_password
 from evenhand.store.store import DEFAULT_URL
 
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.

@@ -52,7 +52,7 @@ def config(
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
     """Give name, value and source of each setting, as the command that has it would find it here without flags."""
-    from evenhand.cli.stores import without_password
+    from evenhand.store.location import without_password
 
     root = ctx.find_root()
     flags = ["--no-env-file"] if without_env_file else []

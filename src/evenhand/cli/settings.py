@@ -105,6 +105,7 @@ def _value(file: Path, key: str, value: Any, kind: Any) -> Any:
     is_right = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     if not is_right or (several and not all(isinstance(one, str) for one in value)):
         shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        shown = "something else" if key == "db" else shown  # which may have a password in it
         raise ConfigError(f"{file}: {key} is {shown:.80}; it must be {_NAMES[wanted]}")
     if key.replace("-", "_") not in _PATHS:
         return value
