@@ -29,7 +29,7 @@ def config(
     """Show every setting, and where it comes from.
 
     These are the options of the commands as they would be here. A flag counts first, then the environment, then the
-    file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in a folder above.
+    file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in your own folder for settings.
     """
     from evenhand.reports.plain import plain
     from evenhand.reports.strict import strict_json

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
+from evenhand.models.addresses import tell_address
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.retry import (
@@ -70,6 +71,8 @@ class HttpModel:
     def ask(self, ask: Ask, *, deadline: float | None = None) -> Coroutine[Any, Any, Reply | Unanswered]:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
         post = _post()
+        if self.endpoint.variable is not None:
+            tell_address(self.name, _server(self.endpoint.written_url), self.endpoint.variable)
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return ask_with_retries(

@@ -25,6 +25,11 @@ def variable(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
+def set_variable(*names: str) -> str | None:
+    """Give the name of the first variable that is set."""
+    return next((name for name in names if variable(name)), None)
+
+
 class Expanded(NamedTuple):
     """A text with the values of variables in place of ``${NAME}``, and these values by name: they are secrets."""
 

@@ -27,6 +27,7 @@ from evenhand.models.environment import (
     is_loopback,
     proxy_for,
     proxy_of,
+    set_variable,
     variable,
 )
 from evenhand.models.settings import ModelSettings
@@ -127,6 +128,7 @@ class Provider:
         try:
             return Endpoint(
                 url=base_url + path,
+                variable=None if given.base_url else set_variable(*self.base_url_variables),
                 written_url=(given.base_url or "").rstrip("/") + path if written.values else "",
                 headers=headers,
                 secrets=tuple(secrets),
