@@ -36,7 +36,7 @@ URLS = {
     "as a setting in other letters": f"postgresql://{AT}?p%61ssword=canary1-canary2",
     "as a setting with an at": f"postgresql://{AT}?password=canary1@canary2",
     "of a key": f"postgresql://{AT}?sslpassword=canary1-canary2",
-    "in a file": f"postgresql://{AT}?passfile=/home/canary1/canary2",
+    "in a file": f"postgresql://{AT}?passfile=/srv/canary1/canary2",
     "without a host": "postgresql://ann:canary1-canary2",
     "without a host, with a name": "postgresql://ann:canary1/canary2",
     "in a name": f"postgresql://{AT}?dbname=postgresql%3A%2F%2Fann%3Acanary1%40canary2",
