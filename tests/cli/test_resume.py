@@ -282,6 +282,74 @@ def test_whoever_only_looks_runs_no_code(folder: Path, command: Callable[..., An
     assert not (folder / "marked").exists()
 
 
+OF_ITS_OWN: dict[str, tuple[dict[str, Any], str]] = {
+    "a key under another name": (
+        {"api_key": "${AWS_SECRET_ACCESS_KEY}"},
+        "api_key with the value of AWS_SECRET_ACCESS_KEY",
+    ),
+    "the provider's own key": ({"api_key": "${OPENAI_API_KEY}"}, "api_key with the value of OPENAI_API_KEY"),
+    "a header": ({"headers": {"X-A": "${HOME}", "X-B": "b"}}, "headers with the value of HOME"),
+    "a header without a variable": ({"headers": {"X-B": "b"}}, "headers with values of its own"),
+    "a body": ({"extra_body": {"user": "them"}}, "extra_body with values of its own"),
+    "a proxy": ({"proxy": "http://${PROXY_HOST}:1"}, "proxy http://${PROXY_HOST}:1"),
+    "an authority": ({"ca_file": "theirs.pem"}, "ca_file theirs.pem"),
+    "an address": ({"base_url": "https://${HOME}.example"}, "base_url https://${HOME}.example"),
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told", "place"),
+    [
+        *((*own, "judge") for own in OF_ITS_OWN.values()),
+        *((*OF_ITS_OWN["a key under another name"], place) for place in ("target", "evaluator", "case", "member")),
+    ],
+)
+def test_an_imported_run_reads_no_variable_and_sends_nothing_of_its_own_until_it_is_trusted(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path], settings: Any, told: str, place: str
+) -> None:
+    suite(2)
+    command("run", "suite.yaml", "--db", "elsewhere.db")
+    command("export", "last", "--db", "elsewhere.db", "-o", "run.jsonl")
+    header, *cases = map(json.loads, (folder / "run.jsonl").read_text().splitlines())
+    header["run"] |= {"status": "interrupted", "finished": None}
+    model = {"model": "openai/gpt-5-mini", **settings}
+    judged = {"name": "quality", "type": "llm_judge", "judge": model}
+    match place:
+        case "evaluator":
+            header["run"]["definition"]["evaluators"] = [judged]
+        case "member":
+            header["run"]["definition"]["evaluators"] = [{"type": "composite", "name": "all", "members": [judged]}]
+        case "case":
+            cases[-1]["evaluators"] = [judged]
+        case _:
+            header["run"]["definition"][place] = model
+    (folder / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (header, *cases)))
+    (folder / "suite.yaml").unlink()
+    assert command("import", "run.jsonl").code == 0
+
+    refused, forked = command("resume"), command("resume", "--fork")
+
+    for done in (refused, forked):
+        assert done.code == 2
+        assert "was imported, and going on with it would use, on this machine:" in done.err
+        assert f"- {told}\n" in done.err
+
+
+def test_what_a_prompt_says_of_variables_is_no_reference(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path]
+) -> None:
+    suite(9, evaluators=[{"name": "right", "type": "contains", "value": "${HOME}"}])
+    command("run", "suite.yaml", "--db", "elsewhere.db")
+    command("export", "last", "--db", "elsewhere.db", "-o", "run.jsonl")
+    header, *cases = (folder / "run.jsonl").read_text().splitlines()
+    interrupted = header.replace('"status":"finished"', '"status":"interrupted"')
+    (folder / "run.jsonl").write_text("\n".join([interrupted, *cases]) + "\n")
+    (folder / "suite.yaml").unlink()
+    command("import", "run.jsonl")
+
+    assert command("resume").code == 0
+
+
 def test_an_address_of_its_own_needs_trust_too(
     folder: Path, command: Callable[..., Any], suite: Callable[..., Path], provider: Any
 ) -> None:

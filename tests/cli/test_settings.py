@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ import typer.main
 
 from evenhand.cli.main import app
 from evenhand.cli.options import DB, KINDS, SETTINGS, variable_of
+from evenhand.cli.own_file import problem_of
 from evenhand.cli.settings import load_settings
-from evenhand.cli.stores import without_password
 from evenhand.domain.errors import ConfigError
+from evenhand.store.location import without_password
 from evenhand.store.store import DEFAULT_URL
 
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
@@ -182,44 +184,175 @@ def test_a_file_that_a_variable_names_in_vain_is_told_by_that(
 # Files
 
 
-def test_the_file_is_found_upwards(folder: Path) -> None:
+@pytest.fixture
+def own_folder(folder: Path) -> Path:
+    """The user's own folder for settings."""
+    made = folder.with_name(f"{folder.name}-config") / "evenhand"
+    made.mkdir(parents=True)
+    return made
+
+
+def test_folders_above_are_not_looked_into(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "evenhand.toml").write_text('judge = "openai/one"\n')
+    (folder / ".env").write_text("EVENHAND_LIMIT=3\nOPENAI_BASE_URL=https://elsewhere.example\n")
     deep = folder / "a" / "b"
     deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
 
-    found = load_settings(deep, KINDS)
-
-    assert (found.file, found.values) == (folder / "evenhand.toml", {"judge": "openai/one"})
-
-
-def test_the_nearest_file_counts_alone(folder: Path) -> None:
-    (folder / "evenhand.toml").write_text('judge = "openai/one"\nlimit = 1\n')
-    near = folder / "near"
-    near.mkdir()
-    (near / "pyproject.toml").write_text('[tool.evenhand]\njudge = "openai/two"\n')
-
-    assert load_settings(near, KINDS).values == {"judge": "openai/two"}
+    assert value_of(command, "judge") == (None, "default")
+    assert value_of(command, "limit") == (None, "default")
+    assert load_settings(deep, KINDS).from_env_file == {}
 
 
-def test_a_pyproject_without_a_section_for_us_is_passed_over(folder: Path) -> None:
-    (folder / "evenhand.toml").write_text("limit = 1\n")
-    near = folder / "near"
-    near.mkdir()
-    (near / "pyproject.toml").write_text('[project]\ndependencies = ["evenhand"]\n')
+def test_the_users_own_folder_has_settings_for_everywhere(
+    folder: Path, own_folder: Path, command: Callable[..., Any]
+) -> None:
+    (own_folder / "evenhand.toml").write_text('judge = "openai/one"\nlimit = 1\n')
+    (own_folder / ".env").write_text("EVENHAND_TIMEOUT=3\nEVENHAND_REPEAT=3\n")
+    (folder / ".env").write_text("EVENHAND_REPEAT=2\n")
 
-    assert load_settings(near, KINDS).values == {"limit": 1}
+    assert value_of(command, "judge") == ("openai/one", str(own_folder / "evenhand.toml"))
+    assert value_of(command, "timeout") == (3.0, f"EVENHAND_TIMEOUT in {own_folder / '.env'}")
+    assert value_of(command, "repeat") == (2, f"EVENHAND_REPEAT in {folder / '.env'}")
 
 
-def test_paths_in_a_file_are_seen_from_that_file(folder: Path) -> None:
-    (folder / "evenhand.toml").write_text('db = "data/runs.db"\nlog-file = "log.jsonl"\noutput = ["out.html"]\n')
-    deep = folder / "deep"
-    deep.mkdir()
+def test_the_nearest_file_counts_alone(folder: Path, own_folder: Path) -> None:
+    (own_folder / "evenhand.toml").write_text('judge = "openai/one"\nlimit = 1\n')
+    (folder / "pyproject.toml").write_text('[tool.evenhand]\njudge = "openai/two"\n')
 
-    assert load_settings(deep, KINDS).values == {
-        "db": str(folder / "data/runs.db"),
-        "log_file": str(folder / "log.jsonl"),
-        "output": [str(folder / "out.html")],
+    assert load_settings(folder, KINDS).values == {"judge": "openai/two"}
+
+
+def test_a_pyproject_without_a_section_for_us_is_passed_over(folder: Path, own_folder: Path) -> None:
+    (own_folder / "evenhand.toml").write_text("limit = 1\n")
+    (folder / "pyproject.toml").write_text('[project]\ndependencies = ["evenhand"]\n')
+    (folder / "pyproject.toml").chmod(0o666)
+
+    assert load_settings(folder, KINDS).values == {"limit": 1}
+
+
+def test_paths_in_a_file_are_seen_from_that_file(folder: Path, own_folder: Path) -> None:
+    (own_folder / "evenhand.toml").write_text('db = "data/runs.db"\nlog-file = "log.jsonl"\noutput = ["out.html"]\n')
+
+    assert load_settings(folder, KINDS).values == {
+        "db": str(own_folder / "data/runs.db"),
+        "log_file": str(own_folder / "log.jsonl"),
+        "output": [str(own_folder / "out.html")],
     }
+
+
+# Whose files
+
+FILES = {
+    "evenhand.toml": 'judge = "openai/one"\n',
+    "pyproject.toml": '[tool.evenhand]\njudge = "openai/one"\n',
+    ".env": "OPENAI_BASE_URL=https://elsewhere.example\n",
+}
+
+
+@pytest.mark.parametrize(("mode", "who"), [(0o666, "everybody"), (0o602, "everybody")])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_others_can_write_is_refused(
+    folder: Path, command: Callable[..., Any], name: str, mode: int, who: str
+) -> None:
+    (folder / name).write_text(FILES[name])
+    (folder / name).chmod(mode)
+
+    done = command("config")
+
+    assert done.code == 2
+    assert f"evenhand: {folder / name}: {who} can write to it, and could send your keys elsewhere" in done.err
+    assert f"chmod go-w {folder / name}" in done.err
+
+
+def test_the_file_behind_a_link_counts(folder: Path, own_folder: Path, command: Callable[..., Any]) -> None:
+    (own_folder / "theirs.toml").write_text(FILES["evenhand.toml"])
+    (own_folder / "theirs.toml").chmod(0o666)
+    (folder / "evenhand.toml").symlink_to(own_folder / "theirs.toml")
+
+    refused = command("config")
+    (own_folder / "theirs.toml").chmod(0o600)
+
+    assert (refused.code, command("config").code) == (2, 0)
+
+
+def about(path: Path, *, uid: int | None = None, gid: int | None = None, mode: int = 0o100644) -> os.stat_result:
+    known = list(path.stat())
+    known[0] = mode
+    known[4:6] = [known[4] if uid is None else uid, known[5] if gid is None else gid]
+    return os.stat_result(known)
+
+
+def test_a_file_of_another_user_is_refused_and_one_of_root_is_not(folder: Path) -> None:
+    file = folder / ".env"
+    file.touch()
+
+    theirs, of_root = problem_of(about(file, uid=os.getuid() + 1), file), problem_of(about(file, uid=0), file)
+
+    assert of_root is None
+    assert theirs is not None
+    assert theirs.startswith(
+        f"it belongs to another user (number {os.getuid() + 1}), and could send your keys elsewhere"
+    )
+    assert theirs.endswith(f"sudo chown {os.getuid()} {file}")
+
+
+def test_a_group_of_others_is_refused_if_it_can_write(folder: Path) -> None:
+    file = folder / ".env"
+    file.touch()
+    nobodys = 2**31 - 7
+
+    refused = problem_of(about(file, gid=nobodys, mode=0o100664), file)
+
+    assert refused is not None
+    assert refused.startswith("a whole group can write to it, and could send your keys elsewhere")
+    assert refused.endswith(f"chmod go-w {file}")
+    assert problem_of(about(file, gid=nobodys, mode=0o100644), file) is None
+
+
+def test_an_env_file_of_others_can_be_left_alone(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / ".env").write_text(FILES[".env"])
+    (folder / ".env").chmod(0o666)
+
+    assert "; or give --no-env-file" in command("config").err
+    assert command("config", "--no-env-file").code == 0
+
+
+# Addresses that stand in variables
+
+
+def test_an_address_from_a_variable_is_told_once_before_anybody_is_asked(
+    folder: Path,
+    command: Callable[..., Any],
+    suite: Callable[..., Path],
+    provider: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluators = [{"name": name, "type": "llm_judge"} for name in ("one", "two")]
+    suite(2, judge="openai/gpt-4o-mini", evaluators=evaluators)
+    (folder / ".env").write_text(f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL={provider.url}\n")
+
+    estimated = command("run", "suite.yaml", "--estimate")
+    from_file = command("run", "suite.yaml")
+
+    origin = provider.url.removesuffix("/v1")
+    told = f"openai/gpt-4o-mini is asked at {origin} (OPENAI_BASE_URL in {folder / '.env'})\n"
+    assert "is asked at" not in estimated.err
+    assert from_file.err.count(told) == from_file.err.count("is asked at") == 1
+    assert "is asked at" not in from_file.out
+
+
+def test_an_address_of_the_suite_or_of_the_provider_is_not_told(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite(1, judge=provider)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+
+    done = command("run", "suite.yaml")
+
+    assert (done.code, "is asked at" in done.err) == (0, False)
 
 
 @pytest.mark.parametrize("db", ["postgresql://db.example/evals", "sqlite://", "sqlite:////var/runs.db", "/var/runs.db"])
@@ -273,17 +406,6 @@ def test_a_mistake_in_a_file_ends_every_command_before_it_begins(folder: Path, c
 
 
 # .env
-
-
-def test_the_env_file_beside_the_settings_is_read(
-    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "evenhand.toml").write_text("")
-    (folder / ".env").write_text("EVENHAND_LIMIT=3\n")
-    (folder / "deep").mkdir()
-    monkeypatch.chdir(folder / "deep")
-
-    assert value_of(command, "limit") == (3, f"EVENHAND_LIMIT in {folder / '.env'}")
 
 
 @pytest.mark.parametrize("how", ["flag", "variable", "file"])

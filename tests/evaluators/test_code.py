@@ -21,6 +21,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.reply import Exited
+from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Verdict
 from evenhand.evaluators.code import STDERR_KEPT, CodeJudgeEvaluator
 
@@ -167,6 +168,22 @@ def test_secrets_stay_out_of_the_environment_and_given_variables_get_in(monkeypa
     assert evaluation.details["MODE"] == "strict"
     assert "canary-1234" not in json.dumps(evaluation.as_dict())
     assert "strict" not in repr(evaluator)
+
+
+@pytest.mark.parametrize(
+    "spelt", ["key", "key.replace('-', '%2D')", "''.join(f'\\\\u{ord(c):04x}' for c in key)", "key[:20]"]
+)
+def test_a_secret_that_a_program_was_given_is_hidden_however_it_spells_it(spelt: str) -> None:
+    code = (
+        f"import os, sys; key = os.environ['TOKEN']; told = {spelt}; print(told, file=sys.stderr, end='')\n"
+        'print(\'{"score": 1, "reasoning": "\' + told + \'…", "details": {"told": ["\' + told + \'..."]}}\')'
+    )
+
+    evaluation = judge(code, env={"TOKEN": Secret("canary-0123456789-abcdefgh")}).evaluate(CASE)
+
+    assert (evaluation.score, evaluation.reasoning, evaluation.details["told"]) == (1.0, "***…", ["***..."])
+    assert evaluation.details["stderr"] == "***"
+    assert "canary" not in json.dumps(evaluation.as_dict())
 
 
 def test_a_relative_program_is_relative_to_cwd(tmp_path: Path) -> None:

@@ -249,6 +249,36 @@ def test_a_proxy_that_refuses_is_named_as_such(
     assert len(answer.attempts) == len(proxy.seen) == requests
 
 
+@pytest.mark.parametrize(
+    ("login", "secret"),
+    [
+        ("tok-as-a-name@", "tok-as-a-name"),
+        ("tok-as-a-name:@", "tok-as-a-name"),
+        ("tok%2Das-a-name:x@", "tok-as-a-name"),
+        ("me:open-sesame@", "open-sesame"),
+        ("me:open%2Dsesame@", "open-sesame"),
+        ("me:open-sesame@", base64.b64encode(b"me:open-sesame").decode()),
+    ],
+)
+def test_the_login_of_a_proxy_is_hidden_in_what_the_proxy_says(
+    serve: Serve, openai: Any, put: Put, lead_through: Callable[..., Any], login: str, secret: str
+) -> None:
+    server = serve(openai.reply())
+    proxy = lead_through(server, says=f"HTTP/1.1 407 who is {secret}\r\n\r\n".encode())
+    model = openai.model(
+        server,
+        base_url="https://judge.example",
+        proxy=f"http://{login}127.0.0.1:{proxy.port}",
+        max_transport_attempts=1,
+    )
+
+    answer = put(model)
+
+    assert isinstance(answer, Unanswered)
+    assert answer.error == "proxy: the proxy answered HTTP 407: who is ***"
+    assert secret not in repr(model) + str(model.identity) + repr(answer)
+
+
 def test_a_proxy_that_is_not_there_is_named_as_such(serve: Serve, openai: Any, put: Put) -> None:
     server = serve(openai.reply())
 

@@ -29,7 +29,7 @@ def config(
     """Show every setting, and where it comes from.
 
     These are the options of the commands as they would be here. A flag counts first, then the environment, then the
-    file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in a folder above.
+    file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in your own folder for settings.
     """
     from evenhand.reports.plain import plain
     from evenhand.reports.strict import strict_json
@@ -52,7 +52,7 @@ def config(
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
     """Give name, value and source of each setting, as the command that has it would find it here without flags."""
-    from evenhand.cli.stores import without_password
+    from evenhand.store.location import without_password
 
     root = ctx.find_root()
     flags = ["--no-env-file"] if without_env_file else []

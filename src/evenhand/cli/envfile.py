@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from evenhand.cli.own_file import read_own_file
 from evenhand.domain.errors import ConfigError
 
 MAX_BYTES: Final = 1_000_000
@@ -37,9 +38,11 @@ def load_env_file(path: Path) -> list[str]:
 def read_env_file(path: Path) -> Mapping[str, str]:
     """Read a file; a line that cannot be right is named, its value never shown."""
     try:
-        content = path.read_bytes()
+        content, problem = read_own_file(path)
     except OSError as error:
         raise ConfigError(f"{path}: it cannot be read: {error.strerror}; or give --no-env-file") from None
+    if problem is not None:
+        raise ConfigError(f"{path}: {problem}; or give --no-env-file")
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path}: it has more than {MAX_BYTES:,} bytes; give --no-env-file if it is something else")
     values: dict[str, str] = {}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, get_args
 
 import typer
 
+from evenhand.cli.address_notes import tell_addresses
 from evenhand.cli.settings import Settings, load_settings
 
 PREFIX: Final = "EVENHAND_"
@@ -35,6 +36,7 @@ def _load(ctx: typer.Context, without_env_file: bool) -> bool:
     if not ctx.resilient_parsing:
         if _SETTINGS not in ctx.meta:  # `config` makes the contexts of other commands, which share it
             ctx.meta[_SETTINGS] = load_settings(Path.cwd(), KINDS, with_env_file=not without_env_file)
+            tell_addresses(ctx, ctx.meta[_SETTINGS].from_env_file)
         ctx.default_map = dict(ctx.meta[_SETTINGS].values)
     return without_env_file
 
@@ -64,7 +66,8 @@ def source_of(ctx: typer.Context, name: str) -> str:
             return "typed"
         case "ENVIRONMENT":
             variable = variable_of(name)
-            return f"{variable} in {settings.env_file}" if variable in settings.from_env_file else variable
+            file = settings.from_env_file.get(variable)
+            return variable if file is None else f"{variable} in {file}"
         case "DEFAULT_MAP":
             return str(settings.file)
         case _:

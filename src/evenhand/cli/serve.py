@@ -58,10 +58,10 @@ def serve(
         from evenhand.domain.errors import ConfigError
 
         raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
-    from evenhand.cli.stores import without_password
     from evenhand.cli.token_file import token_of
     from evenhand.domain.errors import ConfigError
     from evenhand.domain.secret import Secret
+    from evenhand.store.location import without_password
 
     given = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not given and not is_loopback(host):

@@ -17,7 +17,6 @@ from evenhand.cli.interrupts import Interrupts
 from evenhand.cli.journal import Journal, journal
 from evenhand.cli.manner import Manner
 from evenhand.cli.options import called, is_typed
-from evenhand.cli.stores import without_password
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
@@ -28,6 +27,7 @@ from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job
 from evenhand.engine.runner import Runner
 from evenhand.reports.formats import format_of
 from evenhand.reports.numbers import counted
+from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
 WATCH_SECONDS = 0.1

@@ -1,19 +1,20 @@
-"""Settings: each option may also stand in the environment, or in a file found upwards from where one is.
+"""Settings: each option may also stand in the environment, or in a file where one is, or in the user's own folder.
 
 A flag comes first, then the environment (``EVENHAND_MAX_COST``), then the file: ``evenhand.toml``, or
-``[tool.evenhand]`` in ``pyproject.toml``. A ``.env`` beside the file, or where one is if there is none, adds to the
-environment.
+``[tool.evenhand]`` in ``pyproject.toml``. A ``.env`` in either folder adds to the environment. Folders above are not
+looked into: whoever can write there could send the user's keys to an address of their own.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand.cli.envfile import load_env_file
+from evenhand.cli.own_file import OwnFile, read_own_file, user_folder
 from evenhand.domain.errors import ConfigError, did_you_mean
 
 OWN_FILE: Final = "evenhand.toml"
@@ -28,33 +29,36 @@ _NAMES: Final = {bool: "true or false", int: "a whole number", float: "a number"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a file sets, by the names that options have in Python; ``env_file`` is the ``.env`` that was read."""
+    """What a file sets, by the names that options have in Python; ``from_env_file`` has what came from a ``.env``."""
 
     file: Path | None = None
-    env_file: Path | None = None
-    from_env_file: tuple[str, ...] = ()
+    from_env_file: Mapping[str, Path] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_settings(folder: Path, kinds: Kinds, *, with_env_file: bool = True) -> Settings:
     """Find and read the settings that count in a folder; what ``.env`` adds goes into the environment."""
-    file, table = _found(folder)
+    own = user_folder()
+    folders = [folder] if own is None or own == folder else [folder, own]
+    file, table = _found(folders)
     values = {} if file is None else dict(_checked(file, table, kinds))
-    beside = (folder if file is None else file.parent) / ENV_FILE
-    # Some call the folder of their virtual environment so.
-    if not with_env_file or values.get("no_env_file") or not beside.is_file():
+    if not with_env_file or values.get("no_env_file"):
         return Settings(file=file, values=values)
-    return Settings(file=file, env_file=beside, from_env_file=tuple(load_env_file(beside)), values=values)
+    # Some call the folder of their virtual environment so.
+    env_files = [one / ENV_FILE for one in folders if (one / ENV_FILE).is_file()]
+    added = {name: one for one in env_files for name in load_env_file(one)}
+    return Settings(file=file, values=values, from_env_file=added)
 
 
-def _found(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
-    for one in (folder, *folder.parents):
-        own, shared = one / OWN_FILE, one / SHARED_FILE
+def _found(folders: Sequence[Path]) -> tuple[Path | None, Mapping[str, Any]]:
+    """Find the first folder with settings, which count alone."""
+    for folder in folders:
+        own, shared = folder / OWN_FILE, folder / SHARED_FILE
         section = _section(shared) if shared.is_file() else None
         if own.is_file():
             if section is not None:
                 raise ConfigError(f"{own} and [tool.evenhand] in {shared} both have settings; keep one of them")
-            return own, _parsed(own)
+            return own, _parsed(own, _read(own))
         if section is not None:
             return shared, section
     return None, {}
@@ -62,22 +66,37 @@ def _found(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
 def _section(shared: Path) -> Mapping[str, Any] | None:
     try:
-        text = shared.read_bytes()
+        read = read_own_file(shared)
     except OSError:
         return None
-    if b"evenhand" not in text:  # most are about something else, and need not be read to know it
+    if b"evenhand" not in read.content:  # most are about something else, and need not be read to know it
         return None
-    section = _parsed(shared).get("tool", {}).get("evenhand")
-    if section is not None and not isinstance(section, Mapping):
+    section = _parsed(shared, read.content).get("tool", {}).get("evenhand")
+    if section is None:
+        return None
+    if not isinstance(section, Mapping):
         raise ConfigError(f"{shared}: tool.evenhand must be a table")
+    _require_own(shared, read)
     return section
 
 
-def _parsed(file: Path) -> Mapping[str, Any]:
+def _read(file: Path) -> bytes:
     try:
-        return tomllib.loads(file.read_bytes().decode())
+        read = read_own_file(file)
     except OSError as error:
         raise ConfigError(f"{file}: it cannot be read: {error.strerror}") from None
+    _require_own(file, read)
+    return read.content
+
+
+def _require_own(file: Path, read: OwnFile) -> None:
+    if read.problem is not None:
+        raise ConfigError(f"{file}: {read.problem}")
+
+
+def _parsed(file: Path, content: bytes) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: it is not TOML: {error}") from None
 
@@ -105,6 +124,7 @@ def _value(file: Path, key: str, value: Any, kind: Any) -> Any:
     is_right = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     if not is_right or (several and not all(isinstance(one, str) for one in value)):
         shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        shown = "something else" if key == "db" else shown  # which may have a password in it
         raise ConfigError(f"{file}: {key} is {shown:.80}; it must be {_NAMES[wanted]}")
     if key.replace("-", "_") not in _PATHS:
         return value

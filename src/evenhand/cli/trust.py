@@ -1,4 +1,8 @@
-"""Runs that came from elsewhere run no code and talk to no server of their own until somebody trusts them (SPEC-O2)."""
+"""Runs that came from elsewhere get nothing of this machine's until somebody trusts them (SPEC-O2).
+
+They run no code, talk to no server of their own, and read no variable: one that names a provider and ``${ANY}`` as its
+key would send that provider whatever the variable holds.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,15 @@ from typing import Any
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
+from evenhand.models.environment import references
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 
 _MOST_TOLD = 5
 _MERE_DATA = ("metadata", "config")
-# A server of its own gets the prompts, and with them the values of whatever variables the run refers to.
-_PLACES = ("base_url", "proxy", "headers")
+# Where the prompts go, and what goes with them. What is written out there is not shown: it may be somebody's secret.
+_PLACES = ("base_url", "proxy", "ca_file")
+_SENT = ("api_key", "headers", "extra_body", "env")
 
 
 def is_imported(run: RunRecord) -> bool:
@@ -57,8 +63,20 @@ def _dealings(part: Any) -> Iterator[str]:
             yield f"the Python function {_shown(value)}"
         elif key in _PLACES:
             yield f"{key} {_shown(value)}"
+        elif key in _SENT:
+            names = ", ".join(dict.fromkeys(_names(value)))
+            yield f"{key} with {'the value of ' + names if names else 'values of its own'}"
         elif key not in _MERE_DATA:
             yield from _dealings(value)
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Give the names of the variables to which a value refers, however deep."""
+    if isinstance(value, str):
+        yield from references(value)
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _names(one)
 
 
 def _shown(value: Any) -> str:

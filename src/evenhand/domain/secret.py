@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import base64
+from collections.abc import Iterable
 from typing import Any, NoReturn
-from urllib.parse import quote
 
-HIDDEN = "***"
+from evenhand.domain.scrubber import HIDDEN, LEAST_LENGTH, Scrubber
+
+__all__ = ["HIDDEN", "Secret", "scrubber_of"]
+
+# What is not known to be a credential has to be as long as most of them are to be taken for one in a reply.
+_SURELY_NO_WORDS = 16
 
 
 class Secret:
@@ -14,14 +18,18 @@ class Secret:
 
     >>> Secret("sk-123")
     ***
+
+    ``written`` is what stands for it where it may be shown, such as ``${NAME}``. What comes out of a variable and is
+    no credential, such as the name of a host, may be a word that others use, too.
     """
 
-    __slots__ = ("_forms", "_value")
+    __slots__ = ("_scrubber", "_value", "is_credential", "written")
 
-    def __init__(self, value: str) -> None:
+    def __init__(self, value: str, *, written: str = HIDDEN, is_credential: bool = True) -> None:
         self._value = value
-        encoded = base64.b64encode(value.encode("utf-8", "replace")).decode()
-        self._forms = (value, quote(value, safe="", errors="replace"), encoded) if value else ()
+        self._scrubber: Scrubber | None = None
+        self.written = written
+        self.is_credential = is_credential
 
     def reveal(self) -> str:
         """Give the value itself, for the one place that sends it."""
@@ -29,9 +37,17 @@ class Secret:
 
     def scrub(self, text: str) -> str:
         """Hide the value in a text that came from elsewhere, also where it stands encoded."""
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        return text
+        if self._scrubber is None:
+            self._scrubber = Scrubber([self._value])
+        return self._scrubber.scrub(text)
+
+    @property
+    def is_unlike_words(self) -> bool:
+        """Whether nobody would say it without having seen it: short ones and bare words are placeholders, or names."""
+        length = len(self._value)
+        if length >= _SURELY_NO_WORDS or not self.is_credential:
+            return length >= _SURELY_NO_WORDS
+        return length >= LEAST_LENGTH and not self._value.isalpha()
 
     def __repr__(self) -> str:
         return HIDDEN
@@ -56,3 +72,8 @@ class Secret:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Secret is not pickled: pass the name of its variable instead")
+
+
+def scrubber_of(secrets: Iterable[Secret], *, in_replies: bool = False) -> Scrubber:
+    """Make what hides secrets in texts; in replies, which people judge by, only those that are unlike words."""
+    return Scrubber(secret.reveal() for secret in secrets if secret.is_unlike_words or not in_replies)

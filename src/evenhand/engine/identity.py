@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from evenhand.domain.seams import Evaluator, ModelClient
-from evenhand.domain.secret import HIDDEN, Secret
+from evenhand.domain.secret import Secret
 
 _SIZE = 16
 
@@ -64,7 +64,7 @@ def describe(part: object) -> Any:
         case Enum():
             return part.value
         case Secret():
-            return HIDDEN
+            return part.written
         case Mapping():
             return {str(key): describe(value) for key, value in part.items()}
         case set() | frozenset():  # whose order is another one in each process

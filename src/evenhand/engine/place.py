@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from evenhand.domain.errors import ConfigError, RunNotFoundError
+from evenhand.store.location import require_location
 from evenhand.store.store import DEFAULT_URL, IN_MEMORY, Store, open_store
 
 DEFAULT: Final = "default"
@@ -66,6 +67,7 @@ class Place:
 
 def _settled(url: str) -> str:
     """Give the absolute path of a file, which stays the same one when the working directory changes."""
+    require_location(url)
     path, mark, query = url.removeprefix(_FILE).partition("?") if url.startswith(_FILE) else (url, "", "")
     if path == ":memory:":
         return IN_MEMORY

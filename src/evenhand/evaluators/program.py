@@ -14,11 +14,10 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import is_finite_number
-from evenhand.domain.secret import Secret
+from evenhand.domain.secret import Secret, scrubber_of
 
 _LINE_KEPT: Final = 300
-# What is shorter, such as "1" or "debug", is nobody's key, and may be part of an answer.
-_LEAST_SECRET: Final = 8
+_MOST_WORDS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +107,18 @@ class Program:
         return self._scrubbed(answer)
 
     def _scrubbed(self, exited: Exited) -> Exited:
-        values = [value.reveal() for value in (self.env or {}).values() if isinstance(value, Secret)]
+        values = [value for value in (self.env or {}).values() if isinstance(value, Secret)]
         # A secret may stand among other words, as in "Bearer …", and be shown without them.
-        words = {word for value in values for word in (value, *value.split()) if len(word) >= _LEAST_SECRET}
-        for secret in map(Secret, sorted(words, key=len, reverse=True)):
-            exited = replace(exited, stdout=secret.scrub(exited.stdout), stderr=secret.scrub(exited.stderr))
-        return exited
+        secrets = {
+            Secret(word, is_credential=value.is_credential)
+            for value in values
+            for word in (value.reveal(), *value.reveal().split(None, _MOST_WORDS))
+        }
+        if not secrets:
+            return exited
+        answer, words = scrubber_of(secrets, in_replies=True), scrubber_of(secrets)
+        problem = None if exited.problem is None else words.scrub(exited.problem)
+        return replace(exited, stdout=answer.scrub(exited.stdout), stderr=words.scrub(exited.stderr), problem=problem)
 
 
 def require_success(exited: Exited) -> None:

@@ -6,12 +6,13 @@ import functools
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
-from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.reply import Reply, TokenChoice, Unanswered
+from evenhand.models.addresses import tell_address
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.retry import (
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from evenhand.models.wire.response import Response
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
+
+# Of what a server says went wrong, a line is kept; so much is searched for secrets first.
+_LONGEST_READ = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,7 @@ class HttpModel:
         """What decides on the replies: two models of equal identity are the same to ask. It holds no secret."""
         return {
             "model": self.name,
-            "url": self.endpoint.scrub(self.endpoint.url),
+            "url": self.endpoint.scrub(self.endpoint.written_url),
             "headers": {name: value for name, value in self.endpoint.headers.items() if isinstance(value, str)},
             "generation": asdict(self.generation),
         }
@@ -61,12 +65,14 @@ class HttpModel:
     def account(self) -> str:
         """Whose limits count: the server and the key, which is told apart from others but not told."""
         keys = [value.reveal() for value in self.endpoint.headers.values() if not isinstance(value, str)]
-        told = hashlib.sha256("\0".join(keys).encode()).hexdigest()[:12]
-        return f"{'/'.join(self.endpoint.url.split('/')[:3])} {told}"
+        told = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
+        return f"{_server(self.endpoint.written_url)} {told}"
 
     def ask(self, ask: Ask, *, deadline: float | None = None) -> Coroutine[Any, Any, Reply | Unanswered]:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
         post = _post()
+        if self.endpoint.variable is not None:
+            tell_address(self.name, _server(self.endpoint.written_url), self.endpoint.variable)
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return ask_with_retries(
@@ -93,7 +99,7 @@ class HttpModel:
             raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
             # Scrubbed before it is cut: half a key is a secret too.
-            raise fault.saying(quoted(self.endpoint.scrub(fault.message))) from None
+            raise fault.saying(quoted(self.endpoint.scrub(fault.message[:_LONGEST_READ]))) from None
         if len(forms) > 1:
             self._adjusted[:] = [generation]
         return Reply.said(
@@ -101,8 +107,11 @@ class HttpModel:
             finish=said.finish,
             usage=said.usage,
             latency=time.perf_counter() - began,
-            first_token=said.first_token,
+            first_token=self._scrubbed(said.first_token) if said.first_token else (),
         )
+
+    def _scrubbed(self, choices: tuple[TokenChoice, ...]) -> tuple[TokenChoice, ...]:
+        return tuple(replace(choice, token=self.endpoint.scrub_reply(choice.token)) for choice in choices)
 
     def _raise_fault(self, response: Response, ask: Ask, forms: list[Generation], request: dict[str, Any]) -> NoReturn:
         """Raise the fault of a response that is no success; where it was the request's form, add another first."""
@@ -122,9 +131,14 @@ class HttpModel:
                 forms.append(other)
                 raise TransportFault("format_refused", f"HTTP {status}: {message}", retryable=True, at_once=True)
         if status == 404:
-            message = f"{message} (asked at {self.endpoint.url})"
+            # Scrubbed while its end is one: it may be half a key.
+            message = f"{self.endpoint.scrub(message[:_LONGEST_READ])} (asked at {self.endpoint.written_url})"
         wait = _retry_after(response.headers) or complaint.retry_after
         raise status_fault(status, message, code=code, retry_after=wait)
+
+
+def _server(url: str) -> str:
+    return "/".join(url.split("/")[:3])
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
@@ -16,6 +17,9 @@ from evenhand.models.proxies import environment_proxy
 SECRET_NAMES = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
 # Longer than any server takes.
 _LONGEST_URL = 8192
+# Of a value that is a whole URL, "v1" may be shown.
+_LEAST_PART = 4
+_SCHEME_PARTS = frozenset({"http:", "https:", "http", "https"})
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -24,15 +28,53 @@ def variable(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
-def expanded(text: str, where: str) -> tuple[str, list[Secret]]:
-    """Put the values of variables in place of ``${NAME}``, and give these values too: they are secrets."""
+def set_variable(*names: str) -> str | None:
+    """Give the name of the first variable that is set."""
+    return next((name for name in names if variable(name)), None)
+
+
+class Expanded(NamedTuple):
+    """A text with the values of variables in place of ``${NAME}``, and these values by name: they are secrets."""
+
+    text: str
+    values: dict[str, str]
+
+    def secrets(self, *, are_credentials: bool = False) -> list[Secret]:
+        """Give the values as secrets; those of variables with names such as ``MY_TOKEN`` are credentials anywhere."""
+        return [
+            Secret(value, is_credential=are_credentials or SECRET_NAMES.search(name) is not None)
+            for name, value in self.values.items()
+        ]
+
+
+def references(text: str) -> list[str]:
+    """Give the names of the variables to which a text refers as ``${NAME}``."""
+    return list(dict.fromkeys(_REFERENCE.findall(text)))
+
+
+def expanded(text: str, where: str) -> Expanded:
+    """Put the values of variables in place of ``${NAME}``."""
     values: dict[str, str] = {}
     for name in _REFERENCE.findall(text):
         value = variable(name)
         if value is None:
             raise MissingKeyError(f"{where} refers to {name}, which is not set")
         values[name] = value
-    return _REFERENCE.sub(lambda found: values[found[1]], text), [Secret(value) for value in values.values()]
+    return Expanded(_REFERENCE.sub(lambda found: values[found[1]], text), values)
+
+
+def address_secrets(written: Expanded) -> list[Secret]:
+    """Give the values in a URL as secrets, and the parts of them that may be seen alone: hosts, and steps of a path."""
+    secrets = written.secrets()
+    for whole in secrets[:]:
+        parts = [part for part in re.split("[/?#@]", whole.reveal()) if part.lower() not in _SCHEME_PARTS]
+        hosts = [part.rpartition(":")[0] for part in parts]
+        secrets += [
+            Secret(part, is_credential=whole.is_credential)
+            for part in dict.fromkeys((*parts, *hosts))
+            if len(part) >= _LEAST_PART and part != whole.reveal()
+        ]
+    return secrets
 
 
 def program_env(env: Mapping[str, str | Secret], where: str) -> dict[str, str | Secret]:
@@ -42,8 +84,11 @@ def program_env(env: Mapping[str, str | Secret], where: str) -> dict[str, str | 
         if isinstance(text, Secret):
             values[name] = text
             continue
-        value, _ = expanded(text, f"{where}: env: {name}")
-        values[name] = Secret(value) if SECRET_NAMES.search(f"{name} {text}") else value
+        value = expanded(text, f"{where}: env: {name}")
+        if SECRET_NAMES.search(f"{name} {text}"):
+            values[name] = Secret(value.text)
+        else:
+            values[name] = Secret(value.text, written=text, is_credential=False) if value.values else value.text
     return values
 
 
@@ -75,17 +120,16 @@ def proxy_for(url: str) -> str | None:
 
 
 def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
-    """Check the URL of a proxy, and give its password too, which is a secret of its own."""
+    """Check the URL of a proxy, and give the parts of its login too, each of which is a secret of its own."""
     _refuse_long(url, f"{where}: proxy")
     parts = _split(url if "://" in url else f"http://{url}")
     if parts is None:
         raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
-    secrets = []
-    if parts.password:
-        login = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
-        # A proxy may quote the password, and the login as the header has it.
-        secrets = [Secret(parts.password), Secret(unquote(parts.password)), Secret(login)]
-    return Secret(parts.geturl()), secrets
+    name, password = parts.username or "", parts.password or ""
+    # A proxy may quote the login as the header has it, or its parts; a token often stands in place of the name.
+    login = f"{unquote(name)}:{unquote(password)}" if password else ""
+    words = dict.fromkeys((name, unquote(name), password, unquote(password), login))
+    return Secret(parts.geturl()), [Secret(word) for word in words if word]
 
 
 def _refuse_long(url: str, where: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -17,13 +19,24 @@ from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
 from evenhand.models.endpoint import USUAL_HEADERS, Endpoint
-from evenhand.models.environment import base_url_of, expanded, is_loopback, proxy_for, proxy_of, variable
+from evenhand.models.environment import (
+    Expanded,
+    address_secrets,
+    base_url_of,
+    expanded,
+    is_loopback,
+    proxy_for,
+    proxy_of,
+    set_variable,
+    variable,
+)
 from evenhand.models.settings import ModelSettings
 from evenhand.models.unasked import is_unasked
 from evenhand.models.wire.trust import trusting
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})
+_MOST_WORDS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +70,7 @@ class Provider:
         name = f"{self.name}/{model}"
         given = ModelSettings.of(settings, where=name, lacks=self.lacks)
         base_url = self._base_url(given, name)
+        address = base_url.text
         generation = Generation(
             model=model,
             temperature=given.temperature,
@@ -66,7 +80,7 @@ class Provider:
             structured=given.structured or self.structured,
             strict=self.strict,
             # A server elsewhere that speaks the same dialect goes by the common names.
-            names=self.names if self.base_url in (None, base_url) else {},
+            names=self.names if self.base_url in (None, address) else {},
             extra_body=given.extra_body,
         )
         return HttpModel(
@@ -77,27 +91,45 @@ class Provider:
             policy=given.policy,
         )
 
-    def _base_url(self, given: ModelSettings, name: str) -> str:
-        url = given.base_url or variable(*self.base_url_variables) or self.base_url
-        url = expanded(url, f"{name}: base_url")[0] if url else url
-        if not url:
+    def _base_url(self, given: ModelSettings, name: str) -> Expanded:
+        where = f"{name}: base_url"
+        if given.base_url:
+            written = expanded(given.base_url, where)
+        elif url := variable(*self.base_url_variables) or self.base_url:
+            written = Expanded(url, {})
+        else:
             raise ConfigError(f"{name} needs base_url; give it, or set {' or '.join(self.base_url_variables)}")
-        return base_url_of(url, f"{name}: base_url", bare_port=self.bare_port)
+        try:
+            return written._replace(text=base_url_of(written.text, where, bare_port=self.bare_port))
+        except ConfigError:
+            if not written.values:
+                raise
+        raise ConfigError(
+            f"{where} {given.base_url!r:.200} must be like https://host/path once {_listed(written.values)} "
+            "stands in it, with no login and nothing after the path"
+        )
 
-    def _endpoint(self, model: str, given: ModelSettings, base_url: str, name: str) -> Endpoint:
+    def _endpoint(self, model: str, given: ModelSettings, written: Expanded, name: str) -> Endpoint:
+        base_url = written.text
         version = given.api_version or variable(*self.api_version_variables) or self.api_version
         path = self.path.format(model=quote(model.removeprefix("models/"), safe=""), version=quote(version, safe=""))
         headers, secrets = self._headers(given, base_url, name)
+        secrets += address_secrets(written)
         proxy = None
-        if proxy_url := proxy_for(base_url) if given.proxy is None else given.proxy:
-            proxy, more = proxy_of(expanded(proxy_url, f"{name}: proxy")[0], name)
-            secrets += more
+        through = Expanded(proxy_for(base_url) or "", {})
+        if given.proxy is not None:
+            through = expanded(given.proxy, f"{name}: proxy")
+        if through.text:
+            proxy, more = proxy_of(through.text, name)
+            secrets += (*more, *address_secrets(through))
         ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.lower().startswith("https:") else None
         if ca_file:
             trusting(ca_file)  # complains now if it is no use
         try:
             return Endpoint(
                 url=base_url + path,
+                variable=None if given.base_url else set_variable(*self.base_url_variables),
+                written_url=(given.base_url or "").rstrip("/") + path if written.values else "",
                 headers=headers,
                 secrets=tuple(secrets),
                 proxy=proxy,
@@ -108,16 +140,20 @@ class Provider:
                 max_body_bytes=given.max_body_bytes,
             )
         except ConfigError as error:
-            raise ConfigError(f"{name}: {error}") from None
+            problem = str(error)
+        if written.values:
+            problem = f"base_url {given.base_url!r:.200} leads to no host once {_listed(written.values)} stands in it"
+        raise ConfigError(f"{name}: {problem}")
 
     def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:
         """Put the headers together, with the secrets in them; the user's own win, also over that of the key."""
         headers: dict[str, str | Secret] = {**USUAL_HEADERS, **self.headers}
         secrets: list[Secret] = []
         for header, text in given.headers.items():
-            value, found = expanded(text, f"{name}: header {header}")
-            if not found and _SECRET_HEADERS.search(header):
-                found = [Secret(word) for word in value.split() if len(word) > 3 and word.lower() not in _SCHEMES]
+            value, values = expanded(text, f"{name}: header {header}")
+            found = [Secret(one) for one in values.values()]
+            if _SECRET_HEADERS.search(header):
+                found += _words(value, are_all_secret=not values)
             secrets += found
             headers[header.lower()] = Secret(value) if found else value
         if self.key_header not in headers and (key := self._key(given, base_url, name)):
@@ -127,11 +163,28 @@ class Provider:
 
     def _key(self, given: ModelSettings, base_url: str, name: str) -> str | None:
         if given.api_key is not None:
-            return expanded(given.api_key.reveal(), f"{name}: api_key")[0]
+            return expanded(given.api_key.reveal(), f"{name}: api_key").text
         key = variable(*self.key_variables)
         if key is None and self.needs_key and not is_loopback(base_url) and not is_unasked():
             raise MissingKeyError(f"{name} needs an API key: set {' or '.join(self.key_variables)}, or give api_key")
         return key
+
+
+def _words(value: str, *, are_all_secret: bool) -> list[Secret]:
+    """Give what is secret in the value of a header: its words, and the login that a word may be in Base64."""
+    words = [word for word in value.split(None, _MOST_WORDS) if len(word) > 3 and word.lower() not in _SCHEMES]
+    secrets = [Secret(word) for word in words] if are_all_secret else []
+    if words and value[:6].lower() == "basic ":
+        try:
+            login = base64.b64decode(words[0], validate=True).decode()
+        except (binascii.Error, ValueError):
+            return secrets
+        secrets += [Secret(login), Secret(login.partition(":")[2])]
+    return secrets
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(f"the value of {name}" for name in names)
 
 
 OPENAI = Provider(

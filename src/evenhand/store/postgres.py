@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from evenhand.domain.errors import ConfigError, StoreError
+from evenhand.domain.scrubber import Scrubber
 from evenhand.store.database import Database
+from evenhand.store.location import UNTOLD, Location, is_misread, location_of
 
 CONNECT_SECONDS = 10
 # The tables stand in a schema of their own, so that they get along with others in the database.
 SCHEMA = "evenhand"
+
+_ADVICE = (
+    "write postgresql://user:password@host/database, and in the password %40 for @, %3A for :, %2F for /, %3F for ?, "
+    "%23 for #, %5B for [, %25 for %"
+)
 
 
 class Postgres(Database):
@@ -25,14 +33,19 @@ class Postgres(Database):
 
     def __init__(self, url: str) -> None:
         psycopg = _driver()
-        super().__init__(_shown(url, psycopg), trouble=psycopg.Error)
+        location = location_of(url)
+        super().__init__(UNTOLD if location is None else location.where, trouble=psycopg.Error)
+        if is_misread(url) or not _is_readable(url, psycopg):
+            raise StoreError(f"cannot open {UNTOLD}: the URL cannot be read; {_ADVICE}")
+        problem = ""
         try:
             self._connection = psycopg.connect(
                 url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="evenhand"
             )
         except psycopg.Error as error:
-            told = " ".join(str(error).split())
-            raise StoreError(f"cannot open {self.where}: {told}") from None
+            problem = _told(error, location)
+        if problem:  # not while that other error is at hand: it may have the password in it
+            raise StoreError(f"cannot open {self.where}: {problem}")
         try:
             self._settle()
         except BaseException:
@@ -96,15 +109,18 @@ def _driver() -> Any:
     return psycopg
 
 
-def _shown(url: str, psycopg: Any) -> str:
-    """Name a database in messages, without the password."""
-    known: dict[str, Any] | None = None
-    with contextlib.suppress(psycopg.Error):  # it would repeat the URL, with the password
-        known = psycopg.conninfo.conninfo_to_dict(url)
-    if known is None:
-        raise StoreError(
-            "cannot open postgresql://…: the URL cannot be read; write postgresql://user:password@host/database, "
-            "and in the password %40 for @, %3A for :, %2F for /, %5B for [, %25 for %"
-        )
-    port = f":{known['port']}" if "port" in known else ""
-    return f"postgresql://{known.get('host', '')}{port}/{known.get('dbname', '')}"
+def _is_readable(url: str, psycopg: Any) -> bool:
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeError):  # which would repeat the URL, with the password
+        return False
+    return True
+
+
+def _told(error: Exception, location: Location | None) -> str:
+    """Give the driver's words without the password, and none where it is not certain which part of the URL that is."""
+    if location is None:
+        return f"the server cannot be reached, or refuses; what it says may repeat a part of the password. {_ADVICE}"
+    passwords = [*location.passwords, os.environ.get("PGPASSWORD", "")]
+    hidden = Scrubber(word for password in passwords for word in (password, unquote(password)))
+    return hidden.scrub(" ".join(str(error).split()))

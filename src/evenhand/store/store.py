@@ -12,6 +12,7 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
 from evenhand.store.database import Database
+from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, refuse_damage
 from evenhand.store.replies import Replies
@@ -45,6 +46,7 @@ def open_store(url: str = DEFAULT_URL) -> Store:
     >>> open_store("sqlite://").runs.newest()
     []
     """
+    require_location(url)
     scheme = url.partition("://")[0] if "://" in url else "sqlite"
     scheme = {"postgres": "postgresql"}.get(scheme, scheme)
     known = registry.points(STORES)

@@ -6,7 +6,6 @@ import asyncio
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,11 +13,13 @@ from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ScriptExhaustedError
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.secret import Secret
+from evenhand.domain.secret import scrubber_of
 from evenhand.models.adapters.faults import fault_of, words_of
+from evenhand.models.adapters.keys import keys_of
 from evenhand.models.dialects.dialect import Generation, Said, without_structure
 from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
 
+_LONGEST_READ = 64 * 1024
 # What a model's own code raises for what it does not do.
 _NOT_DONE_HERE = (NotImplementedError, AttributeError, TypeError, AssertionError)
 # The faults that another form of the request may mend.
@@ -37,13 +38,12 @@ class Adapter(ABC):
         name: str,
         structured: bool = False,
         policy: RetryPolicy | None = None,
-        secrets: Iterable[object] = (),
     ) -> None:
         self._given = given
         self._name = name
         self._policy = policy or RetryPolicy()
-        # The object's API keys, which its error messages may repeat and ours must not.
-        self._secrets = [Secret(secret) for secret in secrets if isinstance(secret, str)]
+        keys = keys_of(given)
+        self._scrubber, self._reply_scrubber = scrubber_of(keys), scrubber_of(keys, in_replies=True)
         # How the object is asked; replaced when it refuses a request for its form. Without structured output the
         # words of the prompt, which are always there, ask for the form.
         self._generation = Generation(model=name, structured="json_schema" if structured else "none")
@@ -91,7 +91,11 @@ class Adapter(ABC):
         if len(forms) > 1:
             self._generation = generation
         return Reply.said(
-            storable(said.text), finish=said.finish, usage=said.usage, latency=latency, first_token=said.first_token
+            self._reply_scrubber.scrub(storable(said.text)),
+            finish=said.finish,
+            usage=said.usage,
+            latency=latency,
+            first_token=said.first_token,
         )
 
     def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:
@@ -107,9 +111,7 @@ class Adapter(ABC):
 
     def _quoted(self, text: str) -> str:
         """Put a text of unknown length on one short line, without secrets: before it is cut, as half a key is one."""
-        for secret in self._secrets:
-            text = secret.scrub(text)
-        return quoted(text)
+        return quoted(self._scrubber.scrub(text[:_LONGEST_READ]))
 
     def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
         """Class an exception of the object's library; None for one that says nothing of the transport."""

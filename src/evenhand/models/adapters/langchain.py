@@ -26,11 +26,9 @@ class LangChainModel(Adapter):
     """
 
     def __init__(self, given: Any, *, policy: RetryPolicy | None = None) -> None:
-        fields = vars(given).values()
-        keys = [value.get_secret_value() for value in fields if hasattr(value, "get_secret_value")]
         # Looked up on the class: what wraps a model passes the name on, and would lose what it wraps it for.
         structured = hasattr(type(given), "with_structured_output")
-        super().__init__(given, name=f"langchain/{_name(given)}", policy=policy, secrets=keys, structured=structured)
+        super().__init__(given, name=f"langchain/{_name(given)}", policy=policy, structured=structured)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
         messages = [message.as_dict() for message in ask.messages]

@@ -27,8 +27,7 @@ class OpenAIClient(Adapter):
         asked = model.removeprefix("openai:")
         if getattr(getattr(given, "base_url", None), "host", None) == "api.openai.com":
             asked = asked.removeprefix("openai/")
-        key = getattr(given, "api_key", None)
-        super().__init__(given, name=f"{_provider(given)}/{asked}", policy=policy, secrets=[key])
+        super().__init__(given, name=f"{_provider(given)}/{asked}", policy=policy)
         self._client = given.with_options(max_retries=0)
         self._generation = Generation(model=asked)
 

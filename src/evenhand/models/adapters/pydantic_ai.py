@@ -24,11 +24,10 @@ class PydanticAIModel(Adapter):
     """
 
     def __init__(self, given: Any, *, policy: RetryPolicy | None = None) -> None:
-        key = getattr(getattr(given, "client", None), "api_key", None)
         native = _offers(given.profile, "supports_json_schema_output", usually=False)
         structured = native or _offers(given.profile, "supports_tools", usually=True)
         name = f"pydantic-ai/{given.model_name}"
-        super().__init__(given, name=name, structured=structured, policy=policy, secrets=[key])
+        super().__init__(given, name=name, structured=structured, policy=policy)
         self._native = native
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
