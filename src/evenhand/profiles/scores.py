@@ -101,7 +101,24 @@ def profile_score(result: CaseResult) -> ProfileScore:
 
 def by_score(results: Iterable[CaseResult]) -> list[ProfileScore]:
     """Give the scores of all profiles, the highest first; equal ones by id, and those without a score last."""
-    return sorted(map(profile_score, results), key=lambda one: (one.score is None, -(one.score or 0.0), one.id))
+    return sorted(map(profile_score, results), key=_from_the_top)
+
+
+def _from_the_top(one: ProfileScore) -> tuple[bool, float, str]:
+    return one.score is None, -(one.score or 0.0), one.id
+
+
+def scores_and_numbers(summary: Summary, results: Iterable[CaseResult]) -> tuple[list[ProfileScore], ScoringNumbers]:
+    """Return what ``by_score`` and ``numbers_of`` do, from one pass over the results."""
+    scores: list[ProfileScore] = []
+
+    def noted() -> Iterator[CaseResult]:
+        for result in results:
+            scores.append(profile_score(result))
+            yield result
+
+    numbers = numbers_of(summary, noted())
+    return sorted(scores, key=_from_the_top), numbers
 
 
 def numbers_of(summary: Summary, results: Iterable[CaseResult]) -> ScoringNumbers:

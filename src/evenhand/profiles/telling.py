@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from evenhand.domain.run import RunStatus
-from evenhand.profiles.scores import ProfileScore, by_score, from_0_to_10, numbers_of
+from evenhand.profiles.scores import ProfileScore, ScoringNumbers, by_score, from_0_to_10, scores_and_numbers
 from evenhand.reports import formats
 from evenhand.reports.csv import cell
 from evenhand.reports.markdown import escaped
@@ -40,7 +40,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
         file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False, _environ={},
     )  # fmt: skip
-    scores = by_score(report.results())
+    scores, numbers = scores_and_numbers(report.summary, report.results())
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for heading in ("score", "spread", "failed"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -52,7 +52,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     console.print(Text(_title(report, max(width - 40, 20)), style="bold"))
     console.print(Text(""))
     console.print(table)
-    for line in ("", *_sentences(report, shown=min(len(scores), MOST_SHOWN))):
+    for line in ("", *_sentences(report, numbers, shown=min(len(scores), MOST_SHOWN))):
         console.print(Text(plain(line, None)))
     if not (html_written and report.run.status is RunStatus.FINISHED):
         out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
@@ -61,10 +61,8 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 def rows(report: Report) -> dict[str, Any]:
     """Give the scores and the numbers as plain JSON values."""
-    return {
-        "scoring": numbers_of(report.summary, report.results()).as_dict(),
-        "profiles": [one.as_dict() for one in by_score(report.results())],
-    }
+    scores, numbers = scores_and_numbers(report.summary, report.results())
+    return {"scoring": numbers.as_dict(), "profiles": [one.as_dict() for one in scores]}
 
 
 def write(report: Report, path: str | Path) -> None:
@@ -95,9 +93,9 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_markdown(report: Report, out: TextIO) -> None:
-    scores = by_score(report.results())
+    scores, numbers = scores_and_numbers(report.summary, report.results())
     lines = [f"# {escaped(_title(report, None), None)}", ""]
-    lines += [f"- {escaped(line, None)}" for line in _sentences(report)]
+    lines += [f"- {escaped(line, None)}" for line in _sentences(report, numbers)]
     lines += ["", "| score | spread | failed | profile | why |", "|---:|---:|---:|---|---|"]
     lines += [
         f"| {escaped(_score(one))} | {score_text(one.spread)} | {one.failures} | {escaped(one.id)} "
@@ -128,10 +126,9 @@ def _why(one: ProfileScore) -> str:
     return one.justification or one.error or ""
 
 
-def _sentences(report: Report, *, shown: int | None = None) -> Iterator[str]:
+def _sentences(report: Report, numbers: ScoringNumbers, *, shown: int | None = None) -> Iterator[str]:
     """Tell what all profiles together came to, and what trouble there was."""
     summary, run = report.summary, report.run
-    numbers = numbers_of(summary, report.results())
     if shown is not None and shown < summary.cases.n:
         yield f"and {summary.cases.n - shown:,} more; all of them: evenhand report {run.id} -o scores.csv"
     if run.reason:
