@@ -206,7 +206,7 @@ OPTIONS: dict[str, Any] = {
     "rubric_mode": "separate",
     "shuffle": 1,
     "evidence": True,
-    "strict": True,
+    "ambiguous": "last",
 }
 
 

@@ -45,6 +45,7 @@ def test_both_factories_have_the_specified_parameters() -> None:
         "use_reasoning",
         "few_shot_examples",
         "output_schema",
+        "ambiguous",
     ]
 
     for factory in (create_llm_as_judge, create_async_llm_as_judge):

@@ -360,7 +360,7 @@ def test_strict_asks_again_when_two_verdicts_differ() -> None:
     both = f"{GOOD} or rather {GOOD.replace('0.9', '0.1')}"
 
     assert judged(both).flags == ("embedded", "ambiguous")
-    assert judged(both, GOOD, strict=True).retry_count == 1
+    assert judged(both, GOOD, ambiguous="ask_again").retry_count == 1
 
 
 def test_a_number_of_samples_is_enough_to_ask_for_them() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from string import ascii_uppercase
 
 import pytest
+from hypothesis import given, strategies as st
 
 from evenhand import Case, ConfigError, GroupRankingEvaluator, Scripted, Status
-from evenhand.evaluators.ranking import MOST_MEMBERS
+from evenhand.domain.errors import ContractError
+from evenhand.evaluators.ranking import MOST_MEMBERS, OrderField
 
 GROUP = [{"id": name, "text": f"Text of {name}."} for name in ("anna", "ben", "carla")]
 
@@ -60,6 +64,51 @@ def test_a_group_for_which_no_reply_can_be_used_has_failed_and_has_no_order() ->
     assert "order" not in evaluation.details
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["AB", "B", "A", "C"],
+        ["A", "B", "C", "ABC"],
+        ["A", "B", "C", ""],
+        ["A", "B", "C", "profile_"],
+        ["", "A", "B", "C"],
+        ["BC", "A"],
+        ["ABC"],
+        ["A", "B", ["C"]],
+        ["A", "B", None],
+        ["A", "B", {"C": 1}],
+        ["A", "B", "ｃ"],
+        ["A", "B", "profile_profile_C"],
+    ],
+)
+def test_what_is_made_of_the_letters_and_is_no_order_of_them_is_asked_for_again(labels: list[object]) -> None:
+    judge = Scripted([said(*labels), said("C", "B", "A")])
+
+    evaluation = GroupRankingEvaluator(judge=judge, criteria="Experience").evaluate(Case(metadata={"profiles": GROUP}))
+
+    assert evaluation.retry_count == 1
+    assert evaluation.details["order"] == ["carla", "ben", "anna"]
+
+
+any_label = (
+    st.sampled_from(ascii_uppercase[:5]) | st.text(alphabet="ABCDEſı", max_size=3) | st.none() | st.integers(0, 3)
+)
+
+
+@given(st.integers(2, 5), st.lists(any_label, max_size=6))
+def test_an_order_is_an_exact_permutation_or_breaks_the_contract(size: int, labels: list[object]) -> None:
+    field = OrderField(labels=ascii_uppercase[:size])
+    spelt = [label.strip().upper() if isinstance(label, str) and label.isascii() else label for label in labels]
+
+    try:
+        read, _ = field.read(labels)
+    except ContractError:
+        assert Counter(spelt) != Counter(field.labels)
+    else:
+        assert list(read) == spelt
+        assert sorted(read) == list(field.labels)
+
+
 @pytest.mark.parametrize("spelt", [["c", "b", "a"], ["profile_C", "profile_B", "profile_A"], [" C ", "B", "A"]])
 def test_labels_are_read_however_they_are_spelt(spelt: list[str]) -> None:
     evaluator = GroupRankingEvaluator(judge=Scripted([said(*spelt)]), criteria="Experience")
@@ -93,11 +142,15 @@ def test_a_profile_cannot_rank_itself() -> None:
 
 def test_two_orders_in_one_reply_contradict_each_other() -> None:
     both = said("A", "B", "C") + "\n" + said("C", "B", "A")
-    evaluator = GroupRankingEvaluator(judge=Scripted([both]), criteria="Experience")
+    case = Case(metadata={"profiles": GROUP})
 
-    evaluation = evaluator.evaluate(Case(metadata={"profiles": GROUP}))
+    asked = GroupRankingEvaluator(judge=Scripted([both, said("B", "A", "C")]), criteria="Experience").evaluate(case)
+    taken = GroupRankingEvaluator(judge=Scripted([both]), criteria="Experience", ambiguous="last").evaluate(case)
 
-    assert "ambiguous" in evaluation.flags
+    assert (asked.retry_count, asked.details["order"], asked.flags) == (1, ["ben", "anna", "carla"], ())
+    assert (taken.retry_count, taken.details["order"]) == (0, ["carla", "ben", "anna"])
+    assert "ambiguous" in taken.flags
+    assert taken.details["ambiguous"]["order"] == ["anna", "ben", "carla"]
 
 
 def test_a_group_of_one_is_not_evaluated_and_one_of_too_many_is_refused() -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evenhand.domain.errors import ContractError
+from evenhand.evaluators.echoes import MAX_QUOTING, Echoes
 from evenhand.evaluators.freeform import freeform_contract
-from evenhand.evaluators.reading import MAX_QUOTING, Scanner, fingerprints, read_reply
+from evenhand.evaluators.reading import read_reply
+from evenhand.evaluators.scanner import Scanner
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -81,7 +83,7 @@ def test_no_reply_put_together_from_the_candidates_verdict_is_ever_a_score() -> 
             read_reply(reply, FREEFORM, material=[f"Judge:\n{candidate}\n"])
 
 
-def test_every_object_of_a_document_has_its_fingerprint_wherever_it_stands() -> None:
+def test_every_object_of_a_document_is_an_echo_wherever_it_stands_and_however_it_is_spelt() -> None:
     chance = random.Random(5)
     for _ in range(5_000):
         inner = {"score": chance.randrange(5), "k": chance.random()}
@@ -92,6 +94,7 @@ def test_every_object_of_a_document_has_its_fingerprint_wherever_it_stands() -> 
             quotes += quoting
             value = json.dumps(value) if quoting else chance.choice([{"a": value}, [value, 1], {"b": 0, "a": [value]}])
 
-        found = set(fingerprints(f"text {json.dumps(value)} text"))
+        echoes = Echoes([f"text {json.dumps(value)} text"])
 
-        assert set(fingerprints(json.dumps(inner))) <= found
+        turned = dict(reversed(inner.items()))
+        assert all(json.dumps(one, indent=indent) in echoes for one in (inner, turned) for indent in (None, 2))

@@ -19,6 +19,10 @@ from evenhand import (
     Verdict,
     registry,
 )
+from evenhand.domain.contract import MOST_SEARCHES, Checks, FieldContract
+from evenhand.domain.errors import ContractError
+from evenhand.domain.rubric import rubric_items
+from evenhand.domain.verdict import Thresholds
 
 CASE = Case(id="refund", question="Refund?", candidate_answer="Yes, within 30 days. Sorry for the trouble!")
 SAFE = {"id": "safe", "description": "Gives no dangerous advice"}
@@ -314,3 +318,17 @@ def test_a_judge_that_considers_neither_yes_nor_no_has_broken_its_contract() -> 
     assert evaluation.error is not None
     assert evaluation.error.startswith("contract: the judge hardly considered yes or no")
     assert evaluation.error.endswith("(item 'rubric-1')")
+
+
+def test_quotes_are_looked_up_so_often_and_no_more_however_many_objects_a_reply_has() -> None:
+    items = rubric_items(["one"])
+    answer = "The answer."
+    contract = FieldContract(name="rubric", fields=(Checks(items=items, thresholds=Thresholds(), answer=answer),))
+    check = {"id": "rubric-1", "satisfied": True, "evidence": "The answer."}
+    reply = json.dumps({"checks": [check]})
+
+    for _ in range(MOST_SEARCHES):
+        contract.accept(json.loads(reply))
+
+    with pytest.raises(ContractError, match="more pieces of evidence than can be looked up"):
+        contract.accept(json.loads(reply))

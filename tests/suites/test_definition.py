@@ -54,6 +54,42 @@ def test_the_judge_of_the_suite_goes_to_whoever_takes_one_and_has_none() -> None
     }
 
 
+def ambiguous(definition: dict[str, Any]) -> dict[str, str]:
+    made = Definition({"judge": "ollama/usual", **definition}).evaluators_for(PLAIN)
+    return {one.name: getattr(one, "ambiguous", "") for one in made}
+
+
+def test_the_suite_says_which_of_several_verdicts_counts_where_an_evaluator_does_not() -> None:
+    evaluators = [
+        {"type": "llm_judge"},
+        {"name": "own", "type": "llm_judge", "ambiguous": "first"},
+        {"name": "old", "type": "llm_judge", "strict": True},
+        {"name": "old lenient", "type": "rubric", "rubrics": ["x"], "strict": False},
+        {"type": "pairwise"},
+        {"type": "contains"},
+    ]
+    usual = {"llm_judge": "first", "own": "first", "old": "ask_again", "old lenient": "first", "pairwise": "ask_again"}
+
+    assert ambiguous({"evaluators": evaluators}) == {**usual, "contains": ""}
+    assert ambiguous({"evaluators": evaluators, "ambiguous": "last"}) == {
+        **usual,
+        "llm_judge": "last",
+        "pairwise": "last",
+        "contains": "",
+    }
+
+
+def test_what_the_suite_says_goes_into_composites() -> None:
+    team = {"type": "composite", "members": [{"type": "llm_judge"}, {"type": "contains"}], "aggregator": "llm_judge"}
+
+    (made,) = Definition({"judge": "ollama/usual", "ambiguous": "ask_again", "evaluators": [team]}).evaluators_for(
+        PLAIN
+    )
+
+    assert made.members[0].ambiguous == "ask_again"  # type: ignore[attr-defined]
+    assert made.aggregator.judge.ambiguous == "ask_again"  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("aggregator", ["llm_judge", {"type": "llm_judge"}, {"type": "llm_judge", "judge": None}])
 def test_the_judge_of_the_suite_goes_into_composites(aggregator: Any) -> None:
     inner = {"type": "composite", "members": [{"type": "rubric", "rubrics": ["x"]}, {"type": "contains"}]}

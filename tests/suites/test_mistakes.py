@@ -21,7 +21,7 @@ CASE = "cases: [{id: a}]\n"
     ("header", "told"),
     [
         ("evalutors: []", "suite.yaml:3: no key 'evalutors'; did you mean 'evaluators'?"),
-        ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: cases, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, target, tests, thresholds, timeout"),
+        ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: ambiguous, cases, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, target, tests, thresholds, timeout"),
         ("name: 5", "suite.yaml:3: name must be text, not a number; write it in quotes"),
         ("description: [a]", "suite.yaml:3: description must be text, not a list"),
         ("judge: 5", "suite.yaml:3: judge must be a name such as openai/gpt-5-mini, or a mapping with model, not a number"),
@@ -46,6 +46,7 @@ CASE = "cases: [{id: a}]\n"
         ("timeout: 0", "suite.yaml:3: timeout must be a number of seconds above 0, not 0"),
         ("timeout: true", "suite.yaml:3: timeout must be a number of seconds above 0, not True"),
         ("concurrency: 1.5", "suite.yaml:3: concurrency must be a whole number, 1 or more, not 1.5"),
+        ("ambiguous: never", "suite.yaml:3: ambiguous must be first, last or ask_again, not 'never'"),
         ("repeat: 0", "suite.yaml:3: repeat must be a whole number, 1 or more, not 0"),
         ("repeat: no", "suite.yaml:3: no is false to some readers of YAML and text to others; write false, or put it in quotes"),
     ],
@@ -277,6 +278,23 @@ def test_old_names_are_noted_once(recwarn: pytest.WarningsRecorder) -> None:
     assert checked.notes == (
         "suite.yaml:1: evaluator 'r': 'rubric' is an old name; write 'llm_judge'",
         "suite.yaml:3: evaluator 'code_judge': 'code' is an old name; write 'code_judge'",
+    )
+    assert checked.problems == ()
+    assert not recwarn.list
+
+
+def test_strict_is_noted_as_an_old_name(recwarn: pytest.WarningsRecorder) -> None:
+    Path("suite.yaml").write_text(
+        "evaluators:\n- {name: a, type: llm_judge, strict: true, judge: ollama/x}\n- {name: b, judge: ollama/x, type: llm_judge, strict: false}\n"
+        "cases: [{id: c, output: x}]\n",
+        encoding="utf-8",
+    )
+
+    checked = check("suite.yaml")
+
+    assert checked.notes == (
+        "suite.yaml:2: evaluator 'a': 'strict' is an old name; write ambiguous: ask_again",
+        "suite.yaml:3: evaluator 'b': 'strict' is an old name; write ambiguous: first",
     )
     assert checked.problems == ()
     assert not recwarn.list

@@ -10,7 +10,7 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check
@@ -21,6 +21,9 @@ from evenhand.domain.verdict import Thresholds
 TRIMMED = "trimmed"
 UNKNOWN_IDS = "unknown_ids"
 UNQUOTED = "unquoted"
+
+# How many quotes are looked up in one answer for each item: those of all replies about it, and of all objects in them.
+MOST_SEARCHES: Final = 200
 
 
 class Accepted(NamedTuple):
@@ -185,6 +188,8 @@ class Checks:
     answer: str | None = None
     name: str = "checks"
     required: bool = True
+    # How often a quote was looked for in the answer: each time may mean to go through all of it.
+    _searched: list[int] = field(default_factory=lambda: [0], init=False, repr=False, compare=False)
 
     def words(self) -> str:
         """Describe the value to a judge."""
@@ -276,6 +281,9 @@ class Checks:
         if not quote.strip():
             flags.append(UNQUOTED)
             return None
+        self._searched[0] += 1
+        if self._searched[0] > MOST_SEARCHES * len(self.items):
+            raise ContractError("there are more pieces of evidence than can be looked up; give one object")
         if quote.strip() not in self.answer:
             raise ContractError(f"check {item.id!r}: the evidence does not stand in the candidate answer word for word")
         return quote.strip()

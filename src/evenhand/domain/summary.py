@@ -49,7 +49,9 @@ class Summary:
     the cache, ``retries`` replies that were asked for again. Of the calls, ``programs`` were programs that judged, and
     ``target_calls`` went to the target, whatever that is; ``functions`` that judged were called beside them.
     ``reasons`` says why evaluations did not happen, and how many, the most frequent first. ``models`` has the numbers
-    by the model that the cases' metadata names, where they name several.
+    by the model that the cases' metadata names, where they name several. ``ambiguous`` counts evaluations with several
+    different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those of them
+    whose verdict would have been another had the other one counted.
     """
 
     cases: Tally
@@ -70,3 +72,5 @@ class Summary:
     flags: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     models: dict[str, Tally] = field(default_factory=dict)
+    ambiguous: dict[str, int] = field(default_factory=dict)
+    overturned: dict[str, int] = field(default_factory=dict)

@@ -82,13 +82,22 @@ def _describe_object(part: object) -> Any:
     if isinstance(part, ModelClient):
         return {"model": part.name}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        known = {one.name: describe(getattr(part, one.name)) for one in dataclasses.fields(part) if one.compare}
+        known: dict[str, Any] = {}
+        for one in dataclasses.fields(part):
+            if one.compare:
+                known |= _described_field(one, getattr(part, one.name))
         return known | {"class": type(part).__qualname__, "wording": getattr(part, "wording", None)}
     if hasattr(part, "steps"):  # an evaluator of somebody's own
         own = {name: describe(value) for name, value in getattr(part, "__dict__", {}).items() if name[0] != "_"}
         return {**own, "class": type(part).__qualname__}
     kind = part if callable(part) and hasattr(part, "__qualname__") else type(part)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _described_field(one: dataclasses.Field[Any], value: object) -> dict[str, Any]:
+    """Describe one field; an option that came later says itself by what it is known, or that it is not."""
+    known_as = one.metadata.get("identity")
+    return {one.name: describe(value)} if known_as is None else known_as(value)
 
 
 _MOST_KNOWN = 4096

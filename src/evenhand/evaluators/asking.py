@@ -13,6 +13,7 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Attempt, total_usage
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
+from evenhand.evaluators.ambiguity import Ambiguous
 from evenhand.evaluators.reading import read_reply
 
 _content = attrgetter("content")
@@ -77,11 +78,12 @@ class Record(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A reply that keeps the contract, and how it was got."""
+    """A reply that keeps the contract, and how it was got; ``other`` is a verdict in it that decides otherwise."""
 
     accepted: Accepted
     flags: tuple[str, ...]
     span: tuple[int, int]
+    other: Accepted | None
     record: Record
 
 
@@ -106,12 +108,13 @@ def inquire(
     contract: Contract,
     max_attempts: int = DEFAULT_ATTEMPTS,
     sample: int = 0,
-    strict: bool = False,
+    ambiguous: Ambiguous = "ask_again",
 ) -> Steps[Answered | GaveUp]:
     """Ask, read, and ask again while the reply is invalid and attempts are left.
 
     A reply that came is the judge's, and asked for again here. A request that brought none was already retried by
-    the model client, which owns that, so it ends the inquiry.
+    the model client, which owns that, so it ends the inquiry. ``ambiguous`` says which of several different verdicts
+    in one reply counts; the usual way is to ask again.
     """
     sent = following = messages
     attempts: list[Attempt] = []
@@ -126,7 +129,7 @@ def inquire(
         try:
             if reply.finish != "stop":
                 _require_finished(reply)
-            reading = read_reply(reply.text, contract, material=map(_content, messages), strict=strict)
+            reading = read_reply(reply.text, contract, material=map(_content, messages), ambiguous=ambiguous)
         except ContractError as violation:
             error = f"{violation.kind}: {violation}"
             attempts += _marked(reply, error)

@@ -17,6 +17,7 @@ from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Verdict
 from evenhand.drive.together import together
 from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of
+from evenhand.evaluators.ambiguity import AMBIGUOUS
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
 
@@ -92,7 +93,7 @@ class CompositeEvaluator(BaseEvaluator):
             misses=_points(counted, "misses"),
             reasoning=combined.reasoning,
             details=details,
-            flags=() if len(counted) == len(members) else (MEMBERS_LEFT_OUT,),
+            flags=_flags(members, counted, combined.own),
             **trail,
         )
 
@@ -195,6 +196,15 @@ def _trail(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         "retry_count": sum(evaluation.retry_count for evaluation in evaluations),
         "usage": total_usage(attempts),
     }
+
+
+def _flags(members: Sequence[Member], counted: Sequence[Member], own: Evaluation | None) -> tuple[str, ...]:
+    """Return the flags of the whole: also that the verdict of one who counted is one of several."""
+    flags = [] if len(counted) == len(members) else [MEMBERS_LEFT_OUT]
+    judged = [member.evaluation for member in counted] + ([] if own is None else [own])
+    if any(AMBIGUOUS in evaluation.flags for evaluation in judged):
+        flags.append(AMBIGUOUS)
+    return tuple(flags)
 
 
 def _points(counted: Sequence[Member], name: str) -> tuple[str, ...]:

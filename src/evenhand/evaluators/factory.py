@@ -11,13 +11,14 @@ from typing import Any, TypeAlias, TypedDict, cast
 
 from evenhand import registry
 from evenhand.domain.ask import Call, Message, Steps, messages_from
-from evenhand.domain.contract import Contract, FieldContract, Score, Text
+from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, JudgeError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import usage_dict
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
+from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import Answered, GaveUp, appended, inquire
 from evenhand.evaluators.output_schema import VALUE, output_contract
 from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
@@ -61,6 +62,7 @@ class PromptedJudge:
     use_reasoning: bool = True
     few_shot_examples: Sequence[FewShotExample] | None = None
     output_schema: Any = None
+    ambiguous: Ambiguous = "ask_again"
     contract: Contract = field(init=False, repr=False)
     source: Template | ReadyPrompt | Callable[..., Any] = field(init=False, repr=False)
 
@@ -71,6 +73,7 @@ class PromptedJudge:
             raise ConfigError(f"feedback_key is {self.feedback_key!r:.80}; it must be a name")
         if self.system is not None and not isinstance(self.system, str):
             raise ConfigError(f"system must be text, not {type(self.system).__name__}")
+        check_ambiguous(self.ambiguous, where="create_llm_as_judge")
         settled = {
             "source": _source(self.prompt),
             "contract": self._contract(),
@@ -99,7 +102,7 @@ class PromptedJudge:
         given = {name: value for name, value in values.items() if value is not None}
         messages = self._framed((yield from self._messages(given)))
         client: ModelClient = self.judge
-        asked = yield from inquire(messages, judge=client, contract=self.contract)
+        asked = yield from inquire(messages, judge=client, contract=self.contract, ambiguous=self.ambiguous)
         if isinstance(asked, GaveUp):
             raise JudgeError(f"{client.name} gave no usable reply: {asked.error}", attempts=asked.record.attempts)
         return self._result(asked)
@@ -148,9 +151,12 @@ class PromptedJudge:
         if self.output_schema is not None:
             return values[VALUE]
         record = asked.record
+        other = (
+            {} if asked.other is None else {AMBIGUOUS: {"counted": self.ambiguous, "score": self._score(asked.other)}}
+        )
         return EvaluatorResult(
             key=self.feedback_key,
-            score=float(values["score"]) if self.continuous and self.choices is None else values["score"],
+            score=self._score(asked.accepted),
             comment=values.get("reasoning"),
             metadata={
                 "attempts": [attempt.as_dict() for attempt in record.attempts],
@@ -159,8 +165,13 @@ class PromptedJudge:
                 "usage": usage_dict(record.fields()["usage"]),
                 "flags": list(asked.flags),
                 "judge": self.judge.name,
+                **other,
             },
         )
+
+    def _score(self, accepted: Accepted) -> float | bool:
+        score: float | bool = accepted.values["score"]
+        return float(score) if self.continuous and self.choices is None else score
 
 
 def as_text(value: object, name: str = "value") -> str:

@@ -17,7 +17,7 @@ from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
 from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread
+from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread, turned, with_other
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
@@ -64,7 +64,7 @@ def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | Ga
     score = scale.unit(values["score"])
     record = asked.record
     # Not by ``scored``: to hand so many keywords on, twice, would cost as much as to make the evaluation.
-    return Evaluation(
+    evaluation = Evaluation(
         evaluator=evaluator.name,
         type=evaluator.type,
         status=Status.SCORED,
@@ -81,6 +81,9 @@ def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | Ga
         usage=total_usage(record.attempts),
         flags=asked.flags,
     )
+    if asked.other is None:
+        return evaluation
+    return with_other(evaluation, _by_one_reply(evaluator, scale, turned(asked)), counted=evaluator.ambiguous)
 
 
 def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answered | GaveUp]) -> Evaluation:
@@ -95,7 +98,7 @@ def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answer
     # The words are those of the reply that comes nearest to the mean.
     nearest = min(range(len(scores)), key=lambda number: abs(scores[number] - score))
     values = answered[nearest].accepted.values
-    return evaluator.scored(
+    evaluation = evaluator.scored(
         score,
         score_raw=raws,
         hits=values["hits"],
@@ -105,6 +108,10 @@ def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answer
         flags=all_flags(answered, lost=lost),
         **record.fields(),
     )
+    if all(one.other is None for one in answered):
+        return evaluation
+    other = _by_samples(evaluator, scale, [turned(one) for one in asked])
+    return with_other(evaluation, other, counted=evaluator.ambiguous)
 
 
 def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:

@@ -20,6 +20,7 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.seams import ModelClient
 from evenhand.drive.together import together
+from evenhand.evaluators.ambiguity import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import (
     DEFAULT_ATTEMPTS,
     Answered,
@@ -33,7 +34,7 @@ from evenhand.evaluators.asking import (
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.probability import first_probability
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_by
+from evenhand.evaluators.sampling import all_flags, found_by, turned, with_other
 from evenhand.evaluators.sections import sections, short_sections
 
 Winner: TypeAlias = Literal["A", "B", "tie"]
@@ -125,6 +126,7 @@ class PairwiseEvaluator(BaseEvaluator):
     criteria: str = ""
     score_from: Literal["auto", "text", "logprobs"] = "auto"
     max_attempts: int | None = None
+    ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
 
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
@@ -133,6 +135,7 @@ class PairwiseEvaluator(BaseEvaluator):
         if self.score_from not in ("auto", "text", "logprobs"):
             raise ConfigError(f"{self.where}: score_from is {self.score_from!r}; it must be auto or text or logprobs")
         self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
+        check_ambiguous(self.ambiguous, where=self.where)
         self._set("judge", registry.judge(self.judge))
 
     @property
@@ -155,6 +158,12 @@ class PairwiseEvaluator(BaseEvaluator):
         if case.reference_answer is None:
             return self.not_evaluated("There is no reference answer to compare with.")
         asked = yield from together([self._asked(case, place) for place in PLACES])
+        evaluation = self._compared(asked)
+        if not any(isinstance(one, Answered) and one.other is not None for one in asked):
+            return evaluation
+        return with_other(evaluation, self._compared([turned(one) for one in asked]), counted=self.ambiguous)
+
+    def _compared(self, asked: Sequence[Answered | FirstToken | GaveUp]) -> Evaluation:
         record = Record.merged(one.record for one in asked)
         answered = [one for one in asked if isinstance(one, Answered)]
         details = found_by(self.client, answered)
@@ -216,6 +225,7 @@ class PairwiseEvaluator(BaseEvaluator):
                 judge=self.client,
                 contract=CONTRACT,
                 max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
+                ambiguous=self.ambiguous,
             )
         )
 

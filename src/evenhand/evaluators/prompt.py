@@ -18,6 +18,7 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
+from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
@@ -30,6 +31,12 @@ MATERIAL: Final = ("expected_outcome", "question", "reference_answer", "candidat
 DEFAULT_SAMPLES: Final = 5
 
 ScoreFrom = Literal["auto", "text", "samples", "logprobs"]
+
+
+def _known_as(ambiguous: str) -> dict[str, Any]:
+    """Say by what the setting is known in the identity of an evaluator: that of stored runs must stay what it was."""
+    known: dict[str, Any] = {"strict": ambiguous == "ask_again"}
+    return known | ({AMBIGUOUS: ambiguous} if ambiguous == "last" else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +55,8 @@ class PromptEvaluator(BaseEvaluator):
     ``{{ reference_answer }}`` and ``{{ expected_outcome }}``. ``score_from`` is ``text``, ``samples`` (the mean of
     several replies, with their spread) or ``logprobs`` (the probabilities of the first token). ``rubric_mode`` asks
     for all items in one request (``joint``) or for each in its own (``separate``); ``shuffle`` is the seed of a
-    recorded item order; ``evidence`` demands quotes, which are looked up in the answer; ``strict`` asks again when a
-    reply holds two different verdicts.
+    recorded item order; ``evidence`` demands quotes, which are looked up in the answer; ``ambiguous`` says which of
+    several different verdicts in one reply counts: the ``first`` or the ``last``, flagged, or none, to ``ask_again``.
     """
 
     type: ClassVar[str] = "llm_judge"
@@ -69,14 +76,16 @@ class PromptEvaluator(BaseEvaluator):
     rubric_mode: Literal["joint", "separate"] = "joint"
     shuffle: int | None = None
     evidence: bool = False
-    strict: bool = False
+    ambiguous: Ambiguous = field(default="first", metadata={"identity": _known_as})
+    strict: InitVar[bool | None] = None
 
-    def __post_init__(self, max_retries: int | None) -> None:
+    def __post_init__(self, max_retries: int | None, strict: bool | None) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
         BaseEvaluator.__post_init__(self)
         self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
         self._set("rubrics", rubric_items(self.rubrics or (), where=f"{self.where}: rubrics"))
         self._set("scale", scale_of(self.scale))
+        self._settle_ambiguous(strict)
         self._check_template()
         self._check_options()
         self._set("judge", registry.judge(self.judge))
@@ -102,8 +111,7 @@ class PromptEvaluator(BaseEvaluator):
         ):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}")
-        for name in ("evidence", "strict"):
-            require_flag(getattr(self, name), f"{self.where}: {name}")
+        require_flag(self.evidence, f"{self.where}: evidence")
         self._settle_samples()
         if self.shuffle is not None and (isinstance(self.shuffle, bool) or not isinstance(self.shuffle, int)):
             raise ConfigError(f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed")
@@ -113,6 +121,20 @@ class PromptEvaluator(BaseEvaluator):
             if self.evidence:
                 raise ConfigError(f"{self.where}: score_from 'logprobs' reads one token, which can quote no evidence")
             token_scale(self)
+
+    def _settle_ambiguous(self, strict: bool | None) -> None:
+        """Take ``strict`` too, the old name: true was to ask again."""
+        check_ambiguous(self.ambiguous, where=self.where)
+        if strict is None:
+            return
+        require_flag(strict, f"{self.where}: strict")
+        means: Ambiguous = "ask_again" if strict else "first"
+        if self.ambiguous not in ("first", means):
+            raise ConfigError(f"{self.where}: ambiguous {self.ambiguous} and strict {strict} disagree; drop strict")
+        warnings.warn(
+            f"{self.where}: 'strict' is the old name; write ambiguous={means!r}", DeprecationWarning, stacklevel=5
+        )
+        self._set("ambiguous", means)
 
     def _settle_samples(self) -> None:
         if self.samples is None:
@@ -190,7 +212,7 @@ class PromptEvaluator(BaseEvaluator):
             contract=contract,
             max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
             sample=sample,
-            strict=self.strict,
+            ambiguous=self.ambiguous,
         )
 
     def by_probability(self, *, binary: bool) -> bool:

@@ -13,10 +13,10 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, inquire
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, inquire
 from evenhand.evaluators.by_criteria import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import found_by
+from evenhand.evaluators.sampling import found_by, turned, with_other
 from evenhand.evaluators.sections import sections
 
 GROUP_RANKING: Final = "group_ranking"
@@ -52,19 +52,24 @@ class OrderField:
         """Read the labels, as one text; one that is missing, there twice, or not of this group breaks the contract."""
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise ContractError(f"{self.name} must be a list of letters, the best profile first")
-        said = [_label(one) for one in value]
-        if invented := [one for one in said if one not in self.labels]:
-            raise ContractError(f"{self.name} names {invented[0]!r:.40}, which no profile is called")
-        if doubled := [label for label in self.labels if said.count(label) > 1]:
-            raise ContractError(f"{self.name} names {doubled[0]} more than once")
-        if dropped := [label for label in self.labels if label not in said]:
+        times = dict.fromkeys(self.labels, 0)  # by label, not by text: "AB" is no part of the labels "ABC"
+        for one in value:
+            label = _label(one)
+            if label not in times:
+                raise ContractError(f"{self.name} names {label or str(one)[:40]!r:.40}, which no profile is called")
+            times[label] += 1
+            if times[label] > 1:
+                raise ContractError(f"{self.name} names {label} more than once")
+        if dropped := [label for label, count in times.items() if not count]:
             raise ContractError(f"{self.name} leaves out {', '.join(dropped)}")
-        return "".join(said), ()
+        return "".join(map(_label, value)), ()
 
 
 def _label(said: object) -> str:
-    """Read a label; ``profile_C`` is what its section is called."""
-    return said.strip().removeprefix("profile_").upper() if isinstance(said, str) and said.strip() else str(said)
+    """Read a label; ``profile_C`` is what its section is called. What is no label stays none."""
+    if not isinstance(said, str) or not said.isascii():  # other letters may have an A as their capital
+        return ""
+    return said.strip().removeprefix("profile_").upper()
 
 
 @functools.cache
@@ -109,11 +114,19 @@ class GroupRankingEvaluator(CriteriaEvaluator):
             judge=self.client,
             contract=contract,
             max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
+            ambiguous=self.ambiguous,
         )
         if isinstance(asked, GaveUp):
             return self.failed(asked.error, details=found_by(self.client), **asked.record.fields())
+        evaluation = self._evaluation(asked, members)
+        if asked.other is None:
+            return evaluation
+        other = self._evaluation(turned(asked), members)
+        return with_other(evaluation, other, counted=self.ambiguous, order=other.details[ORDER])
+
+    def _evaluation(self, asked: Answered, members: Sequence[Mapping[str, str]]) -> Evaluation:
         values = asked.accepted.values
-        order = [members[labels.index(label)]["id"] for label in values["order"]]
+        order = [members[ascii_uppercase.index(label)]["id"] for label in values["order"]]
         return self.scored(
             1.0,
             score_raw=" > ".join(values["order"]),

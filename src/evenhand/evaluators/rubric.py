@@ -20,7 +20,7 @@ from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token
 from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_by, spread
+from evenhand.evaluators.sampling import all_flags, found_by, spread, turned, with_other
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt import PromptEvaluator
@@ -71,6 +71,14 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
         if evaluator.score_from == "logprobs":
             return evaluator.failed("config: score_from 'logprobs' checks yes-or-no items; this case has score bands")
     sheets = yield from together([_sheet(evaluator, case, items, sample) for sample in evaluator.sample_numbers])
+    evaluation = _by_sheets(evaluator, items, sheets)
+    if all(one.other is None for sheet in sheets for one in sheet.answered):
+        return evaluation
+    others = [replace(sheet, asked=tuple(map(turned, sheet.asked))) for sheet in sheets]
+    return with_other(evaluation, _by_sheets(evaluator, items, others), counted=evaluator.ambiguous)
+
+
+def _by_sheets(evaluator: PromptEvaluator, items: tuple[Rubric, ...], sheets: Sequence[Sheet]) -> Evaluation:
     record = Record.merged(one.record for sheet in sheets for one in sheet.asked)
     complete = [sheet for sheet in sheets if sheet.complete]
     answered = [one for sheet in complete for one in sheet.answered]

@@ -11,10 +11,10 @@ from evenhand.domain.contract import FieldContract, Score, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import Range
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, GaveUp, inquire
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, inquire
 from evenhand.evaluators.by_criteria import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import found_by
+from evenhand.evaluators.sampling import found_by, turned, with_other
 from evenhand.evaluators.sections import sections
 
 PROFILE_SCORE: Final = "profile_score"
@@ -75,9 +75,16 @@ class ProfileScoreEvaluator(CriteriaEvaluator):
             judge=self.client,
             contract=CONTRACT,
             max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
+            ambiguous=self.ambiguous,
         )
         if isinstance(asked, GaveUp):
             return self.failed(asked.error, details=found_by(self.client), **asked.record.fields())
+        evaluation = self._evaluation(asked)
+        if asked.other is None:
+            return evaluation
+        return with_other(evaluation, self._evaluation(turned(asked)), counted=self.ambiguous)
+
+    def _evaluation(self, asked: Answered) -> Evaluation:
         values = asked.accepted.values
         return self.scored(
             SCALE.unit(values["score"]),

@@ -13,7 +13,7 @@ from evenhand.reports.html_case import badge
 from evenhand.reports.markup import Html, tag
 from evenhand.reports.numbers import cost_text, counted, duration_text, moment_text
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import mean_sentence, pass_rate_sentence
+from evenhand.reports.sentences import ambiguity_phrases, mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing, standings
 
 
@@ -112,6 +112,7 @@ def _spent(summary: Summary, run: RunRecord) -> Html:
         ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
         ("Errors", _counts(summary.errors_by_class)),
         ("Flags", _counts(summary.flags)),
+        ("Several verdicts in one reply", "; ".join(ambiguity_phrases(summary))),
     ]
     return _facts(facts, class_="facts spent")
 

@@ -41,6 +41,31 @@ def judges_of(evaluation: Evaluation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.judge for part in parts_of(evaluation) if part.judge is not None))
 
 
+def ambiguities_of(evaluation: Evaluation) -> Iterator[tuple[str, bool]]:
+    """Yield which verdict counted where a reply had several, and whether the other one would have changed ours.
+
+    That of a composite stands with its members and its meta-judge.
+    """
+    verdict = None if evaluation.verdict is None else evaluation.verdict.value
+    yield from _ambiguities(verdict, evaluation.details)
+
+
+def _ambiguities(verdict: object, details: object) -> Iterator[tuple[str, bool]]:
+    known: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
+    other = known.get("ambiguous")
+    if isinstance(other, Mapping) and isinstance(other.get("counted"), str):
+        yield other["counted"], other.get("verdict") != verdict
+    for member in _within(known):
+        yield from _ambiguities(member.get("verdict"), member.get("details"))
+
+
+def _within(details: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    members = details.get("members")
+    for member in [*(members if isinstance(members, list) else []), details.get("meta_judge")]:
+        if isinstance(member, Mapping):
+            yield member
+
+
 def _parts(kind: object, attempts: object, details: object) -> Iterator[Part]:
     # Details are anybody's, and may be anything.
     known: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
@@ -50,7 +75,5 @@ def _parts(kind: object, attempts: object, details: object) -> Iterator[Part]:
         judge=judge if isinstance(judge, str) else None,
         attempts=attempts if isinstance(attempts, int) else 0,
     )
-    members = known.get("members")
-    for member in [*(members if isinstance(members, list) else []), known.get("meta_judge")]:
-        if isinstance(member, Mapping):
-            yield from _parts(member.get("type"), member.get("attempts"), member.get("details"))
+    for member in _within(known):
+        yield from _parts(member.get("type"), member.get("attempts"), member.get("details"))

@@ -91,6 +91,8 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "errors_by_class": dict(summary.errors_by_class),
         "flags": dict(summary.flags),
         "reasons": dict(summary.reasons),
+        "ambiguous": dict(summary.ambiguous),
+        "overturned": dict(summary.overturned),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
         **({"models": by_model} if by_model else {}),
     }

@@ -14,7 +14,8 @@ from evenhand.reports.numbers import cost_text, counted, interval_text, score_te
 _FLAGS: Final = {
     "embedded": "had the verdict within other text",
     "echo_skipped": "passed over an object that merely repeats one from the prompt",
-    "ambiguous": "had two different verdicts, of which the first counts",
+    "ambiguous": "had several different verdicts in one reply",
+    "reasoning_removed": "had reasoning before the reply, which was set aside",
     "clamped": "had a score out of range, which was clamped",
     "coerced": "had a number in quotes, which was taken",
     "trimmed": "had hits or misses that were empty, no text, or too many",
@@ -128,7 +129,21 @@ def flag_phrases(summary: Summary) -> Iterator[tuple[int, str]]:
     [(2, 'evaluations lost some of the samples (samples_lost)'), (1, 'evaluation flagged (own)')]
     """
     for flag, count in summary.flags.items():
-        yield count, f"{'evaluation' if count == 1 else 'evaluations'} {_FLAGS.get(flag, 'flagged')} ({flag})"
+        more = "".join(f"; {phrase}" for phrase in ambiguity_phrases(summary)) if flag == "ambiguous" else ""
+        yield count, f"{'evaluation' if count == 1 else 'evaluations'} {_FLAGS.get(flag, 'flagged')}{more} ({flag})"
+
+
+def ambiguity_phrases(summary: Summary) -> Iterator[str]:
+    """Say which of several verdicts in one reply counted, and how much hangs on that.
+
+    >>> list(ambiguity_phrases(Summary(cases=Tally(), ambiguous={"first": 12}, overturned={"first": 5})))
+    ['the first counted, the last would have changed 5 verdicts']
+    """
+    for way, other in (("first", "last"), ("last", "first")):
+        if count := summary.ambiguous.get(way):
+            where = "" if len(summary.ambiguous) == 1 else f" in {count:,}"
+            changed = counted(summary.overturned.get(way, 0), "verdict")
+            yield f"the {way} counted{where}, the {other} would have changed {changed}"
 
 
 def next_step(run: RunRecord) -> str:

@@ -11,7 +11,7 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
-from evenhand.reports.parts import judges_of, parts_of
+from evenhand.reports.parts import ambiguities_of, judges_of, parts_of
 from evenhand.reports.plain import plain
 from evenhand.stats.exact import ExactSum
 from evenhand.stats.intervals import Scores
@@ -24,6 +24,8 @@ _OTHER_REASONS: Final = "other reasons"
 # The key of a case's metadata that names the model which answers it; where it has more values, it means something else.
 _MODEL: Final = "model"
 _MOST_MODELS: Final = 50
+# The flag of an evaluation whose reply had several different verdicts.
+_AMBIGUOUS: Final = "ambiguous"
 
 
 class Summarizer:
@@ -54,6 +56,8 @@ class Summarizer:
         self._flags: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._other_reasons = 0
+        self._ambiguous: Counter[str] = Counter()
+        self._overturned: Counter[str] = Counter()
 
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
@@ -128,6 +132,8 @@ class Summarizer:
         self._flags.update(evaluation.flags)
         if judges := judges_of(evaluation):
             self._judges[evaluation.evaluator].update(judges)
+        if _AMBIGUOUS in evaluation.flags:
+            self._note_ambiguous(evaluation)
         if evaluation.status is Status.NOT_EVALUATED:
             # Reasons may be as many as cases: those that came first are told apart, the others only counted.
             reason = plain(evaluation.reasoning)
@@ -135,6 +141,16 @@ class Summarizer:
                 self._reasons[reason] += 1
             else:
                 self._other_reasons += 1
+
+    def _note_ambiguous(self, evaluation: Evaluation) -> None:
+        """Count an evaluation by which of the verdicts in its reply counted; a composite, by those of its members."""
+        counted, overturned = set[str](), set[str]()
+        for way, is_another in ambiguities_of(evaluation):
+            counted.add(way)
+            if is_another:
+                overturned.add(way)
+        self._ambiguous.update(counted)
+        self._overturned.update(overturned)
 
     @property
     def judges(self) -> dict[str, tuple[str, ...]]:
@@ -168,6 +184,8 @@ class Summarizer:
             flags=dict(self._flags.most_common()),
             reasons=dict(self._reasons.most_common())
             | ({_OTHER_REASONS: self._other_reasons} if self._other_reasons else {}),
+            ambiguous=dict(sorted(self._ambiguous.items())),
+            overturned=dict(sorted(self._overturned.items())),
         )
 
 

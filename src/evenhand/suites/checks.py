@@ -18,7 +18,7 @@ from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
-from evenhand.suites.evaluators import OLD_NAMES, build, members_of, name_of, settled
+from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled
 from evenhand.suites.trying import mistakes_in
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, told
 
@@ -130,6 +130,7 @@ class Checks:
             for part in (given, given.get("aggregator"))
             if isinstance(part, Mapping) and part.get("judge") is not None
         ]
+        self._note_old_options(given, line)
         if not faults:
             who = f"evaluator {name_of(given)!r} ({given['type']})"
             faults += mistakes_in(
@@ -161,6 +162,13 @@ class Checks:
                 where,
                 f"evaluator {name_of(given)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
             )
+
+    def _note_old_options(self, given: Mapping[str, Any], line: int) -> None:
+        for part in (given, given.get("aggregator")):
+            if isinstance(part, Mapping) and isinstance(strict := part.get(OLD_AMBIGUOUS), bool):
+                way = "ask_again" if strict else "first"
+                text = f"evaluator {name_of(given)!r}: 'strict' is an old name; write ambiguous: {way}"
+                self.note(f"{OLD_AMBIGUOUS} {strict}", _line_of(part, OLD_AMBIGUOUS, line), text)
 
     def _tried(self, make: Callable[[Any], object], given: Any, place: _Place) -> Iterator[Fault]:
         tried = without_credentials(given)

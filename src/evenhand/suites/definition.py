@@ -46,6 +46,11 @@ class Definition:
         return self.given.get("judge")
 
     @property
+    def ambiguous(self) -> str | None:
+        """Which of several verdicts in one reply counts, for all evaluators that do not say it themselves."""
+        return self.given.get("ambiguous")
+
+    @property
     def thresholds(self) -> Thresholds:
         """The thresholds for the verdict on a whole case."""
         return Thresholds.of(self.given.get("thresholds"))
@@ -104,7 +109,7 @@ class Definition:
         key = canonical(definition)
         known = self._built.get(key)
         if known is None:
-            known = build(settled(definition, self.judge), folder=self.folder, client=self._client)
+            known = build(settled(definition, self.judge, self.ambiguous), folder=self.folder, client=self._client)
             self._built[key] = known
             if len(self._built) > _MOST_BUILT:
                 self._built.popitem(last=False)

@@ -21,6 +21,9 @@ PROGRAM_TYPE: Final = "code_judge"
 OLD_NAMES: Final = {"rubric": JUDGE_TYPE, "code": PROGRAM_TYPE}
 # Who checks the rubrics of a case that no other evaluator reads.
 RUBRIC_NAME: Final = "rubric"
+# An option of evaluators that a suite may set for all of them; and what was once a part of it.
+AMBIGUOUS: Final = "ambiguous"
+OLD_AMBIGUOUS: Final = "strict"
 
 
 def type_of(definition: Defined) -> str:
@@ -55,8 +58,18 @@ def evaluators_of(own: Sequence[Defined], *, has_rubrics: bool) -> tuple[Defined
 @functools.cache
 def takes_judge(kind: str) -> bool:
     """Tell whether evaluators of a type ask a judge: their class has an option ``judge``."""
+    return _has_option(kind, "judge")
+
+
+@functools.cache
+def takes_ambiguous(kind: str) -> bool:
+    """Tell whether evaluators of a type say which of several verdicts in one reply counts."""
+    return _has_option(kind, AMBIGUOUS)
+
+
+def _has_option(kind: str, name: str) -> bool:
     factory = registry.find(registry.EVALUATORS, kind, what="evaluator type")
-    return "judge" in inspect.signature(factory).parameters
+    return name in inspect.signature(factory).parameters
 
 
 def lacks_judge(definition: Defined) -> bool:
@@ -77,8 +90,11 @@ def names_judge(definition: Defined) -> bool:
     return any(one.get("judge") is not None for one in own) or any(map(names_judge, members_of(definition)))
 
 
-def settled(definition: Defined, judge: object) -> dict[str, Any]:
-    """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names."""
+def settled(definition: Defined, judge: object, ambiguous: str | None = None) -> dict[str, Any]:
+    """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names.
+
+    So with what the suite says about ``ambiguous`` replies.
+    """
     made = dict(definition)
     if made.get("type") == "rubric" and not made.get("rubrics"):
         raise ConfigError(f"evaluator {name_of(made)!r} (rubric): rubrics is empty; list what to check")  # SPEC-P7
@@ -86,12 +102,29 @@ def settled(definition: Defined, judge: object) -> dict[str, Any]:
         made["type"] = type_of(made)
         if judge is not None and made.get("judge") is None and takes_judge(made["type"]):
             made["judge"] = judge
+        if takes_ambiguous(made["type"]):
+            _settle_ambiguous(made, ambiguous)
     if isinstance(made.get("members"), list):
-        made["members"] = [settled(one, judge) if isinstance(one, Mapping) else one for one in made["members"]]
+        made["members"] = [
+            settled(one, judge, ambiguous) if isinstance(one, Mapping) else one for one in made["members"]
+        ]
     if (aggregator := _aggregator(made)) is not None:
-        wants = aggregator["type"] == JUDGE_TYPE and aggregator.get("judge") is None and judge is not None
-        made["aggregator"] = {**aggregator, "judge": judge} if wants else aggregator
+        made["aggregator"] = aggregator = dict(aggregator)
+        if aggregator["type"] == JUDGE_TYPE:
+            if aggregator.get("judge") is None and judge is not None:
+                aggregator["judge"] = judge
+            _settle_ambiguous(aggregator, ambiguous)
     return made
+
+
+def _settle_ambiguous(made: dict[str, Any], ambiguous: str | None) -> None:
+    """Put today's name in the place of ``strict``, and what the suite says where the evaluator says nothing."""
+    if isinstance(made.get(OLD_AMBIGUOUS), bool) and made.get(AMBIGUOUS) is None:
+        made[AMBIGUOUS] = "ask_again" if made.pop(OLD_AMBIGUOUS) else "first"
+    elif made.get(AMBIGUOUS) is None:
+        made.pop(AMBIGUOUS, None)
+        if ambiguous is not None and made.get(OLD_AMBIGUOUS) is None:
+            made[AMBIGUOUS] = ambiguous
 
 
 def build(definition: Defined, *, folder: Path | None, client: Callable[[object], ModelClient]) -> Evaluator:

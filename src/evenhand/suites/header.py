@@ -9,6 +9,7 @@ from evenhand.domain.errors import did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
+from evenhand.evaluators.ambiguity import WAYS
 from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
@@ -19,7 +20,7 @@ from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, kind, pl
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
-    "timeout", "concurrency", "repeat",
+    "timeout", "concurrency", "repeat", "ambiguous",
 )  # fmt: skip
 # Where editors look for the schema of a file; nothing of the suite.
 SCHEMA_KEY: Final = "$schema"
@@ -97,6 +98,11 @@ def _count(name: str) -> Callable[[Any, int, Checks], Iterator[Fault]]:
     return check
 
 
+def _ambiguous(value: Any, line: int, _: Checks) -> Iterator[Fault]:
+    if value not in WAYS:
+        yield Fault(line, f"ambiguous must be first, last or ask_again, not {value!r:.80}")
+
+
 def _metadata(value: Any, line: int, _: Checks) -> Iterator[Fault]:
     if not isinstance(value, Mapping):
         yield Fault(line, f"metadata must be a mapping, not {kind(value)}")
@@ -127,4 +133,5 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "timeout": _seconds,
     "concurrency": _count("concurrency"),
     "repeat": _count("repeat"),
+    "ambiguous": _ambiguous,
 }

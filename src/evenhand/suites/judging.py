@@ -43,6 +43,7 @@ def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     judging = {
         "judge": definition.get("judge"),
         "evaluators": definition.get("evaluators"),
+        "ambiguous": definition.get("ambiguous"),
         "thresholds": {"pass": marks.pass_at, "borderline": marks.borderline_at},
     }
     yield from _leaves("", "", judging)

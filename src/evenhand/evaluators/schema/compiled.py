@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.evaluators.reading import MAX_DEPTH, parse_strict
+from evenhand.evaluators.reading import parse_strict
+from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.graph import TOO_MUCH, SchemaGraph
 from evenhand.evaluators.schema.patterns import Kind, engine, kinds_of, refuse, undecided
 from evenhand.evaluators.showing import path_text, shortened

@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from evenhand.domain.errors import ConfigError
-from evenhand.evaluators.reading import MAX_DEPTH
+from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.patterns import Kind
 from evenhand.evaluators.showing import shortened, step_text
 
