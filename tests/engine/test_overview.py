@@ -124,7 +124,7 @@ class Runs:
         self.store.database.execute("UPDATE summaries SET format = '0'")
 
     def pin(self) -> None:
-        self.store.database.execute("UPDATE runs SET options = ?", [dumps({"baseline": True})])
+        self.store.runs.set_options(self.run, {"baseline": True})
 
     def copy(self) -> None:
         """Take the run to another store and back, and go on there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from evenhand.domain.case import Case
@@ -13,24 +13,15 @@ from evenhand.domain.run import CaseResult, Judgment, RunRecord
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.terms import Terms
 from evenhand.reports.comparing import Found, JudgedCase, found_of
+from evenhand.store.records import EVALUATIONS, Row
 from evenhand.store.rows import loads
-from evenhand.store.store import PAGE, Store
+from evenhand.store.store import Store
 
 # Sample, evaluator, status, score, verdict, weight, and whether it is required.
 _Row: TypeAlias = tuple[int, str, str, float | None, str | None, float, int]
 
 # Many cases come out alike.
 _MOST_KNOWN: Final = 4096
-_CASES: Final = (
-    "SELECT position, id, expected, content FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?"
-)
-_EVALUATIONS: Final = (
-    "SELECT position, place, sample, evaluator, status, score, verdict, weight, required FROM evaluations "
-    "WHERE run = ? AND position BETWEEN ? AND ? ORDER BY position, sample, place, round"
-)
-_NAMES: Final = (
-    "SELECT content FROM evaluations WHERE run = ? AND position = ? AND place = ? AND sample = ? ORDER BY round DESC"
-)
 # Stands in a column for a letter that it cannot hold.
 _REPLACED: Final = "\ufffd"
 _CLUSTER: Final = '"cluster"'
@@ -40,11 +31,9 @@ def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
     """Give the cases in suite order, each with no more than a comparison needs."""
     found = functools.lru_cache(_MOST_KNOWN)(functools.partial(_found, run.thresholds))
     of_a_prompt = "prompt" in run.definition
-    after = -1
-    while page := store.database.rows(_CASES, [run.number, after, PAGE]):
-        first, after = page[0][0], page[-1][0]
-        rows = _by_position(store, run, first, after)
-        for position, identity, expected, content in page:
+    for page, evaluations in store.columns(run):
+        rows = _by_position(store, run, evaluations)
+        for position, identity, _, expected, content, _ in page:
             judged = rows.get(position, ())
             yield JudgedCase(
                 id=identity,
@@ -55,22 +44,23 @@ def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
             )
 
 
-def _by_position(store: Store, run: RunRecord, first: int, last: int) -> dict[int, tuple[_Row, ...]]:
+def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[_Row, ...]]:
     """Give the evaluations that count of some positions, in the order of samples and evaluators."""
-    rows = store.database.rows(_EVALUATIONS, [run.number, first, last])
     judged: dict[int, tuple[_Row, ...]] = {}
     for position, those in itertools.groupby(rows, key=lambda row: row[0]):
         last_rounds: dict[tuple[int, int], _Row] = {}
-        for _, place, sample, evaluator, *found in those:
+        for _, place, sample, _, evaluator, _, status, score, verdict, weight, required, *_ in those:
             name = _name(store, run, (position, place, sample)) if _REPLACED in evaluator else evaluator
-            last_rounds[sample, place] = (sample, name, *found)
+            last_rounds[sample, place] = (sample, name, status, score, verdict, weight, required)
         judged[position] = tuple(last_rounds.values())
     return judged
 
 
 def _name(store: Store, run: RunRecord, place: tuple[int, int, int]) -> str:
     """Read the name of an evaluator that has letters which its column could not hold."""
-    content: Any = loads(store.database.rows(_NAMES, [run.number, *place])[0][0])
+    where = "position = ? AND place = ? AND sample = ?"
+    *_, row = EVALUATIONS.read(store.database, run, where, place, order="round")
+    content: Any = loads(row[-2])
     return str(content["evaluator"])
 
 

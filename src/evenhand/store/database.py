@@ -25,7 +25,7 @@ class Database(ABC):
     for_share: ClassVar[str] = ""
     for_update: ClassVar[str] = ""
 
-    def __init__(self, where: str, *, trouble: type[Exception]) -> None:
+    def __init__(self, where: str, *, trouble: tuple[type[Exception], ...]) -> None:
         self.where = where
         # What the driver raises when the database is in trouble.
         self.trouble = trouble

@@ -34,7 +34,7 @@ class Postgres(Database):
     def __init__(self, url: str) -> None:
         psycopg = _driver()
         location = location_of(url)
-        super().__init__(UNTOLD if location is None else location.where, trouble=psycopg.Error)
+        super().__init__(UNTOLD if location is None else location.where, trouble=(psycopg.Error,))
         if is_misread(url) or not _is_readable(url, psycopg):
             raise StoreError(f"cannot open {UNTOLD}: the URL cannot be read; {_ADVICE}")
         problem = ""

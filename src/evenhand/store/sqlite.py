@@ -21,6 +21,8 @@ FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
 _READ_ONLY = "mode=ro"
+# The second, where a damaged schema makes a message of which Python cannot make a text.
+_TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 # So often one looks whether a commit is lost or just being made.
 _LOOKS = 10
 
@@ -32,21 +34,21 @@ class SQLite(Database):
     quick: ClassVar[bool] = True
 
     def __init__(self, path: str, *, durable: bool = False, read_only: bool = False) -> None:
-        super().__init__(path, trouble=sqlite3.Error)
+        super().__init__(path, trouble=_TROUBLE)
         is_there = path != MEMORY and Path(path).is_file()
         self.read_only = read_only or (is_there and not os.access(path, os.W_OK))
         if path != MEMORY and not self.read_only:
             _prepare(Path(path))
         try:
             self._connection = self._opened(path, durable=durable)
-        except sqlite3.Error as error:
+        except _TROUBLE as error:
             if self.read_only or not is_there or not _is_denied(error):
                 raise self._told("open", error) from error
             # The file could be written to, and its folder cannot: SQLite needs a second file beside it.
             self.read_only = True
             try:
                 self._connection = self._opened(path, durable=durable)
-            except sqlite3.Error as second:
+            except _TROUBLE as second:
                 raise self._told("open", second) from second
 
     def _opened(self, path: str, *, durable: bool) -> sqlite3.Connection:
@@ -213,7 +215,7 @@ def connect(url: str) -> SQLite:
     return SQLite(path, durable=query == _DURABLE, read_only=query == _READ_ONLY)
 
 
-def _is_denied(error: sqlite3.Error) -> bool:
+def _is_denied(error: Exception) -> bool:
     return any(words in str(error) for words in ("readonly", "unable to open"))
 
 

@@ -244,14 +244,30 @@ class Store:
                     awaited=max(planned.expected * run.repeat - len(judged), 0),
                     thresholds=thresholds,
                 )
+        if first == 0:
+            self._require_all(run, evaluations, run.evaluations, "evaluations")
+            self._require_all(run, answered, run.answers, "answers")
 
-        if first == 0 and run.status is RunStatus.FINISHED:
-            for count, known, what in (
-                (evaluations, run.evaluations, "evaluations"),
-                (answered, run.answers, "answers"),
-            ):
-                if known is not None and count != known:
-                    self._refuse_unless_changed(run, f"of its {known:,} {what}, there are {count:,}")
+    def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
+        """Give the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
+        evaluations = 0
+        for page in self._case_pages(run, 0, content=True):
+            rows = EVALUATIONS.read(
+                self.database,
+                run,
+                "position BETWEEN ? AND ?",
+                [page[0][0], page[-1][0]],
+                order="position, sample, place, round",
+                content=False,
+            )
+            evaluations += len(rows)
+            yield page, rows
+        self._require_all(run, evaluations, run.evaluations, "evaluations")
+
+    def _require_all(self, run: RunRecord, count: int, known: int | None, what: str) -> None:
+        """Refuse a finished run that has lost rows, or has more than it had."""
+        if run.status is RunStatus.FINISHED and known is not None and count != known:
+            self._refuse_unless_changed(run, f"of its {known:,} {what}, there are {count:,}")
 
     def _refuse_unless_changed(self, run: RunRecord, what: str) -> None:
         """Refuse a run of which something is missing, unless it has gone on since it was looked up."""
