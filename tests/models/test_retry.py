@@ -289,3 +289,22 @@ def test_an_error_with_status_200_is_classed_by_its_code(code: str | None, kind:
 def test_a_policy_that_makes_no_sense_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
         RetryPolicy(**options)  # type: ignore[arg-type]
+
+
+def test_what_is_sent_once_is_sent_again_only_in_another_form() -> None:
+    faults = [
+        TransportFault("format_refused", "say it otherwise", retryable=True, at_once=True),
+        TransportFault("overloaded", "busy", retryable=True, retry_after=7.0),
+    ]
+    sent = 0
+
+    async def once(seconds: float) -> Reply:
+        nonlocal sent
+        sent += 1
+        raise faults[sent - 1]
+
+    answer = asyncio.run(ask_with_retries(once, policy=RetryPolicy(), deadline=None, sent_once=True))
+
+    assert isinstance(answer, Unanswered)
+    assert (sent, len(answer.attempts)) == (2, 2)
+    assert (answer.error, answer.retry_after) == ("overloaded: busy", 7.0)

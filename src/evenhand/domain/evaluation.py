@@ -26,7 +26,7 @@ class Status(StrEnum):
 _SCORED: Final = Status.SCORED
 
 # More tokens than anybody was ever sent, and few enough that floats can tell each number of them from the next.
-_MOST_TOKENS: Final = 2**53
+MOST_TOKENS: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def token_sum(*counts: object) -> object:
 
 def is_token_count(value: object) -> TypeGuard[int]:
     """Tell a whole number that can be a count of tokens from everything else."""
-    return type(value) is int and 0 <= value < _MOST_TOKENS
+    return type(value) is int and 0 <= value < MOST_TOKENS
 
 
 def usage_dict(usage: Usage | None) -> dict[str, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from evenhand.domain.evaluation import Attempt, Usage, is_token_count
+from evenhand.domain.evaluation import MOST_TOKENS, Attempt, Usage
 
 # Why a judge stopped: it was done; its token limit was reached; it refused; the provider's filter cut it off.
 Finish: TypeAlias = Literal["stop", "length", "refusal", "filtered"]
@@ -72,18 +72,20 @@ def sound_answer(answer: object) -> Reply | Unanswered | None:
     elif not isinstance(answer, Unanswered) or not isinstance(answer.error, str):
         return None
     for attempt in answer.attempts:
-        if attempt.usage is not None and not _is_sound(attempt.usage):
+        if not (attempt.usage is None or _is_sound(attempt.usage)):
             attempts = (one if _is_sound(one.usage) else replace(one, usage=None) for one in answer.attempts)
             return replace(answer, attempts=tuple(attempts))
     return answer
 
 
 def _is_sound(usage: object) -> bool:
+    """Tell whether token counts are counts; without a call for each, since every reply comes by."""
     return (
         isinstance(usage, Usage)
-        and is_token_count(usage.input_tokens)
-        and is_token_count(usage.output_tokens)
-        and is_token_count(usage.cached_tokens)
+        and type(usage.input_tokens) is type(usage.output_tokens) is type(usage.cached_tokens) is int
+        and 0 <= usage.input_tokens < MOST_TOKENS
+        and 0 <= usage.output_tokens < MOST_TOKENS
+        and 0 <= usage.cached_tokens < MOST_TOKENS
     )
 
 

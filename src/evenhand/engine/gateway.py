@@ -227,8 +227,7 @@ class Asking:
         try:
             answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)
             sent = answer.attempts
-            with contextlib.suppress(Exception):  # what cannot be reckoned is unknown, and the reply is kept
-                cost = gateway.prices.cost_of(client.name, sent)
+            cost = self._cost_of(client, sent)
         finally:
             if sent is None:
                 gateway.budget.give_up()
@@ -237,6 +236,12 @@ class Asking:
             self._calls += 1 if sent is None else len(sent)  # one at least, and nobody knows what became of it
             self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
+
+    def _cost_of(self, client: ModelClient, sent: tuple[Attempt, ...]) -> float | None:
+        try:
+            return self._gateway.prices.cost_of(client.name, sent)
+        except Exception:  # what cannot be reckoned is unknown, and the reply is kept
+            return None
 
     def abandon(self) -> None:
         """Give the evaluation up; what it took is counted all the same."""
