@@ -271,6 +271,21 @@ def test_a_function_that_raises_is_an_error_of_the_case(function: Any, error: st
     assert made.attempts[0].error == error
 
 
+def test_a_key_of_the_environment_is_hidden_in_what_a_function_raises_or_returns_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("APP_API_KEY", "sk-very-secret-indeed")
+
+    def refused(text: str) -> str:
+        raise ValueError("bad key sk%2Dvery-secret-indeed")
+
+    raised, returned = call(refused), call(lambda text: {"sk-very-secret-indeed": object()})
+
+    assert raised.error == "function_error: ValueError: bad key ***"
+    assert returned.error is not None
+    assert "secret" not in repr(raised) + repr(returned)
+
+
 def test_a_function_that_takes_too_long_is_an_error() -> None:
     made = call(lambda text: time.sleep(5), timeout=0.05)
 

@@ -18,8 +18,11 @@ from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.run import MadeAnswer
+from evenhand.domain.scrubber import Scrubber
+from evenhand.domain.secret import scrubber_of
 from evenhand.drive import functions
 from evenhand.engine.targets.told import read_told
+from evenhand.models.adapters.keys import keys_of
 from evenhand.models.retry import quoted
 
 
@@ -74,7 +77,7 @@ class FunctionTarget:
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
             case Raised(exception=exception):
-                return _failed(_words(exception), kind="transport")
+                return _failed(_words(exception, scrubber_of(keys_of(self.function))), kind="transport")
             case Returned(value=(value, seconds)):
                 return self._made(value, seconds)
             case _:
@@ -84,8 +87,9 @@ class FunctionTarget:
         try:
             told = read_told(value)
         except ContractError as wrong:
-            error = f"{wrong.kind}: {self.name}: {wrong}"
-            return _failed(error, kind="reply", raw=quoted(repr(value)), latency=seconds)
+            scrubber = scrubber_of(keys_of(self.function))
+            error = scrubber.scrub(f"{wrong.kind}: {self.name}: {wrong}")
+            return _failed(error, kind="reply", raw=quoted(scrubber.scrub(repr(value))), latency=seconds)
         return MadeAnswer(
             text=told.text,
             messages=told.messages,
@@ -160,10 +164,10 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
     return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
 
 
-def _words(exception: Exception) -> str:
+def _words(exception: Exception, scrubber: Scrubber) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return "timeout: the function did not answer within the time that the case has"
-    return f"function_error: {type(exception).__name__}: {quoted(str(exception))}"
+    return f"function_error: {type(exception).__name__}: {quoted(scrubber.scrub(str(exception)))}"
 
 
 def _imported(path: object, folder: str | None) -> Callable[..., Any]:
