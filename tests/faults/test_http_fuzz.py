@@ -136,7 +136,7 @@ def dripped(said: bytes, chance: random.Random) -> Iterator[Step]:
 def shape(question: Question, chance: random.Random) -> bytes:
     """JSON that is no reply of the dialect, or one in another's."""
     body: Any = ENVELOPES[question.dialect]("")
-    odd = chance.choice([None, [], {}, "", 0, -1, 1.5, True, "x", [None], [[]], {"a": 1}, [{}], 10**30, "\ud800"])
+    odd: Any = chance.choice([None, [], {}, "", 0, -1, 1.5, True, "x", [None], [[]], {"a": 1}, [{}], 10**30, "\ud800"])
     place, key = body, chance.choice(list(body))
     while chance.random() < 0.7 and isinstance(place[key], (dict, list)) and place[key]:
         place = place[key]

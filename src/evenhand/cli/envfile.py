@@ -21,7 +21,7 @@ from evenhand.domain.errors import ConfigError
 
 MAX_BYTES: Final = 1_000_000
 
-_LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+_LINE: Final = re.compile(r"(?:export\s++)?([A-Za-z_][A-Za-z0-9_]*+)\s*+=\s*+(.*)", re.DOTALL)
 _SINGLE: Final = re.compile(r"'([^']*)'\s*(?:#.*)?")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?')
 _ESCAPE: Final = re.compile(r"\\(.)")

@@ -23,8 +23,8 @@ _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+")
 _OTHER_BASE: Final = re.compile(r"[-+]?0(?:x[0-9a-fA-F_]+|o[0-7_]+|b[01_]+)")
-_UNDERSCORED: Final = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?")
-_BASE_SIXTY: Final = re.compile(r"[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?")
+_UNDERSCORED: Final = re.compile(r"[-+]?(?=[0-9]++_)[0-9_]++(?:\.[0-9_]*+)?")
+_BASE_SIXTY: Final = re.compile(r"[-+]?[0-9]++(?::(?>[0-5]?[0-9]))++(?:\.[0-9]*+)?")
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 # A plain text that begins with none of these is just text.
