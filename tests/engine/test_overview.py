@@ -208,8 +208,8 @@ def test_a_run_is_listed_and_shown_without_reading_its_records(runs: Runs, read:
 
     listed, report = ListedRun.of(runs.store, runs.run), report_of(runs.store, runs.run)
 
+    assert records(read) == []
     assert listed.tally == report.summary.cases == summarize(list(runs.store.results(runs.run))).cases
-    assert records(read[: read.index(next(one for one in read if "content FROM cases" in one))]) == []
 
 
 def test_a_report_on_a_terminal_reads_the_records_of_the_cases_that_it_shows(runs: Runs, read: list[str]) -> None:
@@ -229,7 +229,8 @@ def test_runs_are_compared_without_reading_their_records(runs: Runs, read: list[
     cases = list(judged_cases(runs.store, runs.run))
 
     assert len(cases) == CASES
-    assert [one for one in records(read) if "evaluator" in one] == []
+    # One record is read for a name that no column can hold.
+    assert [one for one in records(read) if "place = " not in one] == []
 
 
 def test_a_run_that_goes_on_is_counted_and_not_kept(runs: Runs) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
+from evenhand.domain.errors import StoreError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.reports.overview import FORMAT, Overview, survey
@@ -62,7 +63,7 @@ def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:
         return None
     try:
         return Overview.from_dict(loads(content))
-    except (KeyError, TypeError, ValueError, AttributeError):  # it is whole, and still not what this version writes
+    except (KeyError, TypeError, ValueError, AttributeError, StoreError):  # it is whole, and still not what this version writes
         return None
 
 
