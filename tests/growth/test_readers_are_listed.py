@@ -1,0 +1,78 @@
+"""What takes text apart is measured, or has a reason why not: a new reader cannot be forgotten."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "evenhand"
+PROGRAM = Path(__file__).with_name("hostile_readers.py")
+
+# What takes a text apart: patterns, parsers, decoders.
+TAKING_APART = frozenset(
+    {
+        "compile", "match", "search", "fullmatch", "finditer", "findall", "sub", "subn",
+        "loads", "load", "raw_decode", "JSONDecoder", "parse_strict", "first_value", "strictly",
+        "reader", "DictReader", "parse", "scan",
+        "urlsplit", "unquote", "b64decode", "decompress", "feed_data",
+    }
+)  # fmt: skip
+
+# Modules that take something apart, and are not measured.
+OTHERS = {
+    "cli/demonstration/brief.py": "reads a file of the package",
+    "cli/prompt_files.py": "hands a file to parse_strict",
+    "engine/overview.py": "reads what it has written into the store, behind a checksum",
+    "engine/scores.py": "reads one value of a stored case, which is JSON of our own",
+    "engine/targets/model.py": "copies a schema that was read before",
+    "engine/terms.py": "reads stored cases, which are JSON of our own",
+    "evaluators/schema/worker.py": "reads what its parent process has written",
+    "models/adapters/keys.py": "looks at names of attributes",
+    "models/wire/dialling.py": "splits the address of a proxy that was checked before",
+    "profiles/audit/artifacts.py": "reads files that it has written",
+    "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
+    "registry.py": "loads entry points",
+    "server/api/transfers.py": "hands a body to the reader of exports",
+    "server/api_page.py": "shows docstrings of the package",
+    "server/narrow.py": "reads stored cases, which are JSON of our own",
+    "server/pages/transfer.py": "hands a form to parse_strict",
+    "server/providers.py": "loads entry points",
+    "server/rows_shown.py": "reads stored evaluations, which are JSON of our own",
+    "server/searching.py": "reads stored cases, which are JSON of our own",
+    "store/postgres.py": "decodes parts of a location that was read before",
+    "store/replies.py": "reads stored evaluations, which are JSON of our own",
+    "store/runs.py": "reads stored runs, which are JSON of our own",
+    "store/store.py": "reads stored evaluations, which are JSON of our own",
+    "store/verification.py": "reads stored rows, which are JSON of our own",
+}
+
+
+def test_whatever_takes_text_apart_is_measured_or_says_why_not() -> None:
+    listed = subprocess.run([sys.executable, str(PROGRAM), "--list"], capture_output=True, text=True, check=True)
+    measured = {
+        module for group in json.loads(listed.stdout).values() for modules in group.values() for module in modules
+    }
+
+    found = set(modules_that_take_apart())
+
+    assert sorted(found - measured - OTHERS.keys()) == [], "add a reader to hostile_readers.py, or a reason here"
+    assert sorted(OTHERS.keys() - found) == [], "these take nothing apart any more"
+    assert sorted(OTHERS.keys() & measured) == [], "these are measured"
+    assert [module for module in sorted(measured) if not (PACKAGE / module).exists()] == []
+
+
+def modules_that_take_apart() -> Iterator[str]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if any(name in TAKING_APART for name in called_in(ast.parse(path.read_text(encoding="utf-8")))):
+            yield path.relative_to(PACKAGE).as_posix()
+
+
+def called_in(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+                yield name
