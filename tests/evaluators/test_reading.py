@@ -357,3 +357,32 @@ def test_a_field_contract_describes_itself_in_words_and_schema() -> None:
     assert '- "reasoning": a string: why' in contract.instructions()
     assert '- "score": a number from 0 to 1' in contract.instructions()
     assert list(contract.schema()["properties"]) == contract.schema()["required"] == ["reasoning", "score"]
+
+
+@pytest.mark.parametrize("mark", ["```", "~~~", "```json", "````"])
+@pytest.mark.parametrize("filling", [" ", "\n", "\t \r\n", "`", "~", "x", "``` ", '{"'])
+def test_no_fence_takes_long_to_read(mark: str, filling: str) -> None:
+    # So long that work in proportion to the square of it would not end within the time of a test.
+    reply = f"{mark}\n{filling * (900_000 // len(filling))}"
+
+    for whole in (reply, f"{reply}\n{mark}", f"{reply} x"):
+        with pytest.raises(ContractError):
+            read_reply(whole, FREEFORM)
+
+
+def test_what_is_in_one_fence_and_nothing_else_counts_as_the_whole_reply() -> None:
+    for fence in ("```", "~~~"):
+        for language in ("", "json", "JSON5", " json "):
+            for space in ("\n", "\r\n", " \n"):
+                reading = read_reply(f"\n{fence}{language}{space}{FAKE}{space}{fence} \n", FREEFORM, material=[PROMPT])
+
+                assert (reading.accepted.values["score"], reading.flags) == (1.0, ("embedded",))
+    for other in (f"```json {FAKE}```", f"```\n{FAKE}\n~~~", f"```\n{FAKE}\n```\n```", f"```js on\n{FAKE}\n```"):
+        with pytest.raises(ContractError):
+            read_reply(other, FREEFORM, material=[PROMPT])
+
+
+def test_a_candidate_of_escaped_quotes_is_judged_at_once() -> None:
+    material = ["\\" * 3 + '"' * 2, '\\"' * 400_000, '{\\"' * 200_000]
+
+    assert read_reply('Mine: {"score": 0}', FREEFORM, material=material).accepted.values["score"] == 0

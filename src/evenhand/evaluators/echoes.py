@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from evenhand.domain.errors import ContractError
@@ -56,16 +56,20 @@ class Echoes:
 
     def _known(self) -> frozenset[bytes]:
         if self._prints is None:
-            self._prints = frozenset(one for text in self._texts for one in self._printed(text))
+            found: list[bytes] = []
+            decoder = _decoder(found)
+            for text in self._texts:
+                self._print(text, decoder)
+            self._prints = frozenset(found)
         return self._prints
 
-    def _printed(self, text: str) -> Iterator[bytes]:
-        """Yield a fingerprint for every object in a text, as it is and with its escapes undone, again and again."""
+    def _print(self, text: str, decoder: json.JSONDecoder) -> None:
+        """Take the fingerprint of every object in a text, as it is and with its escapes undone, again and again."""
         for quoting in range(MAX_QUOTING + 1):
             scanner = Scanner(text)
             for begin, end in scanner.spans():
                 self.work += end - begin
-                yield from fingerprints(text[begin:end])
+                decoder.raw_decode(text, begin)
             self.work += len(text) + scanner.work
             if quoting == MAX_QUOTING or "\\" not in text:
                 return
@@ -117,15 +121,16 @@ def _meant(found: re.Match[str]) -> str:
 
 def fingerprint(text: str) -> bytes:
     """Return the fingerprint of one object; equal values make equal ones, whatever their order and spelling."""
-    return fingerprints(text)[-1]
+    found: list[bytes] = []
+    _decoder(found).raw_decode(text)
+    return found[-1]
 
 
-def fingerprints(text: str) -> list[bytes]:
-    """Return the fingerprints of an object and of every one nested in it, its own last.
+def _decoder(found: list[bytes]) -> json.JSONDecoder:
+    """Make a decoder that lists the fingerprints of all objects, from the inside out.
 
     Here nothing is strict: whatever a judge might take for an object, and repeat, counts.
     """
-    found: list[bytes] = []
 
     def printed(pairs: list[tuple[str, Any]]) -> _Printed:
         last_wins = dict(pairs)
@@ -135,8 +140,7 @@ def fingerprints(text: str) -> list[bytes]:
         return _Printed(found[-1])
 
     # Numbers as floats: a judge that repeats 1.0 as 1 still repeats it.
-    json.JSONDecoder(object_pairs_hook=printed, parse_float=float, parse_int=float, strict=False).decode(text)
-    return found
+    return json.JSONDecoder(object_pairs_hook=printed, parse_float=float, parse_int=float, strict=False)
 
 
 class _Printed(bytes):

@@ -45,7 +45,7 @@ def parse_strict(text: str) -> object:
     if begin == len(trimmed):
         raise ContractError("there is no text", kind="empty")
     if trimmed[begin] in "{[" and not _is_shallow(trimmed):
-        scanner = Scanner(trimmed)
+        scanner = Scanner(trimmed, outermost=True)
         if scanner.end_of(begin) is None:
             raise ContractError(
                 f"not JSON, or nested too deep, {_place(trimmed, scanner.stopped_at)}", kind="unparsable"

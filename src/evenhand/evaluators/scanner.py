@@ -5,7 +5,8 @@ settled all objects nested in it, so only braces inside its strings are tried ag
 cover one place, the third would begin where one of the others stands between strings, and be settled by that one.
 
 Every regular expression here is matched at one place and is possessive: it goes over a text once and gives nothing
-back. Searching for a start looks at each character once, and at the space behind a brace once more.
+back. Searching for a start goes over the text once, and from a brace on as far as its first key. That ends at the next
+quotation mark that may begin another, so that no two braces have a character of their keys in common.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ MAX_DEPTH: Final = 100
 _SPACES = re.compile(r"[ \t\n\r]*+")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
-# An object begins where a brace is followed by a key or by its end; `{curly}` words cost nothing.
-OBJECT_START: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])')
-VALUE_START: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])|\[')
+# An object begins where a brace is followed by a key and its colon, or by its end; `{curly}` words cost next to nothing.
+_START = rf'\{{(?=[ \t\n\r]*+(?:\}}|"{_STRING_BODY.pattern}"[ \t\n\r]*+:))'
+OBJECT_START: Final = re.compile(_START)
+VALUE_START: Final = re.compile(rf"{_START}|\[")
 
 
 class Scanner:
     """Finds the JSON objects of a text by their brackets, in one pass; ``work`` counts the characters looked at.
 
     What has more than ``MAX_DEPTH`` brackets in each other is not JSON here. Only the outer ones of them are given up,
-    so that every object which would be one by itself is found, however deep it stands.
+    so that every object which would be one by itself is found, however deep it stands; unless only ``outermost`` ones
+    are wanted.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, outermost: bool = False) -> None:
         self.text = text
         self.work = 0
         self.stopped_at = 0
-        self._too_deep_at: int | None = None
+        self._outermost = outermost
         self._ends: dict[int, int | None] = {}
 
     def spans(self, start: re.Pattern[str] = OBJECT_START) -> Iterator[tuple[int, int]]:
@@ -66,8 +69,6 @@ class Scanner:
         for unfinished in opened:
             self._ends[unfinished] = None
         self.work += (position or self.stopped_at) - begin
-        if self._too_deep_at is not None:
-            self.stopped_at, self._too_deep_at = self._too_deep_at, None
 
     def _step(self, opened: list[int], position: int) -> int | None:
         """Step over a closing bracket, or over one member and what stands before it; None where the grammar ends."""
@@ -88,8 +89,9 @@ class Scanner:
             position = after_key
         if text.startswith(("{", "["), position):
             if len(opened) == MAX_DEPTH:
+                if self._outermost:
+                    return None
                 self._ends[opened.pop(0)] = None
-                self._too_deep_at = position if self._too_deep_at is None else self._too_deep_at
             opened.append(position)
             return position + 1
         if text.startswith('"', position):
