@@ -78,8 +78,9 @@ def _whole(least: int = 0, most: int = _LARGEST) -> Kind:
 
 def _number(most: float = float("inf")) -> Kind:
     # Whole numbers in columns for others would have to fit into 64 bits.
+    below = "" if most == float("inf") else f", and below {most:g}"
     return Kind(
-        "a number, 0 or more",
+        f"a number, 0 or more{below}",
         lambda value: is_finite_number(value) and 0 <= value < (most if isinstance(value, float) else min(most, 2**63)),
     )
 
@@ -113,6 +114,8 @@ _ANY_TEXT: Final = Kind("text", lambda value: isinstance(value, str))
 _FLAG: Final = Kind("true or false", lambda value: isinstance(value, bool))
 _OBJECT: Final = Kind("an object", lambda value: isinstance(value, dict))
 _MOMENT: Final = _number(_LAST_MOMENT)
+# Dollars or seconds: added up over all cases, they stay numbers.
+_AMOUNT: Final = _number(1e15)
 _TEXTS: Final = _or_absent(_list_of(_ANY_TEXT))
 _TEXT_OR_NOT: Final = _or_absent(_or_null(_ANY_TEXT))
 _COUNTS: Final = _or_absent(_or_null(_object_of(_whole())))
@@ -134,7 +137,7 @@ _RUN: Final = {
     "created": _MOMENT,
     "finished": _or_null(_MOMENT),
     "abandoned_calls": _or_absent(_whole()),
-    "abandoned_cost": _or_absent(_or_null(_number())),
+    "abandoned_cost": _or_absent(_or_null(_AMOUNT)),
 }  # fmt: skip
 _OPTIONS: Final = {
     "only": _or_absent(_list_of(_TEXT)),
@@ -153,7 +156,7 @@ _DEFINITION: Final = {
     "prompt": _or_absent(_OBJECT),
     "profiles": _or_absent(_OBJECT),
     "prices": _or_absent(_or_null(_OBJECT)),
-    "timeout": _or_absent(_or_null(_number())),
+    "timeout": _or_absent(_or_null(_AMOUNT)),
     "concurrency": _or_absent(_or_null(_whole(1))),
     "repeat": _or_absent(_or_null(_whole(1, _MOST_SAMPLES))),
 }
@@ -176,8 +179,8 @@ _MADE: Final = {"attempts": _or_absent(_list_of(_OBJECT)), "error": _TEXT_OR_NOT
 _ANSWER: Final = _MADE | {
     "text": _or_null(_ANY_TEXT),
     "round": _whole(),
-    "latency": _or_absent(_or_null(_number())),
-    "cost": _or_absent(_or_null(_number())),
+    "latency": _or_absent(_or_null(_AMOUNT)),
+    "cost": _or_absent(_or_null(_AMOUNT)),
     "messages": _or_absent(_list_of(_OBJECT)),
 }
 _EVALUATION: Final = _MADE | {
@@ -187,8 +190,8 @@ _EVALUATION: Final = _MADE | {
     "key": _TEXT,
     "weight": _number(),
     "required": _FLAG,
-    "cost": _or_null(_number()),
-    "seconds": _number(),
+    "cost": _or_null(_AMOUNT),
+    "seconds": _AMOUNT,
     "hits": _TEXTS,
     "misses": _TEXTS,
     "flags": _TEXTS,
@@ -202,7 +205,7 @@ _ATTEMPT: Final = {
     "kind": Kind("reply or transport", lambda value: value in ("reply", "transport")),
     "raw": _TEXT_OR_NOT,
     "error": _TEXT_OR_NOT,
-    "latency": _or_absent(_number()),
+    "latency": _or_absent(_AMOUNT),
     "usage": _COUNTS,
     "cached": _or_absent(_FLAG),
     "dropped": _or_absent(_whole()),
