@@ -63,7 +63,7 @@ def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:
         return None
     try:
         return Overview.from_dict(loads(content))
-    except (KeyError, TypeError, ValueError, AttributeError, StoreError):  # it is whole, and still not what this version writes
+    except (KeyError, TypeError, ValueError, AttributeError, StoreError):  # whole, and not what this version writes
         return None
 
 
