@@ -20,7 +20,7 @@ MAX_DEPTH: Final = 100
 _SPACES = re.compile(r"[ \t\n\r]*+")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
-# An object begins where a brace is followed by a key and its colon, or by its end; `{curly}` words cost next to nothing.
+# An object begins where a brace is followed by a key and its colon, or by its end; `{curly}` words cost little.
 _START = rf'\{{(?=[ \t\n\r]*+(?:\}}|"{_STRING_BODY.pattern}"[ \t\n\r]*+:))'
 OBJECT_START: Final = re.compile(_START)
 VALUE_START: Final = re.compile(rf"{_START}|\[")
