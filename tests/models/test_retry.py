@@ -16,6 +16,7 @@ from evenhand.models.retry import (
     TransportFault,
     ask_with_retries,
     error_body_fault,
+    quoted,
     retry_after_seconds,
     status_fault,
 )
@@ -267,12 +268,28 @@ def test_a_status_says_whether_to_try_again(status: int, code: str | None, kind:
         ("429", "rate_limited", True),
         ("401", "unauthorized", False),
         ("7", "error_body", True),
+        ("9" * 5000, "error_body", True),
     ],
 )
 def test_an_error_with_status_200_is_classed_by_its_code(code: str | None, kind: str, retryable: bool) -> None:
     fault = error_body_fault("words", code=code)
 
     assert (fault.kind, fault.retryable) == (kind, retryable)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("two\n lines\x1b", "two lines�"),
+        ("x" * 500, "x" * 500),
+        ("x" * 501, "x" * 499 + "…"),
+        ("x " * 10**6, "x " * 249 + "x…"),
+        ("short" + " " * 10**6, "short…"),
+    ],
+    ids=["odd", "at the limit", "beyond it", "long", "long and blank"],
+)
+def test_what_a_server_says_is_quoted_on_one_short_line(text: str, told: str) -> None:
+    assert quoted(text) == told
 
 
 @pytest.mark.parametrize(

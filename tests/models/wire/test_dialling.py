@@ -22,6 +22,7 @@ from evenhand.models.wire.dialling import dial
 from evenhand.models.wire.head import request_head
 from evenhand.models.wire.response import Response
 from evenhand.models.wire.route import route_to
+from evenhand.models.wire.tunnel import _Answer
 
 Serve = Callable[..., Any]
 LeadThrough = Callable[..., Any]
@@ -142,6 +143,24 @@ def test_a_proxy_that_opens_no_tunnel_gets_nothing_more(
 
     assert str(caught.value).startswith(told)
     assert server.requests == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_the_answer_of_a_proxy_may_come_in_pieces(size: int) -> None:
+    said = b"HTTP/1.1 200 Connected\r\nA: \r\nB: \r\n\r\n"
+
+    async def story() -> tuple[list[bool], bytes]:
+        answer = _Answer(asyncio.get_running_loop())
+        was_there = []
+        for start in range(0, len(said), size):
+            was_there.append(answer.head.done())
+            answer.data_received(said[start : start + size])
+        return was_there, await answer.head
+
+    was_there, head = asyncio.run(story())
+
+    assert not any(was_there)
+    assert head == said
 
 
 def test_a_proxy_that_leaves_is_a_broken_connection(serve: Serve) -> None:
