@@ -23,14 +23,16 @@ _ENTITIES: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apo
 # Characters that have escapes of their own.
 ODD: Final = frozenset("\"'\\&<>\b\f\n\r\t")
 _PERCENT: Final = re.compile("%[0-9A-Fa-f]{2}")
+_BACKSLASH: Final = re.compile(r"\\(?:[/x]|u00)")
+_BACKSLASH_BEYOND_ASCII: Final = re.compile(r"\\[/xu]")
 
 
-def may_have_escapes(text: str, *, to_ascii: bool, odd: bool) -> bool:
+def may_have_escapes(text: str, to_ascii: bool, odd: bool) -> bool:
     """Tell at little cost whether a text may have escapes in it that matter.
 
     ``to_ascii`` says that only those of ASCII do, and ``odd`` that those of the characters in ``ODD`` do.
     """
-    if "\\" in text and (odd or ("\\u00" if to_ascii else "\\u") in text or "\\/" in text or "\\x" in text):
+    if "\\" in text and (odd or (_BACKSLASH if to_ascii else _BACKSLASH_BEYOND_ASCII).search(text) is not None):
         return True
     return ("%" in text and _PERCENT.search(text) is not None) or (
         "&" in text and (odd or "&#" in text or "&amp" in text)

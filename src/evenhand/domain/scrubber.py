@@ -77,7 +77,7 @@ class Scrubber:
 
     def _may_have(self, text: str) -> bool:
         """Tell at little cost whether a secret may be in a text."""
-        if may_have_escapes(text, to_ascii=self._to_ascii, odd=self._odd):
+        if may_have_escapes(text, self._to_ascii, self._odd):
             return True
         if not text.isascii():
             text = text.encode("utf-8", "surrogatepass").decode("latin-1")
