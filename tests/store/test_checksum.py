@@ -36,7 +36,7 @@ def run(store: Store, made: Any) -> RunRecord:
         attempt = Attempt(kind="reply", raw='{"score": 1}')
         judgment = made.judgment(1.0, key=f"k{position}", evaluation={"attempts": (attempt,)})
         row = evaluation_row(begun.number, position, 0, judgment)
-        kept = FoundReply(f"reply {position}", "m", {"text": attempt.raw, "usage": None}, 0)
+        kept = FoundReply(f"reply {position}", "m", 0, len(attempt.raw or ""))
         store.commit(Batch(evaluations=[row], replies=[kept.at(row, is_answer=False)]))
     found: RunRecord = store.runs.mark(begun, RunStatus.FINISHED)
     return found
@@ -226,11 +226,11 @@ def test_rows_that_belong_to_nothing_are_found(store: Store, made: Any, run: Run
 
 
 def test_a_damaged_reply_is_told(store: Store, run: RunRecord) -> None:
-    change(store, "replies", "attempt", 1, where="key = 'reply 1'")
-    change(store, "replies", "position", 0, where="key = 'reply 2'")
+    change(store, "replies", "content", '{"at":[0,0,0,0,0]}', where="key = 'reply 1'")
+    change(store, "replies", "characters", 11, where="key = 'reply 2'")
 
     for key in ("reply 1", "reply 2"):
-        with pytest.raises(StoreError, match=rf"run {run.id} {DAMAGED}"):
+        with pytest.raises(StoreError, match=rf"the cache is damaged: the reply {key} is not as it was written; "):
             store.reply(key)
     assert store.reply("reply 0") == {"text": '{"score": 1}', "usage": None}
     assert verify_run(store, run.id).damages == 2

@@ -304,7 +304,8 @@ class Asking:
             for place, attempt in enumerate(attempts):
                 if attempt is reply.attempts[-1] and attempt.error is None:
                     if attempt.raw == reply.text:
-                        found.append(FoundReply(key, model, reply_to(reply), place))
+                        rest = first_token_to(reply) if reply.first_token else None
+                        found.append(FoundReply(key, model, place, len(reply.text), rest))
                     else:  # it stands nowhere else in these words
                         found.append(reply_row(key, model, reply_to(reply)))
                     break
@@ -347,10 +348,13 @@ def _form(contract: Contract) -> str:
 def reply_to(reply: Reply) -> dict[str, Any]:
     """Write a reply for the cache."""
     last = reply.attempts[-1]
-    known: dict[str, Any] = {"text": reply.text, "usage": usage_dict(last.usage)}
-    if reply.first_token:
-        known["first_token"] = [[choice.token, choice.logprob] for choice in reply.first_token]
-    return known
+    return {"text": reply.text, "usage": usage_dict(last.usage), **first_token_to(reply)}
+
+
+def first_token_to(reply: Reply) -> dict[str, Any]:
+    """Write what a reply has beside its words: the alternatives for its first token, if any."""
+    choices = [[choice.token, choice.logprob] for choice in reply.first_token]
+    return {"first_token": choices} if choices else {}
 
 
 def reply_from(given: Mapping[str, Any]) -> Reply:

@@ -71,9 +71,23 @@ def of_run(columns: Columns, half: int) -> int:
     return _joined(half, crc32(numbers, crc32(orjson.dumps(texts), half)))
 
 
-def of_reply(columns: Columns, half: int, text: str) -> int:
-    """Return the checksum of a reply: all columns of its row, and the text that it points to."""
-    return _joined(half, crc32(orjson.dumps(columns), crc32(text.encode(), half)))
+def of_reply(key: str, model: str, run: int | None, characters: int | None, content: str) -> int:
+    """Return the checksum of a reply in the cache, without when it was kept; the row it points to has its own."""
+    return crc32(f"{key} {model} {run} {characters} {content}".encode())
+
+
+def sealed_evaluation(row: Columns) -> Columns:
+    """Return a row of an evaluation, from ``run`` to its content, with its checksum; this is done for every one."""
+    (
+        run, position, place, sample, number, evaluator, key, status, score, verdict, weight, required, cost, seconds,
+        content,
+    ) = row  # fmt: skip
+    half = crc32(content.encode()) if content else 0
+    numbers = _FOUR.pack(
+        _NONE if score is None else score + 0.0, weight + 0.0, _NONE if cost is None else cost + 0.0, seconds + 0.0
+    )
+    texts = orjson.dumps((run, position, place, sample, number, evaluator, key, status, verdict, required))
+    return (*row, (half << _HALF | crc32(numbers, crc32(texts, half))) - _SIGN)
 
 
 def _joined(upper: int, lower: int) -> int:

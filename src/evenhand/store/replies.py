@@ -15,43 +15,41 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.store import checksum
 from evenhand.store.database import Database
 from evenhand.store.records import ANSWERS, EVALUATIONS, NOT_AS_WRITTEN, refuse_damage
-from evenhand.store.rows import answer_fields, dumps, loads, reply_row
+from evenhand.store.rows import answer_fields, dumps, loads
 
-_COLUMNS: Final = "model, run, position, place, sample, round, attempt, characters"
 _ADD: Final = (
-    "INSERT INTO replies (key, model, run, position, place, sample, round, attempt, characters, created, content, "
-    "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    "INSERT INTO replies (key, model, created, content, run, characters, checksum) VALUES (?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO NOTHING"
 )
 _WHOLE: Final = 4
-_NOWHERE: Final = (None,) * 7
 _TEXT: Final = "text"
-# Where a reply stands, beside the number of the attempt; an answer has no place.
+# In the content, where the text stands: position, place (none in an answer), sample, round, and number of the attempt.
+_AT: Final = "at"
 _WHERE: Final = ("position", "place", "sample", "round")
 
 
 class FoundReply(NamedTuple):
-    """A reply that the cache may keep: what it is, and which of its evaluation's attempts brought it."""
+    """A reply that the cache may keep: which attempt brought it, its length, and what stands in no attempt."""
 
     key: str
     model: str
-    content: Mapping[str, Any]
     attempt: int
+    characters: int
+    rest: Mapping[str, Any] | None = None
 
     def at(self, row: Sequence[Any], *, is_answer: bool) -> tuple[Any, ...]:
         """Write the reply for the cache, as one that stands in a row of an answer or an evaluation."""
-        text = self.content[_TEXT]
+        key, model, attempt, characters, rest = self
         if is_answer:
             run, position, sample, number = row[:4]
-            place = None
+            place = "null"
         else:
             run, position, place, sample, number = row[:5]
-        columns = (self.key, self.model, run, position, place, sample, number, self.attempt, len(text))
-        rest = dumps({name: value for name, value in self.content.items() if name != _TEXT})
-        try:
-            seal = checksum.of_reply(columns, checksum.content_half(rest), text)
-        except UnicodeEncodeError:  # the row has it in other letters
-            return reply_row(self.key, self.model, self.content)
-        return (*columns, time.time(), rest, seal)
+        content = f'{{"{_AT}":[{position},{place},{sample},{number},{attempt}]}}'
+        if rest:
+            content = dumps({**loads(content), **rest})
+        seal = checksum.of_reply(key, model, run, characters, content)
+        return (key, model, time.time(), content, run, characters, seal)
 
 
 class Replies:
@@ -66,23 +64,26 @@ class Replies:
 
     def find(self, key: str) -> Mapping[str, Any] | None:
         """Look up a reply from before: its text, and what else there was to it."""
-        rows = self._db.rows(f"SELECT {_COLUMNS}, content, checksum FROM replies WHERE key = ?", [key])  # noqa: S608
+        rows = self._db.rows("SELECT model, run, characters, content, checksum FROM replies WHERE key = ?", [key])
         if not rows:
             return None
-        *columns, content, known = rows[0]
-        if columns[1] is None:
-            if known is not None and not _is_sound((key, *columns), content, "", known):
-                raise StoreError(f"the cache is damaged: the reply {key} is not as it was written; {_MENDING}")
-            found: Mapping[str, Any] = loads(content)
+        model, number, characters, content, known = rows[0]
+        if (known is not None or number is not None) and not _is_sound(
+            (key, model, number, characters, content), known
+        ):
+            raise StoreError(f"the cache is damaged: the reply {key} is not as it was written; {_MENDING}")
+        found: dict[str, Any] = loads(content)
+        if number is None:
             return found
-        run = self._run(columns[1])
-        attempt = self._attempt(run, columns[2:6], columns[6])
+        run = self._run(number)
+        *where, place = found.pop(_AT)
+        attempt = self._attempt(run, where, place)
         if attempt.get("dropped"):  # of a reply beyond all measure, only the beginning was kept
             return None
         text = attempt.get("raw")
-        if not isinstance(text, str) or not _is_sound((key, *columns), content, text, known):
-            refuse_damage(run, f"the reply {key} in the cache is not the one that was written")
-        return {_TEXT: text, **loads(content)}
+        if not isinstance(text, str) or len(text) != characters:
+            refuse_damage(run, f"the reply {key} in the cache is not where it was written")
+        return {_TEXT: text, "usage": attempt.get("usage"), **found}
 
     def keys(self) -> Iterator[str]:
         """Give the key of every reply."""
@@ -132,12 +133,11 @@ _MENDING: Final = "restore a backup, or forget what is kept with: evenhand cache
 
 def _whole(row: tuple[Any, ...]) -> tuple[Any, ...]:
     key, model, created, content = row
-    columns = (key, model, *_NOWHERE)
-    return (*columns, created, content, checksum.of_reply(columns, checksum.content_half(content), ""))
+    return (key, model, created, content, None, None, checksum.of_reply(key, model, None, None, content))
 
 
-def _is_sound(columns: tuple[Any, ...], content: Any, text: str, known: Any) -> bool:
+def _is_sound(columns: tuple[Any, ...], known: Any) -> bool:
     try:
-        return bool(checksum.of_reply(columns, checksum.content_half(content), text) == known)
+        return bool(checksum.of_reply(*columns) == known)
     except NOT_AS_WRITTEN:
         return False

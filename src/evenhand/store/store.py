@@ -216,7 +216,7 @@ class Store:
                     self.runs.require(rows[0][0])
                     break
             self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
-            self.database.execute_many(_ADD_EVALUATION, EVALUATIONS.sealed(batch.evaluations))
+            self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
             self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:

@@ -13,13 +13,8 @@ ALTER TABLE cases ADD COLUMN checksum BIGINT;
 ALTER TABLE answers ADD COLUMN checksum BIGINT;
 ALTER TABLE evaluations ADD COLUMN checksum BIGINT;
 
--- Where the text of a reply stands: an attempt of an evaluation or, without a place, of an answer. Replies of before
--- have their text in their content, and no run.
+-- The run in which the text of a reply stands, and its length; the content says where. Replies of before have their
+-- text in their content, and no run.
 ALTER TABLE replies ADD COLUMN run BIGINT REFERENCES runs (number) ON DELETE CASCADE;
-ALTER TABLE replies ADD COLUMN position BIGINT;
-ALTER TABLE replies ADD COLUMN place BIGINT;
-ALTER TABLE replies ADD COLUMN sample BIGINT;
-ALTER TABLE replies ADD COLUMN round BIGINT;
-ALTER TABLE replies ADD COLUMN attempt BIGINT;
 ALTER TABLE replies ADD COLUMN characters BIGINT;
 ALTER TABLE replies ADD COLUMN checksum BIGINT;
