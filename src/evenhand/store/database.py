@@ -62,7 +62,7 @@ class Database(ABC):
                     raise StoreError(f"cannot write to {self.where}: a part of it went wrong, so all of it was undone")
                 self.execute("COMMIT")
             except BaseException:
-                with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
+                with contextlib.suppress(*self.trouble):  # the first trouble is the one to tell
                     self._run("ROLLBACK")
                 raise
             finally:
