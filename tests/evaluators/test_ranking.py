@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from string import ascii_uppercase
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -95,8 +96,19 @@ any_label = (
 )
 
 
-@given(st.integers(2, 5), st.lists(any_label, max_size=6))
-def test_an_order_is_an_exact_permutation_or_breaks_the_contract(size: int, labels: list[object]) -> None:
+@st.composite
+def nearly_an_order(draw: Any) -> tuple[int, list[object]]:
+    """Draw an order of a group, most often with something put in, taken out or repeated."""
+    size = draw(st.integers(2, 5))
+    labels: list[object] = list(draw(st.permutations(ascii_uppercase[:size])))
+    for extra in draw(st.lists(any_label, max_size=2)):
+        labels.insert(draw(st.integers(0, len(labels))), extra)
+    return size, labels[draw(st.integers(0, 1)) if draw(st.booleans()) else 0 :]
+
+
+@given(nearly_an_order())
+def test_an_order_is_an_exact_permutation_or_breaks_the_contract(drawn: tuple[int, list[object]]) -> None:
+    size, labels = drawn
     field = OrderField(labels=ascii_uppercase[:size])
     spelt = [label.strip().upper() if isinstance(label, str) and label.isascii() else label for label in labels]
 
