@@ -226,16 +226,18 @@ class Store:
         for page in self.case_rows(run, first=first):
             ends = page[0][0], page[-1][0]
             judgments = self._judgments(run, *ends)
-            answers = self.answered(run, *ends)
+            answers: dict[int, list[list[MadeAnswer]]] = {}
+            for (position, _), rounds in sorted(self.answered(run, *ends).items(), key=lambda one: one[0]):
+                answers.setdefault(position, []).append(rounds)
             for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
                 judged = judgments.get(planned.position, [])
-                made = [answers.get((planned.position, sample), []) for sample in range(run.repeat)]
+                made = answers.get(planned.position, [])
                 evaluations += sum(map(len, judged))
                 answered += sum(map(len, made))
                 yield CaseResult(
                     position=planned.position,
                     case=planned.case,
-                    answers=tuple(rounds[-1] for rounds in made if rounds),
+                    answers=tuple(rounds[-1] for rounds in made),
                     judgments=tuple(rounds[-1] for rounds in judged),
                     replaced=(
                         *(one for rounds in made for one in rounds[:-1]),
