@@ -25,10 +25,10 @@ class Database(ABC):
     for_share: ClassVar[str] = ""
     for_update: ClassVar[str] = ""
 
-    def __init__(self, where: str, *, trouble: type[Exception]) -> None:
+    def __init__(self, where: str, *, trouble: type[Exception] | tuple[type[Exception], ...]) -> None:
         self.where = where
         # What the driver raises when the database is in trouble.
-        self.trouble = trouble
+        self.trouble = trouble if isinstance(trouble, tuple) else (trouble,)
         self._mine = threading.RLock()
         self._within = False
         self._broken = False
@@ -59,7 +59,7 @@ class Database(ABC):
                     raise StoreError(f"cannot write to {self.where}: a part of it went wrong, so all of it was undone")
                 self.execute("COMMIT")
             except BaseException:
-                with contextlib.suppress(self.trouble):  # the first trouble is the one to tell
+                with contextlib.suppress(*self.trouble):  # the first trouble is the one to tell
                     self._run("ROLLBACK")
                 raise
             finally:

@@ -20,6 +20,8 @@ MEMORY = ":memory:"
 FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
+# Of a damaged file, the driver may be unable to say in letters what is wrong.
+_TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 # So often one looks whether a commit is lost or just being made.
 _LOOKS = 10
 
@@ -31,7 +33,7 @@ class SQLite(Database):
     quick: ClassVar[bool] = True
 
     def __init__(self, path: str, *, durable: bool = False) -> None:
-        super().__init__(path, trouble=sqlite3.Error)
+        super().__init__(path, trouble=_TROUBLE)
         if path != MEMORY:
             _prepare(Path(path))
         was_left = path != MEMORY and has_frames(log_of(path))
@@ -40,14 +42,14 @@ class SQLite(Database):
             self._connection = sqlite3.connect(
                 path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-        except sqlite3.Error as error:
+        except _TROUBLE as error:
             raise self._told("open", error) from error
         try:
             self._settle(durable=durable)
             if was_left:
                 self._require_whole_log()
             self._require_tables()
-        except sqlite3.Error as error:
+        except _TROUBLE as error:
             self._connection.close()
             raise self._told("open", error) from error
         except StoreError:
