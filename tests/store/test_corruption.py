@@ -269,3 +269,12 @@ def test_a_file_that_lost_its_tables_is_not_taken_for_a_new_one(sound: Path, tmp
         open_store(str(path))
 
     assert path.read_bytes() == data
+
+
+def test_a_damage_that_cannot_be_said_in_letters_is_told(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    data = sound.read_bytes().replace(b"tablerunsruns", b"table\xf3unsruns")
+    path.write_bytes(data.replace(b"CREATE TABLE runs (", b"CREATE TABLF runs ("))
+
+    with pytest.raises(StoreError, match=r"cannot open .*runs\.db"):
+        open_store(str(path))

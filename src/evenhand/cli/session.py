@@ -17,6 +17,7 @@ from evenhand.cli.interrupts import Interrupts
 from evenhand.cli.journal import Journal, journal
 from evenhand.cli.manner import Manner
 from evenhand.cli.options import called, is_typed
+from evenhand.domain.errors import RunBusyError
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
@@ -61,6 +62,8 @@ class Session:
         self.journal.began(run, evaluations=expected, done=done, concurrency=pace.concurrency)
         try:
             ended = asyncio.run(self._work(store, run, job, pace))
+        except RunBusyError:  # another process goes on with it
+            raise
         except Exception:
             self.console.error(f"the run broke off; when that is mended, go on with: {self.again(run)}")
             raise

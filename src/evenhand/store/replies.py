@@ -82,6 +82,8 @@ class Replies:
             return None
         text = attempt.get("raw")
         if not isinstance(text, str) or len(text) != characters:
+            if not self._db.rows("SELECT 1 FROM replies WHERE key = ?", [key]):
+                return None  # its run was deleted just now
             refuse_damage(run, f"the reply {key} in the cache is not where it was written")
         return {_TEXT: text, "usage": attempt.get("usage"), **found}
 
