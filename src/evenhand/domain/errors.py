@@ -10,6 +10,7 @@
   + StoreError                        the database cannot be opened, read or written
     - RunNotFoundError                no run has that id
     - RunBusyError                    another process is at work on the run
+    - ReadOnlyError                   the database can be read, and this would write to it
     - NotFoundError                   no prompt or test case has that id or name
     - ConflictError                   a name is taken, or somebody else was quicker
   + RunStoppedError                   a run could not go on: a key was refused, or its budget is used up
@@ -61,6 +62,10 @@ class ModelFetchError(EvenhandError):
 
 class StoreError(EvenhandError):
     """The database cannot be opened, read or written: says which, and what would help."""
+
+
+class ReadOnlyError(StoreError):
+    """The database can only be read, and something would have to be written: said before it is begun."""
 
 
 class RunNotFoundError(StoreError):

@@ -13,6 +13,7 @@ from evenhand.domain.errors import (
     ConflictError,
     EvenhandError,
     NotFoundError,
+    ReadOnlyError,
     RunBusyError,
     RunNotFoundError,
 )
@@ -59,7 +60,7 @@ class Problem(HTTPException):
                 return cls(422, "Not valid", error.told, field=error.field)
             case NotFoundError() | RunNotFoundError():
                 return cls(404, "Not found", str(error))
-            case ConflictError() | RunBusyError():
+            case ConflictError() | RunBusyError() | ReadOnlyError():
                 return cls(409, "Conflict", str(error))
             case ConfigError():
                 return cls(422, "Not valid", str(error))

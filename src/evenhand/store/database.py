@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ReadOnlyError, StoreError
 
 
 class Database(ABC):
@@ -69,9 +69,9 @@ class Database(ABC):
                 self._within = False
 
     def require_writable(self) -> None:
-        """Raise ``StoreError`` if the database can only be read, before anything is begun that must be kept."""
+        """Raise ``ReadOnlyError`` if the database can only be read, before anything is begun that must be kept."""
         if self.read_only:
-            raise StoreError(
+            raise ReadOnlyError(
                 f"{self.where} is read-only, and this would write to it; give another database with --db, or copy it "
                 "to where you may write"
             )
