@@ -44,7 +44,6 @@ KNOWN = frozenset({"evaluators/reading.py _FENCED", "evaluators/reading.py _LITE
 # Patterns that are put together where they are used, one in a module, as they may come out.
 PUT_TOGETHER: dict[str, str] = {
     "models/dialects/openai.py": r"(?<!\w)max_tokens(?!\w)",
-    "suites/trying.py": r"(?<!\w)key(?!\w)",
     "suites/yaml_reader.py": r"\n {0,40}(?:[^\s#-]|-(?!\s))",
 }
 

@@ -93,3 +93,26 @@ def test_yaml_twice_as_long_takes_at_most_twice_the_work(word: str, tmp_path: Pa
     once, twice = (calls_for(path, suite(description=word * (times * SMALL // len(word)))) for times in (1, 2))
 
     assert twice <= 2.2 * once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("owner", ["model_mapping", "evaluator_llm_judge", "case", ""])
+def test_twice_as_many_unknown_keys_take_at_most_twice_the_work(owner: str, tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    calls_for(path, suites_with("description", "x"))
+
+    def with_keys(count: int) -> dict[str, Any]:
+        unknown = {f"unknown_{number}": 1 for number in range(count)}
+        match owner:
+            case "model_mapping":
+                return suite(judge={"model": "openai/m", **unknown})
+            case "evaluator_llm_judge":
+                return suite(evaluators=[{"name": "x", "type": "llm_judge", **unknown}])
+            case "case":
+                return suite(cases=[{**suite()["cases"][0], **unknown}])
+            case _:
+                return suite(**unknown)
+
+    once, twice = calls_for(path, with_keys(300)), calls_for(path, with_keys(600))
+
+    assert twice <= 2.2 * once
