@@ -25,6 +25,7 @@ from evenhand.reports.html_table import MOST_DETAILED, MOST_ROWS, Room
 from evenhand.reports.report import Report
 from evenhand.reports.sentences import mean_sentence, pass_rate_sentence
 from evenhand.reports.standing import Standing
+from evenhand.reports.summary import summarize
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow
@@ -361,7 +362,7 @@ def many(made: Any, count: int) -> Report:
             yield replace(passed if place < count - 1 else failed, position=place)
 
     report: Report = made.report(passed, failed)
-    return replace(report, results=results)
+    return replace(report, results=results, summary=summarize(results()))
 
 
 def test_cases_that_cannot_be_opened_are_counted(made: Any) -> None:

@@ -93,7 +93,10 @@ class Breaker:
     def concerns(self, answer: Unanswered) -> bool:
         """Tell whether a failure may be everybody's, so that it must be settled."""
         kind = kind_of(answer.error)
-        return kind in OUTAGE or (self.lane.doubt is not None and (kind in REFUSED or kind in MALFORMED))
+        if self.lane.doubt is not None:
+            return kind in OUTAGE or kind in REFUSED or kind in MALFORMED
+        # Where nobody ever answered, the lane counts: few failures may be those of few cases.
+        return kind in OUTAGE and self.lane.answered
 
     async def settle(self, client: ModelClient, error: str) -> None:
         """Wait until it is clear whether the account takes questions; raise ``LaneClosed`` where it does not."""

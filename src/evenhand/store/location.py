@@ -27,7 +27,7 @@ _OPEN: Final = frozenset(
 )
 _NAME: Final = re.compile(r"[^=@/\s:]*")
 _SETTINGS: Final = re.compile(
-    r"(?:^|[\s/])(?:host|hostaddr|port|dbname|user|password|passfile|sslpassword|service)\s*=", re.IGNORECASE
+    r"(?:^|[\s/])(?:host|hostaddr|port|dbname|user|password|passfile|sslpassword|service)\s{0,40}=", re.IGNORECASE
 )
 
 
