@@ -14,7 +14,7 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help demo env test test-fast test-long check format docs screenshots bench build constraints
+.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -39,15 +39,18 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(PYTEST) -m 'not long'
+	$(PYTEST) -m 'not long and not sweep'
 
 test-fast: env  ## Run the tests that take no time
-	$(PYTEST) -m 'not slow and not long' -p no:schemathesis \
+	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis \
 		--ignore=tests/server --ignore=tests/browser --ignore=tests/journeys --ignore=tests/models/adapters \
 		--ignore=tests/models/wire --ignore=tests/docs/test_reference.py
 
 test-long: env  ## Run the long tests only: simulations, sweeps
 	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
+
+test-sweep: env  ## Run what takes longest and is in no CI: instructions counted by valgrind, tampered runs by the hundred
+	$(PYTEST) -m sweep
 
 check: env  ## Check format, lint, types and layers
 	$(BIN)/ruff format --check

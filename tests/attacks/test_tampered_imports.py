@@ -48,7 +48,7 @@ Path_ = tuple[Any, ...]
 
 TOKEN: Final = "a-token-that-nobody-guesses"
 SEED: Final = 20_240_229
-ORDINARY, LONG = 40, 1500
+ORDINARY, LONG = 40, 150
 # Each reader of a ranking works it out anew.
 RANKINGS: Final = 12
 DEEP: Any = json.loads("[" * 200 + "]" * 200)
@@ -470,23 +470,28 @@ def test_a_run_that_contradicts_itself_is_refused_or_read(readers: Readers, what
     contradict(readers, kind, what)
 
 
-@pytest.mark.long
+@pytest.mark.sweep
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_of_any_kind_that_contradicts_itself_is_refused_or_read(readers: Readers, kind: str) -> None:
     for what in TOGETHER:
         contradict(readers, kind, what)
 
 
-@pytest.mark.long
+@pytest.mark.sweep
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_that_was_tampered_with_in_thousands_of_ways_is_refused_or_read(readers: Readers, kind: str) -> None:
+def test_a_run_that_was_tampered_with_in_many_ways_is_refused_or_read(readers: Readers, kind: str) -> None:
     tamper(readers, kind, LONG)
 
 
 def contradict(readers: Readers, kind: str, what: str) -> None:
     lines = copy.deepcopy(readers.exports[kind])
     TOGETHER[what](lines)
-    readers.take_in(kind, as_lines(lines))
+    try:
+        readers.take_in(kind, as_lines(lines))
+    except Exception as error:
+        raise AssertionError(f"{kind}, {what}: {error!r:.300}") from error
 
 
 def tamper(readers: Readers, kind: str, count: int) -> None:

@@ -68,7 +68,7 @@ def instructions(file: Path) -> int:
 
 
 @needs_valgrind
-@pytest.mark.long
+@pytest.mark.sweep
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("group", GROUPS)
 def test_twice_the_text_takes_twice_the_work(group: str, tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ class Worst(Generic[Kept]):
 
 
 def _highlight(result: CaseResult, standing: Standing) -> Highlight:
-    counting = [one for one in result.judgments if one.weight > 0 or one.required]
+    # In a run from elsewhere it may be that none counts.
+    counting = [one for one in result.judgments if one.weight > 0 or one.required] or result.judgments
     if standing is Standing.ERROR:
         said = next(one.evaluation for one in counting if one.evaluation.status is Status.ERROR)
         score, reason = None, said.error or ""
