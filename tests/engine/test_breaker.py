@@ -116,7 +116,7 @@ def test_the_server_says_when_to_come_back() -> None:
 
     assert [type(one) for one in ended] == [LaneClosed] * 3
     assert patient.probes == 2
-    assert patient.stops[0].startswith(f"m: {GONE}; it was waited for ")
+    assert patient.stops[0].startswith(f"m: {GONE}; gave up after waiting ")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_run_stops_when_the_provider_does_not_come_back_and_goes_on_when_it_ha
     resumed = run_all(store, job, too_early)
 
     assert stopped.status is too_early.status is RunStatus.STOPPED
-    assert re.fullmatch(r"openai/judge: connection: .*; it was waited for [\d.]+ s", stopped.reason)
+    assert re.fullmatch(r"openai/judge: connection: .*; gave up after waiting [\d.]+ s", stopped.reason)
     assert re.match(r"openai/judge: connection: cannot connect to http://127\.0\.0\.1", too_early.reason)
     assert resumed.status is RunStatus.FINISHED
     assert errors(store, resumed) == []

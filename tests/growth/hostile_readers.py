@@ -106,7 +106,12 @@ def evaluators() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.evaluators.reading import first_value, parse_strict, read_reply
     from evenhand.evaluators.scoring import ProfileScoreEvaluator
 
-    reading = ("evaluators/reading.py", "evaluators/scanner.py", "evaluators/echoes.py", "evaluators/reasoning.py")
+    reading = (
+        "evaluators/reading.py",
+        "evaluators/scanner.py",
+        "evaluators/echoes.py",
+        "evaluators/reasoning_block.py",
+    )
     quoting = 'I saw {"score": 0.2} there. {"score": 0.7}'
     replies = {
         "verdicts": repeated('{"score": 0.5}\n'),

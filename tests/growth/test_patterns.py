@@ -46,7 +46,7 @@ REASONS = {
 }
 # Patterns that are put together where they are used, one in a module, as they may come out.
 PUT_TOGETHER: dict[str, str] = {
-    "evaluators/reasoning.py": r"</think>",
+    "evaluators/reasoning_block.py": r"</think>",
     "models/dialects/openai.py": r"(?<!\w)max_tokens(?!\w)",
     "suites/yaml_reader.py": r"\n {0,40}(?:[^\s#-]|-(?!\s))",
 }

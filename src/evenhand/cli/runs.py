@@ -62,7 +62,7 @@ def show_run(
 @app.command("verify", epilog=example("evenhand runs verify", "evenhand runs verify last"))
 def verify_runs(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN...", help="Their ids, or how these begin; all without any.")
+        list[str] | None, typer.Argument(metavar="RUN...", help="Run ids, or the start of one; all runs if omitted.")
     ] = None,
     *,
     db: Db = DB,
@@ -70,7 +70,7 @@ def verify_runs(
     verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Check that every row is as it was written and none is missing; 1 is the exit code if not."""
+    """Check every stored row against its checksum, and that none is missing. Exit code 1 if something is damaged."""
     from evenhand.cli.verified import tell
     from evenhand.domain.gates import ExitCode
     from evenhand.engine.place import Place

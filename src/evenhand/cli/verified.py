@@ -9,10 +9,10 @@ from evenhand.store.verification import Verified
 
 
 def tell(verified: Verified, console: Console) -> None:
-    """Give a line on a run, and one more for each thing that is wrong with it."""
+    """Print a line about a run, and one more for each fault."""
     rows = counted(verified.rows, "row")
     if verified.uncovered:
-        rows += f", {verified.uncovered:,} of them not covered (written before checksums were kept)"
+        rows += f", {verified.uncovered:,} of them without a checksum (written by an older version)"
     if verified.is_sound:
         console.result(f"{plain(verified.id)}  ok: {rows}")
         return

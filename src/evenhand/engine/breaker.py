@@ -167,7 +167,7 @@ class Breaker:
             if not self.lane.answered or self._patience.seconds <= 0:
                 return error
             if waited >= self._patience.seconds:
-                return f"{answer.error}; it was waited for {duration_text(waited)}"
+                return f"{answer.error}; gave up after waiting {duration_text(waited)}"
             self._pause(client, answer.error)
             fault = TransportFault(kind, answer.error, retryable=True, retry_after=answer.retry_after)
             wait = self._patience.intervals.wait(failures, fault, random.random())  # noqa: S311 - no secret

@@ -22,7 +22,7 @@ from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import MAX_RAW
 from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous
 from evenhand.evaluators.echoes import Echoes
-from evenhand.evaluators.reasoning import REASONING_REMOVED, Parts, without_reasoning
+from evenhand.evaluators.reasoning_block import REASONING_REMOVED, Parts, without_reasoning
 from evenhand.evaluators.scanner import MAX_DEPTH, VALUE_START, Scanner
 
 MAX_REPLY: Final = MAX_RAW

@@ -12,7 +12,7 @@ from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.ambiguity import AMBIGUOUS
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp
 from evenhand.evaluators.reading import EMBEDDED
-from evenhand.evaluators.reasoning import REASONING_REMOVED
+from evenhand.evaluators.reasoning_block import REASONING_REMOVED
 
 SAMPLES_LOST: Final = "samples_lost"
 

@@ -28,6 +28,12 @@ _LONGEST_SHOWN: Final = 80
 _JSON: Final = "application/json"
 
 Schema: TypeAlias = str | dict[str, Any] | bool | None
+OutageTimeout: TypeAlias = Annotated[
+    float | None,
+    Field(
+        ge=0, le=MOST_OUTAGE_SECONDS, description="Seconds to wait for a provider that stops answering; 600 if null."
+    ),
+]
 Version = Annotated[int, Field(ge=1, le=_LARGEST, description="The version that was seen; if there is a later, 409.")]
 
 
@@ -189,14 +195,7 @@ class RunBody(Body):
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False, description="Dollars.")] = None
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     use_cache: bool = True
-    outage_timeout: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=MOST_OUTAGE_SECONDS,
-            description="Seconds to wait for a provider that stops answering; 600 if null.",
-        ),
-    ] = None
+    outage_timeout: OutageTimeout = None
 
     @property
     def wanted(self) -> RunWanted:
@@ -215,14 +214,7 @@ class ResumeBody(Body):
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     retry_errors: bool = False
-    outage_timeout: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=MOST_OUTAGE_SECONDS,
-            description="Seconds to wait for a provider that stops answering; 600 if null.",
-        ),
-    ] = None
+    outage_timeout: OutageTimeout = None
 
 
 class ImportBody(Body):
