@@ -7,17 +7,19 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
+from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.run import Judgment, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.report import Report
 from evenhand.server.app import make_app
 from evenhand.server.lineage import pin
 from evenhand.server.pages import results_run, runs
@@ -250,6 +252,32 @@ def test_a_run_is_given_as_a_file(client: TestClient, judged: Judge) -> None:
     assert all(answer.text.startswith(begins[ending]) for ending, answer in files.items())
     assert files["csv"].headers["content-disposition"] == f'attachment; filename="{run.id}.csv"'
     assert client.get(f"/runs/{run.id}/download.exe").status_code == 404
+
+
+def test_a_report_of_a_damaged_run_is_refused(client: TestClient, judged: Judge, store: Store) -> None:
+    run = judged(reply(0.9), reply(0.2))
+    store.database.execute("UPDATE evaluations SET content = REPLACE(content, 'Because', 'Despite') WHERE position = 1")
+
+    answers = [client.get(f"/runs/{run.id}/download.{ending}") for ending in ("json", "html", "csv")]
+
+    assert all(answer.status_code >= 500 for answer in answers)
+    assert all("is damaged" in answer.text for answer in answers)
+
+
+def test_a_report_that_fails_halfway_leaves_no_file_open(
+    client: TestClient, judged: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def fails(report: Report, text: TextIO) -> None:
+        opened.append(text.buffer)
+        raise StoreError("the disk is gone")
+
+    run = judged(reply(0.9))
+    monkeypatch.setattr(runs, "writer_of", lambda ending: fails)
+
+    assert client.get(f"/runs/{run.id}/download.json").status_code >= 500
+    assert [file.closed for file in opened] == [True]
 
 
 def test_a_run_is_deleted_when_somebody_said_so_twice(

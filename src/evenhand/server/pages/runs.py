@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import shutil
 import tempfile
@@ -179,20 +180,25 @@ def download(request: Request, run_id: str, ending: str) -> Response:
 
 def _written(report: Report, ending: str) -> BinaryIO:
     """Write a report down before it is sent: what goes wrong on the way is told, and is no half of a file."""
-    file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=1024 * 1024))  # noqa: SIM115 - closed when sent
-    teller = teller_of(report.run.definition)
-    if teller is None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer_of(ending)(report, text)
-        text.detach()
-    else:  # tellers write to paths
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"report.{ending}"
-            teller.write(report, path)
-            with path.open("rb") as written:
-                shutil.copyfileobj(written, file)
-    file.seek(0)
-    return file
+    with contextlib.ExitStack() as closing:
+        spooled = closing.enter_context(tempfile.SpooledTemporaryFile(max_size=1024 * 1024))
+        file = cast("BinaryIO", spooled)
+        teller = teller_of(report.run.definition)
+        if teller is None:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            try:
+                writer_of(ending)(report, text)
+            finally:
+                text.detach()
+        else:  # tellers write to paths
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"report.{ending}"
+                teller.write(report, path)
+                with path.open("rb") as written:
+                    shutil.copyfileobj(written, file)
+        file.seek(0)
+        closing.pop_all()  # it is whole: whoever sends it closes it
+        return file
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
