@@ -15,17 +15,17 @@ from typing import Any
 
 from bench.measure import ROUNDS, Row, cpu_seconds, used_by
 from evenhand import RankedProfiles, rank
+from evenhand.engine.execution import Undertaking
 from evenhand.engine.job import Pace, Scope
-from evenhand.engine.place import Place
-from evenhand.engine.undertaking import Undertaking
-from evenhand.profiles.ranking.design import Design
+from evenhand.engine.store_location import Place
+from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import RankingWork
 
 ARITHMETIC_SECONDS = 10
 PLANNING_SECONDS = 5
 MORE_MEGABYTES = 40
 SOME, MANY = 10_000, 100_000
-DESIGN = Design(name="staged", group_size=20, top=10)
+DESIGN = RankingDesign(name="staged", group_size=20, top=10)
 WORDS = "has led a team of nine, moved a warehouse, and speaks three languages, one of them well. " * 6
 
 

@@ -23,8 +23,7 @@ from evenhand.engine.job import Pace, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.store.store import open_store
-from evenhand.suites.job import job_of
-from evenhand.suites.suite import read_suite
+from evenhand.suites.suite import job_of, read_suite
 
 TIMES = 2.2
 # So often each is done in a round: a machine that others use too is quick at one moment and slow at the next.

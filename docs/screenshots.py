@@ -35,7 +35,7 @@ from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.server.app import make_app
-from evenhand.server.lineage import pin
+from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 from evenhand.workspace.trial import Trial

@@ -37,7 +37,7 @@ from evenhand import (
     evaluate,
     jury,
 )
-from evenhand.engine.progress import Progress
+from evenhand.engine.run import Progress
 from evenhand.store.store import open_store
 
 FRANCE = Case(id="france", question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris")

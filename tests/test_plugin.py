@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml  # noqa: F401 - a run of pytester forgets what it loads, and libyaml does not bear to be loaded twice
 
-import evenhand.engine.undertaking
-import evenhand.suites.given  # noqa: F401 - loaded here, once, for all runs
+import evenhand.engine.execution
+import evenhand.suites.from_python  # noqa: F401 - loaded here, once, for all runs
 from evenhand import Run
 from evenhand.store.store import open_store
 

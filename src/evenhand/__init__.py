@@ -60,11 +60,10 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.secret import Secret as Secret
     from evenhand.domain.summary import Summary as Summary
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
-    from evenhand.engine.outcome import Run as Run
-    from evenhand.engine.winning import WinRate as WinRate
+    from evenhand.engine.run import Run as Run
+    from evenhand.engine.win_rate import WinRate as WinRate
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
-    from evenhand.evaluators.checks.is_json import IsJson as IsJson
-    from evenhand.evaluators.checks.json_match import JsonMatch as JsonMatch
+    from evenhand.evaluators.checks.json import IsJson as IsJson, JsonMatch as JsonMatch
     from evenhand.evaluators.checks.levenshtein import Levenshtein as Levenshtein
     from evenhand.evaluators.checks.limits import Cost as Cost, Latency as Latency
     from evenhand.evaluators.checks.numeric import Numeric as Numeric
@@ -78,17 +77,17 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
+    from evenhand.evaluators.group_ranking import GroupRankingEvaluator as GroupRankingEvaluator
     from evenhand.evaluators.pairwise import PairwiseEvaluator as PairwiseEvaluator
+    from evenhand.evaluators.profile_score import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
-    from evenhand.evaluators.ranking import GroupRankingEvaluator as GroupRankingEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
-    from evenhand.evaluators.scoring import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.models.resolve import resolve as resolve
     from evenhand.models.scripted import Scripted as Scripted
-    from evenhand.profiles.audit.audited import Audit as Audit
-    from evenhand.profiles.ranking.places import RankedProfile as RankedProfile
-    from evenhand.profiles.ranking.ranked import RankedProfiles as RankedProfiles
-    from evenhand.profiles.scored import ScoredProfiles as ScoredProfiles
+    from evenhand.profiles.audit.audit import Audit as Audit
+    from evenhand.profiles.ranking.ranked_profiles import RankedProfiles as RankedProfiles
+    from evenhand.profiles.ranking.result import RankedProfile as RankedProfile
+    from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
 _HOMES = {
@@ -121,10 +120,10 @@ _HOMES = {
     "domain.secret": ("Secret",),
     "domain.summary": ("Summary",),
     "domain.verdict": ("Thresholds", "Verdict"),
-    "engine.outcome": ("Run",),
-    "engine.winning": ("WinRate",),
+    "engine.run": ("Run",),
+    "engine.win_rate": ("WinRate",),
     "evaluators.base": ("BaseEvaluator",),
-    "evaluators.checks.is_json": ("IsJson",),
+    "evaluators.checks.json": ("IsJson", "JsonMatch"),
     "evaluators.checks.limits": ("Cost", "Latency"),
     "evaluators.checks.text": (
         "Contains",
@@ -136,20 +135,19 @@ _HOMES = {
     "evaluators.code": ("CodeJudgeEvaluator",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
-    "evaluators.checks.json_match": ("JsonMatch",),
     "evaluators.checks.levenshtein": ("Levenshtein",),
     "evaluators.checks.numeric": ("Numeric",),
     "evaluators.pairwise": ("PairwiseEvaluator",),
     "evaluators.prompt": ("PromptEvaluator",),
-    "evaluators.ranking": ("GroupRankingEvaluator",),
+    "evaluators.group_ranking": ("GroupRankingEvaluator",),
     "evaluators.schema.evaluator": ("SchemaEvaluator",),
-    "evaluators.scoring": ("ProfileScoreEvaluator",),
+    "evaluators.profile_score": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
     "models.scripted": ("Scripted",),
-    "profiles.audit.audited": ("Audit",),
-    "profiles.ranking.places": ("RankedProfile",),
-    "profiles.ranking.ranked": ("RankedProfiles",),
-    "profiles.scored": ("ScoredProfiles",),
+    "profiles.audit.audit": ("Audit",),
+    "profiles.ranking.result": ("RankedProfile",),
+    "profiles.ranking.ranked_profiles": ("RankedProfiles",),
+    "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -18,10 +18,10 @@ import pytest
 if TYPE_CHECKING:
     from evenhand.domain.run import CaseResult, PlannedCase
     from evenhand.engine.job import Job
-    from evenhand.engine.outcome import Run
-    from evenhand.engine.place import Place
-    from evenhand.suites.given import CaseLike
-    from evenhand.suites.panel import EvaluatorLike
+    from evenhand.engine.run import Run
+    from evenhand.engine.store_location import Place
+    from evenhand.suites.from_python import CaseLike
+    from evenhand.suites.python_evaluators import EvaluatorLike
     from evenhand.suites.suite import Suite
 
 ENDINGS: Final = (".evenhand.yaml", ".evenhand.yml", ".evenhand.json")
@@ -104,7 +104,7 @@ class Judging:
     @functools.cached_property
     def place(self) -> Place:
         """Where runs and replies are kept."""
-        from evenhand.engine.place import Place  # noqa: PLC0415
+        from evenhand.engine.store_location import Place  # noqa: PLC0415
 
         return Place(self._option("db"))
 
@@ -115,7 +115,7 @@ class Judging:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say how all answers together came out, if any were judged."""
         if self._found:
-            from evenhand.reports.testing import summed_up  # noqa: PLC0415
+            from evenhand.reports.pytest_text import summed_up  # noqa: PLC0415
 
             terminalreporter.write_sep("=", "evenhand")
             for line in summed_up(self._found):
@@ -221,14 +221,14 @@ class SuiteFile(pytest.File):
 
     @functools.cached_property
     def _job(self) -> Job:
-        from evenhand.suites.given import job_from  # noqa: PLC0415
+        from evenhand.suites.from_python import job_from  # noqa: PLC0415
 
         return job_from(self.suite, judge=self.config.stash[_JUDGING].judge)
 
     def _judge(self, cases: list[PlannedCase]) -> None:
         from evenhand.domain.errors import RunStoppedError  # noqa: PLC0415
+        from evenhand.engine.execution import Undertaking  # noqa: PLC0415
         from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
-        from evenhand.engine.undertaking import Undertaking  # noqa: PLC0415
 
         built = self.suite.built
         undertaking = Undertaking(
@@ -285,12 +285,12 @@ def _require(result: CaseResult, wanted: str) -> None:
 
 
 def _told(result: CaseResult, wanted: str | None = None) -> str:
-    from evenhand.reports.testing import told  # noqa: PLC0415
+    from evenhand.reports.pytest_text import told  # noqa: PLC0415
 
     return told(result, wanted)
 
 
 def _note(item: pytest.Item, result: CaseResult) -> None:
-    from evenhand.reports.testing import noted  # noqa: PLC0415
+    from evenhand.reports.pytest_text import noted  # noqa: PLC0415
 
     item.stash.setdefault(_FOUND, []).append(noted(result))

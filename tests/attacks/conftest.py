@@ -12,8 +12,8 @@ import pytest
 
 from evenhand import Case, GroupRankingEvaluator, JudgeError, Scripted, create_llm_as_judge
 from evenhand.evaluators.pairwise import PairwiseEvaluator
+from evenhand.evaluators.profile_score import ProfileScoreEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.evaluators.scoring import ProfileScoreEvaluator
 
 Object: TypeAlias = dict[str, Any]
 

@@ -17,30 +17,30 @@ import pytest
 from fastapi.testclient import TestClient
 
 from evenhand import Case, Contains, Profile, SchemaEvaluator, audit, evaluate, rank, score
+from evenhand.cli.commands.runs import ListedRun
 from evenhand.cli.console import Console
-from evenhand.cli.ending import code_of, report_of, show
-from evenhand.cli.listing import ListedRun
-from evenhand.cli.trust import require_trust
+from evenhand.cli.runs.finish import code_of, report_of, show
+from evenhand.cli.runs.resume import require_trust
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.secret import Secret
-from evenhand.engine.comparing import Side, compare_runs
-from evenhand.engine.forecasting import forecast
+from evenhand.engine.comparison import Side, compare_runs
+from evenhand.engine.estimator import forecast
 from evenhand.engine.overview import overview_of
 from evenhand.engine.resume import scope_of
 from evenhand.profiles.imported import case_check
-from evenhand.profiles.tellers import teller_of
-from evenhand.profiles.undertaken import going_on, require_scores
-from evenhand.reports.canonical import canonical
-from evenhand.reports.formats import FORMATS, write
+from evenhand.profiles.job import going_on, require_scores
+from evenhand.profiles.report_kinds import teller_of
+from evenhand.reports.json import canonical
 from evenhand.reports.overview import survey
-from evenhand.reports.strict import strict_json
+from evenhand.reports.report import FORMATS, write
+from evenhand.reports.safe_text import strict_json
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 from evenhand.store.transfer import export_lines, import_lines
-from evenhand.suites.job import job_of_run
-from evenhand.suites.judging import judging_differences
+from evenhand.suites.definition_diff import judging_differences
+from evenhand.suites.suite import job_of_run
 
 Line = dict[str, Any]
 # Where something stands in an export: the number of the line, then keys and places in lists.

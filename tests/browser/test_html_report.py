@@ -16,7 +16,7 @@ from evenhand.domain.evaluation import Attempt, Check, Evaluation
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.html import write_html
+from evenhand.reports.html.page import write_html
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 

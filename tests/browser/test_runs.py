@@ -21,10 +21,10 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, Route, expect
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
-from evenhand.engine.progress import Progress
-from evenhand.server import desk
+from evenhand.engine.run import Progress
 from evenhand.server.app import make_app
-from evenhand.server.lineage import pin
+from evenhand.server.runs import manager
+from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 
@@ -279,7 +279,7 @@ def test_where_too_many_watch_the_page_asks_by_itself(
     visit: Visit, site: Site, verdicts: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = visit(f"/runs/new?prompt={site.prompt}", may_be_refused=True)
-    monkeypatch.setattr(desk, "MOST_STREAMS", 0)
+    monkeypatch.setattr(manager, "MOST_STREAMS", 0)
     page.get_by_label("Models").fill("ollama/four")
     page.get_by_label("At once").fill("1")
 

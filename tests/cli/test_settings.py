@@ -13,8 +13,7 @@ import typer.main
 
 from evenhand.cli.main import app
 from evenhand.cli.options import DB, KINDS, SETTINGS, variable_of
-from evenhand.cli.own_file import problem_of
-from evenhand.cli.settings import load_settings
+from evenhand.cli.settings import load_settings, problem_of
 from evenhand.domain.errors import ConfigError
 from evenhand.store.location import without_password
 from evenhand.store.store import DEFAULT_URL

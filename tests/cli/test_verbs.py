@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import evenhand.cli.starting
+import evenhand.cli.runs.start
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow
@@ -382,7 +382,7 @@ def test_what_should_not_have_happened_is_one_line_and_with_v_a_traceback(
     def broken(*_: object) -> None:
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr(evenhand.cli.starting, "plan", broken)
+    monkeypatch.setattr(evenhand.cli.runs.start, "plan", broken)
 
     plain, verbose = command("run", "suite.yaml"), command("run", "suite.yaml", "-v")
 

@@ -10,7 +10,7 @@ import pytest
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.engine.breaker import Breaker, Outage, Patience
-from evenhand.engine.lane import Lane, LaneClosed
+from evenhand.engine.concurrency_limit import Lane, LaneClosed
 from evenhand.models.retry import RetryPolicy
 
 REPLY = Reply.said("ok")

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
-from evenhand.engine.comparing import joined
-from evenhand.engine.terms import Terms, judged_by
-from evenhand.reports.comparing import Found, JudgedCase
-from evenhand.reports.standing import Standing
+from evenhand.engine.case_scores import Terms, judged_by
+from evenhand.engine.comparison import joined
+from evenhand.reports.paired_cases import Found, JudgedCase
+from evenhand.reports.phrases import Standing
 
 IDS = st.lists(st.integers(0, 20).map(str), unique=True, max_size=20)
 

@@ -15,8 +15,8 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.seams import Evaluator
-from evenhand.engine.estimate import estimate, tokens_in
-from evenhand.engine.forecast import ANSWER_TOKENS, ITEM_TOKENS, JUDGMENT_TOKENS, Estimate, ModelEstimate
+from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, JUDGMENT_TOKENS, Estimate, ModelEstimate
+from evenhand.engine.estimator import estimate, tokens_in
 from evenhand.engine.target import Target, target_of
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.checks.text import Contains

@@ -20,9 +20,9 @@ from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.drive.driver import Deadline
 from evenhand.engine.budget import Budget, Limits
+from evenhand.engine.compact_sets import Remembered
 from evenhand.engine.gateway import Abandoned, Gateway, cache_key, reply_from, reply_to
 from evenhand.engine.identity import canonical
-from evenhand.engine.remembered import Remembered
 from evenhand.evaluators.composite import jury
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.prices import PriceBook

@@ -12,7 +12,15 @@ import pytest
 
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.engine.lane import CUT, CUT_PAUSE_SECONDS, FIRST_LIMIT, UNREACHED_TO_CLOSE, Lane, LaneClosed, is_refusal
+from evenhand.engine.concurrency_limit import (
+    CUT,
+    CUT_PAUSE_SECONDS,
+    FIRST_LIMIT,
+    UNREACHED_TO_CLOSE,
+    Lane,
+    LaneClosed,
+    is_refusal,
+)
 
 REPLY = Reply.said("{}")
 

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand import Case, ConfigError, Contains, Equals, EvenhandError, PromptEvaluator, Run, Scripted, evaluate
 from evenhand.domain.errors import RunNotFoundError, StoreError
-from evenhand.engine.place import Place
+from evenhand.engine.store_location import Place
 from evenhand.reports.csv import COLUMNS
 
 CASES = [

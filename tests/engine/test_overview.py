@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from evenhand.cli.ending import report_of
-from evenhand.cli.listing import ListedRun
+from evenhand.cli.commands.runs import ListedRun
+from evenhand.cli.runs.finish import report_of
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
+from evenhand.engine.case_scores import judged_by, judged_cases
 from evenhand.engine.overview import kept_overview, overview_of, report_from, results_at
-from evenhand.engine.scores import judged_cases
-from evenhand.engine.terms import judged_by
-from evenhand.reports.canonical import canonical
-from evenhand.reports.comparing import found_of
 from evenhand.reports.highlights import Highlights
+from evenhand.reports.json import canonical
 from evenhand.reports.overview import Overview, survey
+from evenhand.reports.paired_cases import found_of
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.reports.terminal import terminal
@@ -253,7 +252,7 @@ def test_numbers_are_gone_with_their_run(runs: Runs) -> None:
 @pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"summary": 1}', "{"])
 def test_what_is_whole_and_no_overview_is_worked_out_again(runs: Runs, content: str) -> None:
     from evenhand.reports.overview import FORMAT
-    from evenhand.store.summaries import Summaries
+    from evenhand.store.runs import Summaries
 
     kept = Summaries(runs.store.database)
     kept.keep(runs.run, kept.coverage(runs.run), content, format=FORMAT)

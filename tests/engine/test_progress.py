@@ -9,7 +9,7 @@ import pytest
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import Judgment
 from evenhand.domain.verdict import Verdict
-from evenhand.engine.progress import Progress
+from evenhand.engine.run import Progress
 
 
 def judgment(verdict: str | None = "pass", **rest: Any) -> Judgment:

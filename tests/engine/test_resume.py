@@ -18,7 +18,7 @@ from evenhand.engine.resume import case_differences, copy_finished, scope_of
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.checks.text import Contains
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.reports.canonical import canonical
+from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store.store import PAGE, Store

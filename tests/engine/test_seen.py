@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from evenhand.engine import seen
-from evenhand.engine.seen import SeenIds
+from evenhand.engine import compact_sets
+from evenhand.engine.compact_sets import SeenIds
 
 
 def test_what_was_seen_is_known_and_nothing_else() -> None:
@@ -33,7 +33,7 @@ def test_two_hundred_thousand_take_less_than_seven_megabytes_at_any_time() -> No
 
 
 def test_beyond_a_number_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(compact_sets, "MOST_REMEMBERED", 3)
     ids = SeenIds()
 
     assert [ids.add(one) for one in "abcdd"] == [False] * 5

@@ -10,17 +10,17 @@ from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
 from evenhand.drive import background
 from evenhand.drive.driver import drive
-from evenhand.engine.estimate import estimate
-from evenhand.engine.forecast import (
+from evenhand.engine.estimate import (
     ANSWER_TOKENS,
     CHARACTERS_A_TOKEN,
     ITEM_TOKENS,
     JUDGMENT_TOKENS,
     OTHER_CHARACTERS_A_TOKEN,
 )
+from evenhand.engine.estimator import estimate
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.command import KEYS
-from evenhand.engine.targets.told import ANSWERS
+from evenhand.engine.targets.output import ANSWERS
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.families import same_family
 from evenhand.models.prices import PRICES_AS_OF, PriceBook

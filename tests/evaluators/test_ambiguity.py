@@ -13,10 +13,10 @@ from evenhand.domain.errors import ConfigError, JudgeError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.engine.identity import Fingerprints
 from evenhand.evaluators.composite import CompositeEvaluator
+from evenhand.evaluators.group_ranking import GroupRankingEvaluator
 from evenhand.evaluators.pairwise import PairwiseEvaluator
+from evenhand.evaluators.profile_score import ProfileScoreEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.evaluators.ranking import GroupRankingEvaluator
-from evenhand.evaluators.scoring import ProfileScoreEvaluator
 from evenhand.models.scripted import Scripted
 
 CASE = Case(question="?", candidate_answer="Rome", reference_answer="Paris", expected_outcome="Names Paris")

@@ -23,8 +23,8 @@ from evenhand import (
     create_async_llm_as_judge,
     create_llm_as_judge,
 )
+from evenhand.evaluators.output_schema import typed_dict_schema
 from evenhand.evaluators.prompts.ready import READY
-from evenhand.evaluators.typed_schema import typed_dict_schema
 
 TRUE = '{"reasoning": "Fine.", "score": true}'
 

@@ -30,8 +30,7 @@ from evenhand.cli.main import app
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Attempt
 from evenhand.models.recorded import written
-from evenhand.suites.problems import problems
-from evenhand.suites.suite import read_suite
+from evenhand.suites.suite import problems, read_suite
 
 CASE = Case(
     id="capital",

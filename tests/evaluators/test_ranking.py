@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import Case, ConfigError, GroupRankingEvaluator, Scripted, Status
 from evenhand.domain.errors import ContractError
-from evenhand.evaluators.ranking import MOST_MEMBERS, OrderField
+from evenhand.evaluators.group_ranking import MOST_MEMBERS, OrderField
 
 GROUP = [{"id": name, "text": f"Text of {name}."} for name in ("anna", "ben", "carla")]
 

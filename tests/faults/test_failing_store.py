@@ -25,7 +25,7 @@ from evenhand.engine.resume import scope_of
 from evenhand.engine.runner import Runner
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.reports.canonical import canonical
+from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store import migrations

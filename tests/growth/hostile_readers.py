@@ -101,10 +101,10 @@ def evaluators() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read judges' replies, and what stands in the prompts that they answer."""
     from evenhand import Case, PairwiseEvaluator, PromptEvaluator, Scripted, create_llm_as_judge
     from evenhand.evaluators.freeform import FREEFORM
+    from evenhand.evaluators.group_ranking import GroupRankingEvaluator
+    from evenhand.evaluators.profile_score import ProfileScoreEvaluator
     from evenhand.evaluators.prompts.ready import ready_prompt
-    from evenhand.evaluators.ranking import GroupRankingEvaluator
     from evenhand.evaluators.reading import first_value, parse_strict, read_reply
-    from evenhand.evaluators.scoring import ProfileScoreEvaluator
 
     reading = (
         "evaluators/reading.py",
@@ -252,15 +252,15 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.domain.secret import Secret
     from evenhand.models.dialects import anthropic, gemini, ollama, openai
     from evenhand.models.dialects.dialect import complaint_in
+    from evenhand.models.environment import environment_proxy, is_exempt
     from evenhand.models.exchange import _unpacked
     from evenhand.models.families import family_of
     from evenhand.models.prices import price_of
-    from evenhand.models.proxies import environment_proxy, is_exempt
     from evenhand.models.resolve import resolve
     from evenhand.models.retry import TransportFault, quoted, retry_after_seconds
     from evenhand.models.wire.connection import Connection
-    from evenhand.models.wire.response import Response
-    from evenhand.models.wire.tunnel import _Answer
+    from evenhand.models.wire.dial import _Answer
+    from evenhand.models.wire.http import Response
 
     class Transport(asyncio.Transport):
         """A transport that leads nowhere."""
@@ -404,18 +404,17 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
 
 def files() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read suites, profiles, prompts, exported runs, recorded replies and settings."""
-    from evenhand.cli.envfile import read_env_file
-    from evenhand.cli.settings import load_settings
+    from evenhand.cli.settings import load_settings, read_env_file
     from evenhand.domain.gates import Gates
     from evenhand.domain.scale import scale_of
     from evenhand.models.recorded import recorded
-    from evenhand.profiles.audit.design import Design
-    from evenhand.profiles.reading import profiles_from
+    from evenhand.profiles.audit.design import AuditDesign
+    from evenhand.profiles.sources import profiles_from
     from evenhand.store.location import without_password
     from evenhand.store.store import open_store
     from evenhand.store.transfer import import_lines
-    from evenhand.suites.mapping_file import read_mapping
-    from evenhand.suites.problems import check
+    from evenhand.suites.document import read_mapping
+    from evenhand.suites.suite import check
     from evenhand.workspace.documents import import_document
 
     folder = Path(tempfile.mkdtemp())
@@ -499,7 +498,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     def of_design(text: str) -> object:
         factors = {text[:60]: [text, "b"], "sex": ["f", "m"]}
         design = {"template": text + "{{ sex }}", "factors": factors, "groups": [text], "criteria": text, text: text}
-        return tried(Design.of, design), tried(Design.of, {"template": text})
+        return tried(AuditDesign.of, design), tried(AuditDesign.of, {"template": text})
 
     def of_location(text: str) -> object:
         return [without_password(url) for url in (text, f"postgresql://{text}", f"postgresql://a:{text}@b/c?{text}")]
@@ -556,16 +555,16 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
 def reports() -> Iterator[Reader]:
     """Write what came from outside so that it can be shown, and read what a browser sends."""
     from evenhand import Case, Contains, evaluate
-    from evenhand.cli.journal import _class
-    from evenhand.engine.lane import is_refusal
+    from evenhand.cli.runs.journal import _class
+    from evenhand.engine.concurrency_limit import is_refusal
     from evenhand.reports.csv import cell
-    from evenhand.reports.formats import FORMATS
     from evenhand.reports.markdown import escaped
-    from evenhand.reports.plain import plain
-    from evenhand.server import cursors
+    from evenhand.reports.report import FORMATS
+    from evenhand.reports.safe_text import plain
     from evenhand.server.api.bodies import JsonRequest
-    from evenhand.server.api.checking import schema_verdict
-    from evenhand.server.previewing import Preview
+    from evenhand.server.api.prompts import schema_verdict
+    from evenhand.server.runs import results
+    from evenhand.server.runs.preview import Preview
     from evenhand.store.rows import dumps, loads
 
     def of_report(text: str) -> object:
@@ -591,7 +590,7 @@ def reports() -> Iterator[Reader]:
     def of_browser(text: str) -> object:
         draft = dict.fromkeys(("question", "answer", "reference", "criteria", "rubrics", "template", "scale"), text)
         draft |= {"model": "", "mode": "rubric", "score_from": "text", "rubric_mode": "joint", "evidence": ""}
-        return tried(cursors.read, text), schema_verdict(text, text), tried(Preview.of, draft)
+        return tried(results.read, text), schema_verdict(text, text), tried(Preview.of, draft)
 
     yield Reader(
         "a report",

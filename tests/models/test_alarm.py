@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenhand.models.alarm import Alarm, Watch
+from evenhand.models.timeouts import Alarm, Watch
 
 SOON, LATE = 0.05, 3600.0
 

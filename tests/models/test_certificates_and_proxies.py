@@ -14,7 +14,7 @@ import trustme
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.providers import OLLAMA
-from evenhand.models.wire.trust import trusting
+from evenhand.models.wire.route import trusting
 
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]

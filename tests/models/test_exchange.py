@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models import exchange, sessions  # noqa: F401 - loading the HTTP library takes longer than a deadline here
+from evenhand.models import exchange
 from evenhand.models.providers import OPENAI
 
 # Many, and together they take a while.
@@ -201,7 +201,7 @@ def test_cancelling_a_question_ends_its_request(serve: Serve, openai: Any) -> No
 def test_waiting_for_a_turn_counts_against_the_deadline_and_no_other_limit(
     serve: Serve, openai: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "_AT_ONCE", 1)
+    monkeypatch.setattr(exchange, "_AT_ONCE", 1)
     server = serve(openai.reply(wait=0.4))
     model = openai.model(server, first_byte_timeout=1.5, timeout=1.5)
     question = Ask(messages=(Message("user", "?"),), judge=model)

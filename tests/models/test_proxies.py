@@ -11,9 +11,8 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.environment import base_url_of, proxy_of
+from evenhand.models.environment import base_url_of, environment_proxy, is_exempt, proxy_of
 from evenhand.models.providers import OPENAI
-from evenhand.models.proxies import environment_proxy, is_exempt
 
 Put = Callable[..., Reply | Unanswered]
 

@@ -20,7 +20,7 @@ from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply
 from evenhand.domain.seams import ModelClient
 from evenhand.drive import background
-from evenhand.models import sessions
+from evenhand.models import exchange
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow
@@ -76,7 +76,7 @@ def test_a_hundred_loops_come_and_go(serve: Serve, openai: Any, nothing_left: Ca
 
     assert texts == ["Paris"] * 100
     assert server.connections == 100
-    assert sessions._kept == {}
+    assert exchange._kept == {}
     nothing_left(server.port)
 
 
@@ -140,7 +140,7 @@ def test_threads_may_have_loops_of_their_own(serve: Serve, openai: Any, nothing_
         thread.join(60)
 
     assert texts == ["Paris"] * 100
-    assert sessions._kept == {}
+    assert exchange._kept == {}
     nothing_left(server.port)
 
 

@@ -13,7 +13,7 @@ import pytest
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.models import exchange, sessions  # noqa: F401 - loading the HTTP library takes longer than a deadline here
+from evenhand.models import exchange  # noqa: F401 - loading the HTTP library takes longer than a deadline here
 
 Serve = Callable[..., Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from evenhand import ConfigError, Profile
-from evenhand.engine.seen import SeenIds
-from evenhand.profiles.reading import profiles_from
+from evenhand.engine.compact_sets import SeenIds
+from evenhand.profiles.sources import profiles_from
 
 
 def made(path: Path, content: str | bytes) -> Path:

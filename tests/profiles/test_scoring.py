@@ -25,13 +25,13 @@ from evenhand import (
 )
 from evenhand.domain.run import RunStatus
 from evenhand.engine.job import Scope
-from evenhand.engine.place import Place
 from evenhand.engine.plan import plan
+from evenhand.engine.store_location import Place
+from evenhand.profiles.job import Scoring
+from evenhand.profiles.score_report import MOST_SHOWN, terminal
 from evenhand.profiles.scores import LONGEST_SAMPLE, MOST_SAMPLES
-from evenhand.profiles.scoring import Scoring
-from evenhand.profiles.telling import MOST_SHOWN, terminal
 from evenhand.reports.report import Report
-from evenhand.server.resuming import taken_up
+from evenhand.server.runs.requests import taken_up
 
 
 def said(points: float, justification: str = "Because.") -> str:

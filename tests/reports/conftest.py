@@ -19,8 +19,8 @@ from evenhand.domain.evaluation import Attempt, Evaluation
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
-from evenhand.engine.terms import Terms
-from evenhand.reports.comparing import JudgedCase, found_of
+from evenhand.engine.case_scores import Terms
+from evenhand.reports.paired_cases import JudgedCase, found_of
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 

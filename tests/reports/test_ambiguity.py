@@ -9,11 +9,11 @@ from typing import Any, TextIO
 
 import pytest
 
-from evenhand.reports.html import write_html
+from evenhand.reports.html.page import write_html
 from evenhand.reports.json import write_json
 from evenhand.reports.markdown import write_markdown
+from evenhand.reports.phrases import flag_phrases
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import flag_phrases
 from evenhand.reports.summary import summarize
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.run import MadeAnswer
-from evenhand.reports.canonical import canonical
+from evenhand.reports.json import canonical
 
 
 def member(latency: float, requests: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.charts import BINS, bin_of, means_plot, score_histogram, verdict_bar
-from evenhand.reports.standing import Standing
+from evenhand.reports.html.charts import BINS, bin_of, means_plot, score_histogram, verdict_bar
+from evenhand.reports.phrases import Standing
 
 
 def drawn(markup: str) -> ET.Element:

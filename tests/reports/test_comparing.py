@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.domain.comparison import STANDINGS
 from evenhand.domain.errors import ConfigError
-from evenhand.reports.comparing import Comparing, JudgedCase
+from evenhand.reports.paired_cases import Comparing, JudgedCase
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ import pytest
 from evenhand.domain.comparison import Comparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.reports.comparing import Comparing
-from evenhand.reports.comparison_formats import (
+from evenhand.reports.comparison import (
     comparison_json,
     comparison_markdown,
     comparison_text,
     comparison_writer,
     write_comparison,
 )
+from evenhand.reports.paired_cases import Comparing
 
 WIDE = 200
 HOSTILE: list[str] = json.loads((Path(__file__).parent / "hostile.json").read_text(encoding="utf-8"))

@@ -18,10 +18,9 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.reports.csv import COLUMNS, write_csv
-from evenhand.reports.json import write_json
-from evenhand.reports.jsonl import write_jsonl
+from evenhand.reports.json import write_json, write_jsonl
 from evenhand.reports.report import Report
-from evenhand.reports.strict import strict_json
+from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import summarize
 
 NASTY = {

@@ -13,7 +13,7 @@ from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.markdown import escaped, markdown
-from evenhand.reports.sentences import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence
 from evenhand.reports.terminal import terminal
 
 FORGED = "fine\r\n✓ pass 100   all passed\x1b]0;all passed\x07\x1b[2J\x1b[H\x9b1A\u202eoops"

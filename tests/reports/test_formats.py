@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
-from evenhand.reports.formats import FORMATS, format_of, write, writer_of
+from evenhand.reports.report import FORMATS, format_of, write, writer_of
 
 
 @pytest.mark.parametrize(

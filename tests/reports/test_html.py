@@ -20,11 +20,10 @@ import pytest
 from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.run import CaseResult, MadeAnswer, RunStatus
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.html import fragment_html, write_html
-from evenhand.reports.html_table import MOST_DETAILED, MOST_ROWS, Room
+from evenhand.reports.html.page import fragment_html, write_html
+from evenhand.reports.html.table import MOST_DETAILED, MOST_ROWS, Room
+from evenhand.reports.phrases import Standing, mean_sentence, pass_rate_sentence
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import mean_sentence, pass_rate_sentence
-from evenhand.reports.standing import Standing
 from evenhand.reports.summary import summarize
 
 # Many, and together they take a while.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.domain.run import CaseResult
-from evenhand.reports.rows import summary_row
+from evenhand.reports.json import summary_row
 from evenhand.reports.summary import summarize
 
 

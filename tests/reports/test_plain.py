@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.reports.plain import plain
+from evenhand.reports.safe_text import plain
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.domain.run import CaseResult
-from evenhand.reports.formats import writer_of
+from evenhand.reports.report import writer_of
 from evenhand.reports.summary import summarize
 
 FEW, MANY = 200, 20_000

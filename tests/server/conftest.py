@@ -28,11 +28,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from evenhand.domain.secret import Secret
-from evenhand.server import progress, run_rows
-from evenhand.server.api import comparing, profiles
+from evenhand.server.api import results
 from evenhand.server.app import make_app
-from evenhand.server.aside import Aside
-from evenhand.server.pages import audits, compare, home, rankings, runs
+from evenhand.server.pages import compare, home, profiles, runs
+from evenhand.server.runs import progress, views
+from evenhand.server.runs.background_cache import Aside
 from evenhand.server.settings import ServerSettings
 
 HERE = Path(__file__).parent
@@ -109,7 +109,7 @@ class Models:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pages wait for numbers as long as it takes: what they show without them is tested where it is meant."""
-    for module in (progress, run_rows, comparing, profiles, audits, compare, home, rankings, runs):
+    for module in (progress, views, results, results, profiles, compare, home, profiles, runs):
         monkeypatch.setattr(module, "PATIENCE_SECONDS", 60.0)
 
 

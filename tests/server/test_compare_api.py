@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from evenhand import Case, Scripted, compare, evaluate
 from evenhand.domain.secret import Secret
-from evenhand.server.api import comparing
+from evenhand.server.api import results
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
@@ -61,10 +61,10 @@ def test_what_takes_long_is_asked_for_again(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
 ) -> None:
     a, b = judged(tmp_path, [0.1] * 8), judged(tmp_path, [0.2] * 8)
-    monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(results, "PATIENCE_SECONDS", 0.0)
 
     answer = client.get(f"/api/compare?a={a}&b={b}")
-    monkeypatch.setattr(comparing, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(results, "PATIENCE_SECONDS", 60.0)
     may_end.set()
     then = client.get(f"/api/compare?a={a}&b={b}")
 

@@ -16,7 +16,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
-from evenhand.server.desk import MOST_AT_ONCE, RunDesk
+from evenhand.server.runs.manager import MOST_AT_ONCE, RunDesk
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 from evenhand.workspace.trial import Trial

@@ -13,8 +13,8 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import Judgment, MadeAnswer, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Thresholds
-from evenhand.server import cursors, narrow
 from evenhand.server.app import make_app
+from evenhand.server.runs import results, results_index
 from evenhand.server.settings import ServerSettings
 from evenhand.store.rows import Batch, answer_row, dumps, evaluation_row
 from evenhand.store.store import Store
@@ -159,7 +159,9 @@ def test_a_later_round_counts_instead_of_an_earlier_one(rows: Any) -> None:
 
 
 def test_nothing_is_missed_when_another_run_is_deleted_meanwhile(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(narrow, "_STALE_SECONDS", 0.0)  # on PostgreSQL a growing run is looked at now and then only
+    monkeypatch.setattr(
+        results_index, "_STALE_SECONDS", 0.0
+    )  # on PostgreSQL a growing run is looked at now and then only
     store = rows.store
     run = store.runs.mark(rows.run, RunStatus.STOPPED)
     other = filled(store)
@@ -185,7 +187,7 @@ def test_what_cannot_be_right_is_refused(rows: Any) -> None:
 
     assert rows(422, cursor=of_another_order)["errors"][0]["field"] == "cursor"
     for place in ([2**63, 1, 0, 0], [1, 2**60, 0, 0], [1, -1, 0, 0], [None, 1, 0, 0], [1, 1, 0], [[1], 1, 0, 0]):
-        crafted = cursors.written(["score", False, *place])
+        crafted = results.written(["score", False, *place])
         assert rows(422, cursor=crafted, sort="score")["errors"][0]["field"] == "cursor"
     for query in (
         {"limit": 0},

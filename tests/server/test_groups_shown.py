@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import CaseResult
-from evenhand.server.groups_shown import ShownGroup, members_of, order_said, shown_ids
+from evenhand.server.runs.views import ShownGroup, members_of, order_said, shown_ids
 
 PAIR = Case(
     id="round-1-group-1",

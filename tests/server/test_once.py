@@ -21,7 +21,7 @@ from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.engine.job import Job, Scope
 from evenhand.server.app import make_app
-from evenhand.server.planning import Planner
+from evenhand.server.runs.manager import Planner
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 
@@ -147,7 +147,7 @@ import os, signal, sys
 from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
-from evenhand.server.planning import Planner
+from evenhand.server.runs.manager import Planner
 from evenhand.store.store import open_store
 
 def cases():

@@ -11,8 +11,8 @@ import pytest
 
 from evenhand import rank
 from evenhand.domain.run import RunStatus
-from evenhand.profiles.ranking import standing
-from evenhand.server.profile_runs import ProfileNumbers
+from evenhand.profiles.ranking import fit
+from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.store.store import open_store
 
 
@@ -24,14 +24,14 @@ def test_of_a_run_that_goes_on_one_ranking_is_worked_out_at_a_time(
     made = rank(["One.", "Two.", "Three."], criteria="Worth", judge=lambda _: judge, rounds=3, store=db).run.id
     begun: list[bool] = []
     may_end = threading.Event()
-    usual = standing.ranks_from
+    usual = fit.ranks_from
 
     def slowly(results: Any, **more: Any) -> Any:
         begun.append(True)
         may_end.wait(60)
         return usual(results, **more)
 
-    monkeypatch.setattr(standing, "ranks_from", slowly)
+    monkeypatch.setattr(fit, "ranks_from", slowly)
     store = open_store(db)
     store.runs.claim(store.runs.find(made))
     run = store.runs.mark(store.runs.find(made), RunStatus.RUNNING)

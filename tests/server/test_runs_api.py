@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from evenhand.domain.secret import Secret
-from evenhand.server import desk
 from evenhand.server.app import make_app
+from evenhand.server.runs import manager
 from evenhand.server.settings import ServerSettings
 
 Ended = Callable[[str], dict[str, Any]]
@@ -256,10 +256,10 @@ def test_where_too_many_watch_one_is_told_what_to_ask_for(
     client: TestClient, prompt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = start(client, prompt)
-    monkeypatch.setattr(desk, "MOST_STREAMS", 1)
+    monkeypatch.setattr(manager, "MOST_STREAMS", 1)
     watched = [client.get(f"/api/runs/{run}/events") for _ in range(3)]  # one after the other
 
-    monkeypatch.setattr(desk, "MOST_STREAMS", 0)
+    monkeypatch.setattr(manager, "MOST_STREAMS", 0)
     refused = client.get(f"/api/runs/{run}/events")
 
     assert [one.status_code for one in watched] == [200, 200, 200]

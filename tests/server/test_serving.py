@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evenhand.cli.token_file import token_of
+from evenhand.cli.commands.serve import token_of
 
 TOKEN = "a-token-that-nobody-guesses"
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.stats.exact import ExactSum
-from evenhand.stats.intervals import Scores, wilson
+from evenhand.stats.intervals import ExactSum, Scores, wilson
 
 UNIT = st.floats(min_value=0, max_value=1)
 CLUSTERED = (1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.stats.student import t_quantile, z_quantile
+from evenhand.stats.distributions import t_quantile, z_quantile
 
 GOLDEN = {
     (0.95, 1): 12.706204736174694,

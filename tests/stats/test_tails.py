@@ -7,8 +7,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.stats.student import t_quantile
-from evenhand.stats.tails import incomplete_beta, sign_p_value, t_p_value
+from evenhand.stats.distributions import incomplete_beta, sign_p_value, t_p_value, t_quantile
 
 COUNTS = st.integers(min_value=0, max_value=400)
 

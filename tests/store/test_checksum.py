@@ -12,10 +12,10 @@ import pytest
 from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
-from evenhand.engine.earlier import EarlierAnswers
+from evenhand.engine.plan import EarlierAnswers
 from evenhand.server.case_results import case_at
-from evenhand.server.narrow import Narrow
-from evenhand.server.rows_shown import rows_shown
+from evenhand.server.runs.results_index import Narrow
+from evenhand.server.runs.views import rows_shown
 from evenhand.store import checksum
 from evenhand.store.replies import FoundReply
 from evenhand.store.rows import Batch, evaluation_row

@@ -22,7 +22,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.reports.canonical import canonical
+from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store.store import Store, open_store

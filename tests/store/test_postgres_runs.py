@@ -19,7 +19,7 @@ from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.reports.canonical import canonical
+from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store.store import Store, open_store

@@ -15,7 +15,7 @@ import pytest
 from evenhand.domain.errors import ConfigError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunStatus
 from evenhand.engine.overview import kept_overview, overview_of
-from evenhand.engine.place import Place
+from evenhand.engine.store_location import Place
 from evenhand.reports.overview import survey
 from evenhand.store.migrations import known, migrate
 from evenhand.store.sqlite import SQLite, connect

@@ -17,8 +17,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
-from evenhand.reports.formats import FORMATS, writer_of
-from evenhand.reports.report import Report
+from evenhand.reports.report import FORMATS, Report, writer_of
 from evenhand.reports.summary import summarize
 from evenhand.store.rows import Batch, answer_row, evaluation_row
 from evenhand.store.store import IN_MEMORY, Store, open_store

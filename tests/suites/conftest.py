@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.domain.case import Case
-from evenhand.suites.problems import problems
-from evenhand.suites.suite import Suite, read_suite
+from evenhand.suites.suite import Suite, problems, read_suite
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,8 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.engine.job import Job
-from evenhand.suites.given import job_from
-from evenhand.suites.problems import check
-from evenhand.suites.suite import read_suite
+from evenhand.suites.from_python import job_from
+from evenhand.suites.suite import check, read_suite
 
 Mistakes: TypeAlias = Callable[..., list[str]]
 

@@ -21,8 +21,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.suites.definition import Definition
 from evenhand.suites.evaluators import takes_judge
-from evenhand.suites.problems import check
-from evenhand.suites.suite import Suite, read_suite
+from evenhand.suites.suite import Suite, check, read_suite
 
 Read: TypeAlias = Callable[..., Suite]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.suites.differences import definition_differences
+from evenhand.suites.definition_diff import definition_differences
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.suites.problems import check
+from evenhand.suites.suite import check
 
 SCHEMA = json.loads(
     (Path(sys.modules[check.__module__].__file__ or "").parent / "suite.schema.json").read_text("utf-8")

@@ -10,7 +10,7 @@ import pytest
 from evenhand.domain.errors import ConfigError
 from evenhand.suites import json_reader
 from evenhand.suites.json_reader import JsonReader, read_lines
-from evenhand.suites.textfile import TextFile
+from evenhand.suites.text_file import TextFile
 from evenhand.suites.values import INLINE, MAX_BYTES, Piece, plain
 
 KEYS = frozenset({"cases"})

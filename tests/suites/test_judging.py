@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.suites.judging import judging_differences
+from evenhand.suites.definition_diff import judging_differences
 
 QUALITY: dict[str, Any] = {
     "name": "quality",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import ConfigError
-from evenhand.suites.mapping_file import read_mapping
+from evenhand.suites.document import read_mapping
 
 WHAT = "a design is a mapping with factors"
 

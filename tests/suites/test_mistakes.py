@@ -9,8 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from evenhand.domain.errors import ConfigError
-from evenhand.suites.problems import MOST_PROBLEMS, check, problems
-from evenhand.suites.suite import read_suite
+from evenhand.suites.suite import MOST_PROBLEMS, check, problems, read_suite
 
 Mistakes: TypeAlias = Callable[..., list[str]]
 

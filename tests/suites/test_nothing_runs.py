@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.domain.errors import ConfigError
-from evenhand.suites.problems import problems
-from evenhand.suites.suite import read_suite
+from evenhand.suites.suite import problems, read_suite
 
 
 @pytest.mark.parametrize(

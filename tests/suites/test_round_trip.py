@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 
 from evenhand.domain.contract import storable
 from evenhand.domain.stored import case_to
-from evenhand.suites.scalars import SUSPECTS
 from evenhand.suites.suite import read_suite
+from evenhand.suites.yaml_scalars import SUSPECTS
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evenhand.suites.scalars import SurpriseError, meaning
+from evenhand.suites.yaml_scalars import SurpriseError, meaning
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])

@@ -21,7 +21,7 @@ from evenhand.models.embedded.client import OWN_SETTINGS
 from evenhand.models.settings import ModelSettings
 from evenhand.suites import cases, document, header
 from evenhand.suites.document import open_document
-from evenhand.suites.problems import problems
+from evenhand.suites.suite import problems
 from evenhand.suites.template import init_files
 from evenhand.suites.values import Mapped, plain
 

@@ -11,7 +11,7 @@ import yaml
 
 from evenhand.domain.errors import ConfigError
 from evenhand.suites import yaml_reader
-from evenhand.suites.textfile import TextFile
+from evenhand.suites.text_file import TextFile
 from evenhand.suites.values import INLINE, MAX_BYTES, Mapped, Piece, plain
 from evenhand.suites.yaml_reader import LOADER, YamlReader, may_have_keys_after
 

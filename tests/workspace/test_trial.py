@@ -11,7 +11,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
 from evenhand.domain.run import CaseResult, RunStatus
-from evenhand.engine.comparing import Side, compare_runs
+from evenhand.engine.comparison import Side, compare_runs
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner

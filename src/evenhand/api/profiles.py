@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from evenhand import registry
-from evenhand.api.starting import pace_of, started
+from evenhand.api.runs import pace_of, started
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from evenhand.engine.place import PlaceLike
-    from evenhand.engine.undertaking import Watcher
-    from evenhand.profiles.audit.audited import Audit
-    from evenhand.profiles.ranking.ranked import RankedProfiles
-    from evenhand.profiles.reading import ProfilesLike
-    from evenhand.profiles.scored import ScoredProfiles
+    from evenhand.engine.execution import Watcher
+    from evenhand.engine.store_location import PlaceLike
+    from evenhand.profiles.audit.audit import Audit
+    from evenhand.profiles.ranking.ranked_profiles import RankedProfiles
+    from evenhand.profiles.scored_profiles import ScoredProfiles
+    from evenhand.profiles.sources import ProfilesLike
 
 
 def score(
@@ -56,9 +56,9 @@ def score(
     It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
     """
     from evenhand.engine.job import Scope  # noqa: PLC0415
-    from evenhand.profiles.scored import ScoredProfiles  # noqa: PLC0415
-    from evenhand.profiles.scoring import Scoring  # noqa: PLC0415
-    from evenhand.suites.panel import as_written  # noqa: PLC0415
+    from evenhand.profiles.job import Scoring  # noqa: PLC0415
+    from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
+    from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
     work = Scoring(
         profiles=profiles,
@@ -117,17 +117,17 @@ def rank(
     the cache and the limits are those of ``evaluate``, and what it raises too.
     """
     from evenhand.engine.job import Scope  # noqa: PLC0415
-    from evenhand.profiles.ranking.design import Design  # noqa: PLC0415
+    from evenhand.profiles.ranking.design import RankingDesign  # noqa: PLC0415
     from evenhand.profiles.ranking.job import RankingWork  # noqa: PLC0415
-    from evenhand.profiles.ranking.ranked import RankedProfiles  # noqa: PLC0415
-    from evenhand.suites.panel import as_written  # noqa: PLC0415
+    from evenhand.profiles.ranking.ranked_profiles import RankedProfiles  # noqa: PLC0415
+    from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
     work = RankingWork(
         profiles=profiles,
         criteria=criteria,
         judge=judge,
         kept=as_written(judge),
-        design=Design(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
+        design=RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
         max_attempts=max_attempts,
         name=name,
         prices=prices,
@@ -202,15 +202,15 @@ def audit(
     that failed are missing, never 0. It is a run like any other: the other options are those of ``score``.
     """
     from evenhand.engine.job import Scope  # noqa: PLC0415
-    from evenhand.profiles.audit.audited import Audit  # noqa: PLC0415
-    from evenhand.profiles.audit.design import WHAT, Design  # noqa: PLC0415
+    from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
+    from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
     from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
     from evenhand.suites.definition import with_paths  # noqa: PLC0415
-    from evenhand.suites.mapping_file import read_mapping  # noqa: PLC0415
-    from evenhand.suites.panel import as_written  # noqa: PLC0415
+    from evenhand.suites.document import read_mapping  # noqa: PLC0415
+    from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
     path = Path(design) if isinstance(design, str | os.PathLike) else None
-    wanted = Design.of(design) if path is None else Design.of(read_mapping(path, what=WHAT), where=str(path))
+    wanted = AuditDesign.of(design) if path is None else AuditDesign.of(read_mapping(path, what=WHAT), where=str(path))
     chosen = wanted.judge if judge is None else judge
     planned = auditing(
         wanted if name is None else replace(wanted, name=name),

@@ -1,4 +1,4 @@
-"""Runs: cases judged by evaluators and stored, and two of them compared."""
+"""What all doors to a run share: its pace, and the start of it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,47 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from evenhand.api.starting import pace_of, started
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
     from evenhand.domain.comparison import Comparison
     from evenhand.domain.verdict import Thresholds
-    from evenhand.engine.outcome import Run
-    from evenhand.engine.place import PlaceLike
-    from evenhand.engine.undertaking import Undertaking, Watcher
-    from evenhand.engine.winning import WinRate
-    from evenhand.suites.given import CaseLike
-    from evenhand.suites.panel import EvaluatorLike
+    from evenhand.engine.execution import Undertaking, Watcher
+    from evenhand.engine.job import Job, Pace, Scope
+    from evenhand.engine.run import Run
+    from evenhand.engine.store_location import PlaceLike
+    from evenhand.engine.win_rate import WinRate
+    from evenhand.suites.from_python import CaseLike
+    from evenhand.suites.python_evaluators import EvaluatorLike
+
+
+def pace_of(
+    concurrency: int | None,
+    *,
+    max_calls: int | None,
+    max_cost: float | None,
+    cache: bool,
+    outage_timeout: float | None,
+) -> Pace:
+    """Give the pace that the options ask for; what is not said is as usual."""
+    from evenhand.engine.budget import Limits  # noqa: PLC0415
+    from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Pace  # noqa: PLC0415
+
+    return Pace(
+        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+        limits=Limits(max_calls=max_calls, max_cost=max_cost),
+        use_cache=cache,
+        outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
+    )
+
+
+def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Undertaking:
+    """Plan a run where it is to be kept."""
+    from evenhand.engine.execution import Undertaking  # noqa: PLC0415
+    from evenhand.engine.store_location import Place  # noqa: PLC0415
+
+    return Undertaking(job, scope=scope, pace=pace, place=Place.of(store), progress=progress)
+
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +79,8 @@ def undertaking(
     """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run to be made.
     from evenhand.engine.job import Scope  # noqa: PLC0415
-    from evenhand.suites.given import job_from  # noqa: PLC0415
-    from evenhand.suites.kinship import kinship_notes  # noqa: PLC0415
+    from evenhand.suites.from_python import job_from  # noqa: PLC0415
+    from evenhand.suites.lint import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
 
     suite = read_suite(cases) if isinstance(cases, str | os.PathLike) else None
@@ -156,10 +185,10 @@ def compare(
     changed are listed, None for all. Raises ``ConfigError`` for runs that are not finished, or were not judged by the
     same judges, evaluators, rubrics and thresholds, unless they are to be compared ``anyway``.
     """
-    from evenhand.engine.comparing import compare_runs, opened  # noqa: PLC0415
-    from evenhand.engine.outcome import Run  # noqa: PLC0415
-    from evenhand.profiles.undertaken import require_scores  # noqa: PLC0415
-    from evenhand.suites.judging import judging_differences  # noqa: PLC0415
+    from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
+    from evenhand.engine.run import Run  # noqa: PLC0415
+    from evenhand.profiles.job import require_scores  # noqa: PLC0415
+    from evenhand.suites.definition_diff import judging_differences  # noqa: PLC0415
 
     for given in (a, b):
         if not isinstance(given, Run | str):
@@ -192,8 +221,8 @@ def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike =
     The run is given as it is, or by its id. Nobody is asked: everything is in the store already. ``evaluator`` names
     the one that counts where there are several.
     """
-    from evenhand.engine.outcome import Run  # noqa: PLC0415
-    from evenhand.engine.winning import win_rate_of  # noqa: PLC0415
+    from evenhand.engine.run import Run  # noqa: PLC0415
+    from evenhand.engine.win_rate import win_rate_of  # noqa: PLC0415
 
     if not isinstance(run, Run | str):
         raise ConfigError(f"win_rate takes a run, or its id as text, not {run!r:.80}")

@@ -8,14 +8,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, TextIO
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import typer
 
 from evenhand.domain.errors import ConfigError
-from evenhand.reports.plain import plain
+from evenhand.models.environment import ADDRESSES
+from evenhand.reports.safe_text import plain
 
 _ERROR = 2  # the number of standard error
 
@@ -136,3 +141,42 @@ def _forgiving(stream: TextIO | None) -> TextIO:
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="replace")
     return stream
+
+
+def confirm(console: Console, question: str) -> None:
+    """Ask whether to go on; a no ends the command, and so does nobody being there to ask."""
+    answer = console.confirm(question)
+    if answer is None:
+        raise ConfigError(f"{question} Nobody is there to ask; give --yes")
+    if not answer:
+        console.note("nothing was deleted")
+        raise typer.Exit
+
+
+def tell_addresses(ctx: typer.Context, from_env_file: Mapping[str, Path]) -> None:
+    """Tell on standard error where models are asked, until the command ends, and which file has the variable."""
+    for left in [one for one in ADDRESSES.handlers if isinstance(one, _Notes)]:  # by a command that never began
+        ADDRESSES.removeHandler(left)
+    handler = _Notes(ctx, from_env_file)
+    ADDRESSES.addHandler(handler)
+    ADDRESSES.propagate = False
+    ctx.call_on_close(lambda: _end(handler))
+
+
+def _end(handler: logging.Handler) -> None:
+    ADDRESSES.removeHandler(handler)
+    ADDRESSES.propagate = True
+
+
+class _Notes(logging.Handler):
+    def __init__(self, ctx: typer.Context, from_env_file: Mapping[str, Path]) -> None:
+        super().__init__()
+        self._ctx = ctx
+        self._from_env_file = from_env_file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = record.getMessage()
+        variable: Any = getattr(record, "variable", None)
+        if (file := self._from_env_file.get(variable)) is not None:
+            told = f"{told.removesuffix(')')} in {file})"
+        Console(quiet=bool(self._ctx.params.get("quiet"))).note(told)

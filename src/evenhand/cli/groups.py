@@ -1,10 +1,15 @@
-"""Groups of commands of which one is meant when none is named."""
+"""Examples, with which the help of every command ends."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from typer.core import TyperGroup
+
+
+def example(*commands: str) -> str:
+    """Write commands so that the help shows them as they are typed."""
+    return "\b\n" + "\n".join(["Example:" if len(commands) == 1 else "Examples:", *(f"  {one}" for one in commands)])
 
 
 class WithDefault(TyperGroup):

@@ -9,15 +9,13 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from evenhand.cli import (
+from evenhand.cli import errors
+from evenhand.cli.commands import (
     audit,
     cache,
     compare,
     config,
     demo,
-    export,
-    failures,
-    importing,
     init,
     judge,
     models,
@@ -29,10 +27,10 @@ from evenhand.cli import (
     runs,
     score,
     serve,
-    validate,
+    transfer,
 )
 from evenhand.cli.console import Console
-from evenhand.cli.examples import example
+from evenhand.cli.groups import example
 from evenhand.cli.options import is_verbose
 from evenhand.version import __version__
 
@@ -49,10 +47,10 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except (Exception, KeyboardInterrupt) as error:
-            if failures.is_for_typer(error):
-                failures.name_source(error)
+            if errors.is_for_typer(error):
+                errors.name_source(error)
                 raise
-            raise typer.Exit(failures.tell(error, verbose=is_verbose(ctx))) from None
+            raise typer.Exit(errors.tell(error, verbose=is_verbose(ctx))) from None
 
 
 # Plain help: rich would take longer to load than most commands take. Tracebacks are ours to show, or not to.
@@ -97,7 +95,7 @@ def _add(name: str, verb: Callable[..., None], *examples: str) -> None:
 
 _add("demo", demo.demo, "evenhand demo")
 _add("init", init.init, "evenhand init my-suite")
-_add("validate", validate.validate, "evenhand validate suite.yaml")
+_add("validate", init.validate, "evenhand validate suite.yaml")
 _add("run", run.run, "evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html")
 _add("resume", resume.resume, "evenhand resume 20261115-093000-k7mq --retry-errors")
 _add("report", report.report, "evenhand report last -o report.html -o junit.xml")
@@ -107,8 +105,8 @@ _add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' -
 _add("score", score.score, "evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv")
 _add("rank", rank.rank, "evenhand rank people.jsonl --criteria @criteria.md --top 10 -o ranking.html")
 app.add_typer(audit.app, name="audit")
-_add("export", export.export, "evenhand export last -o run.jsonl")
-_add("import", importing.import_run, "evenhand import run.jsonl --dry-run")
+_add("export", transfer.export, "evenhand export last -o run.jsonl")
+_add("import", transfer.import_run, "evenhand import run.jsonl --dry-run")
 app.add_typer(prompts.app, name="prompts")
 _add("serve", serve.serve, "evenhand serve", "evenhand serve --port 9000 --judge openai/gpt-5-mini")
 app.add_typer(models.app, name="models")

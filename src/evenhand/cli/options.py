@@ -1,15 +1,20 @@
-"""The options that commands share, each with the variable and the setting that stand for it (see ``settings``)."""
+"""The options that commands share, each with its environment variable and its setting (see ``settings``)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
 import typer
 
-from evenhand.cli.address_notes import tell_addresses
+from evenhand.cli.console import read_input, tell_addresses
 from evenhand.cli.settings import Settings, load_settings
+from evenhand.domain.errors import ConfigError, RunNotFoundError
+from evenhand.engine.store_location import Place
+from evenhand.store.store import Store
 
 PREFIX: Final = "EVENHAND_"
 _SETTINGS: Final = "evenhand.settings"
@@ -188,3 +193,70 @@ def _kind(annotated: Any) -> Any:
 
 
 KINDS: Final[Mapping[str, Any]] = {name: _kind(annotated) for name, annotated in SETTINGS.items()}
+
+
+WAYS = "Typed, or in a file as @FILE, or - for standard input."
+
+
+def text_option(flag: str, words: str) -> Any:
+    """Make an option whose value is a text, however it is given."""
+    return typer.Option(flag, metavar="TEXT", help=words)
+
+
+def texts_given(given: Mapping[str, str | None]) -> dict[str, str]:
+    """Read the texts that were given, by their flags; what was not given is left out.
+
+    >>> texts_given({"--content": "@@handle", "--criteria": None})
+    {'--content': '@handle'}
+    """
+    piped = [flag for flag, value in given.items() if value == "-"]
+    if len(piped) > 1:
+        raise ConfigError(f"standard input can be read once, not for {' and '.join(piped)}")
+    return {flag: _read(flag, value) for flag, value in given.items() if value is not None}
+
+
+def _read(flag: str, value: str) -> str:
+    if value == "-":
+        return read_input()
+    if not value.startswith("@"):
+        return value
+    if value.startswith("@@"):  # a text that begins with one
+        return value[1:]
+    path = Path(value[1:])
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{flag}: {path}: byte {error.start + 1} is not UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{flag}: {path}: {error.strerror}; a text that begins with @ is written @@") from None
+    return text.removesuffix("\n").removesuffix("\r")  # as from standard input: editors put one last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How much at once, what it may spend, where it tells what."""
+
+    concurrency: int | None = None
+    timeout: float | None = None
+    outage_timeout: float | None = None
+    max_cost: float | None = None
+    max_calls: int | None = None
+    no_cache: bool = False
+    retry_errors: bool = False
+    output: Sequence[str] | None = None
+    db: str = DB
+    quiet: bool = False
+    json: bool = False
+    verbose: bool = False
+    log_file: str | None = None
+
+
+@contextlib.contextmanager
+def opened_if_there(db: str) -> Iterator[Store]:
+    """Open a database, or an empty one in memory where there is none yet: who only asks leaves nothing behind."""
+    with contextlib.ExitStack() as stack:
+        try:
+            store = stack.enter_context(Place(db).opened(to_read=True))
+        except RunNotFoundError:
+            store = stack.enter_context(Place(None).opened())
+        yield store

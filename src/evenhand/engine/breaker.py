@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 from evenhand.domain.ask import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.seams import ModelClient
+from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, Lane, LaneClosed, kind_of
 from evenhand.engine.job import DEFAULT_OUTAGE_SECONDS
-from evenhand.engine.lane import MALFORMED, OUTAGE, REFUSED, Lane, LaneClosed, kind_of
 from evenhand.models.retry import RetryPolicy, TransportFault
-from evenhand.reports.numbers import duration_text
+from evenhand.reports.phrases import duration_text
 
 # Without a limit of tokens: some models refuse one by its name, and those that think use it up before they answer.
 PROBE: Final = (Message("user", "Reply with: ok"),)

@@ -1,181 +1,180 @@
-"""What a run will take, before a cent is spent (SPEC-S4).
-
-Nothing is sent. Each evaluator is let go as far as its first questions, which are counted and measured.
-"""
+"""What a run is expected to take: calls, tokens and dollars, as a range, and by which rules that was guessed."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from evenhand.domain.ask import Ask, Call, Exec, Steps, Want
-from evenhand.domain.case import Case
-from evenhand.domain.contract import Checks, FieldContract
-from evenhand.domain.evaluation import Evaluation, Usage
-from evenhand.domain.run import PlannedCase
-from evenhand.domain.seams import Evaluator
-from evenhand.domain.verdict import Verdict
-from evenhand.engine.forecast import (
-    ANSWER_TOKENS,
-    CHARACTERS_A_TOKEN,
-    ITEM_TOKENS,
-    JUDGMENT_TOKENS,
-    OTHER_CHARACTERS_A_TOKEN,
-    Estimate,
-    ModelEstimate,
+from evenhand.models.prices import PRICES_AS_OF
+
+CHARACTERS_A_TOKEN: Final = 4
+# Outside ASCII a token holds less: in most scripts a character or two.
+OTHER_CHARACTERS_A_TOKEN: Final = 1.5
+JUDGMENT_TOKENS: Final = 200
+ITEM_TOKENS: Final = 50
+ANSWER_TOKENS: Final = 200
+
+RULES: Final = (
+    f"Tokens are guessed from characters: {CHARACTERS_A_TOKEN} a token in ASCII, {OTHER_CHARACTERS_A_TOKEN} otherwise.",
+    f"A judgment is taken to be {JUDGMENT_TOKENS} tokens long, and {ITEM_TOKENS} more for each rubric item.",
+    f"An answer still to be made is taken to be as long as the reference answer, or {ANSWER_TOKENS} tokens long.",
+    "What a model thinks before it answers is billed too, and is not in these figures.",
+    "The upper end: every judgment is asked for as often as it may be.",
 )
-from evenhand.engine.target import Target
-from evenhand.evaluators.aggregators import ByModel, ByProgram, Member
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
-from evenhand.evaluators.composite import CompositeEvaluator
-from evenhand.models.prices import PriceBook, cost
 
 
-def estimate(
-    cases: Iterable[PlannedCase],
-    evaluators_for: Callable[[PlannedCase], Sequence[Evaluator]],
-    *,
-    target: Target | None,
-    repeat: int,
-    prices: PriceBook,
-    cached: Callable[[Ask, int], bool],
-) -> Estimate:
-    """Estimate a run; the cases stream. The target answers those that bring no answer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEstimate:
+    """What one model will be asked; the cost is None where its price is unknown.
 
-    ``cached`` tells whether the reply to a question is in the cache, in each of the repeats, from 0: such replies are
-    free. That of a question about an answer which is still to be made cannot be there.
+    ``cached`` counts questions whose replies are in the cache: they are not asked, and in none of the other figures.
     """
-    tally = _Tally(prices=prices, cached=cached, repeat=repeat)
-    count = 0
-    for planned in cases:
-        count += 1
-        case, is_known = planned.case, True
-        if target is not None and case.candidate_answer is None:
-            answer = case.reference_answer or "." * (ANSWER_TOKENS * CHARACTERS_A_TOKEN)
-            tally.count(target.steps(case), attempts=1, reply_tokens=tokens_in(answer))
-            case, is_known = replace(case, candidate_answer=answer), False
-        for evaluator in evaluators_for(planned):
-            for steps, attempts in _all_steps(evaluator, case):
-                tally.count(steps, attempts=attempts, is_known=is_known)
-    return Estimate(
-        cases=count,
-        repeat=repeat,
-        models=tuple(tally.models[name] for name in sorted(tally.models)),
-        programs=tally.programs,
-        functions=tally.functions,
-    )
+
+    model: str
+    calls: int = 0
+    most_calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    low: float | None = 0.0
+    high: float | None = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the figures as plain JSON values."""
+        return {
+            "model": self.model,
+            "calls": {"low": self.calls, "high": self.most_calls},
+            "cached": self.cached,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost": _range(self.low, self.high),
+        }
 
 
-def tokens_in(text: str) -> int:
-    """Guess how many tokens a text has.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a run will take; ``programs`` and ``functions`` count what is run and called, on this machine."""
 
-    >>> tokens_in("Capital of France?"), tokens_in("フランスの首都")
-    (5, 5)
-    """
-    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    return math.ceil(plain / CHARACTERS_A_TOKEN + (len(text) - plain) / OTHER_CHARACTERS_A_TOKEN)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Tally:
-    """Counts wants as they come."""
-
-    prices: PriceBook
-    cached: Callable[[Ask, int], bool]
+    cases: int
     repeat: int
-    models: dict[str, ModelEstimate] = field(default_factory=dict)
+    models: tuple[ModelEstimate, ...] = ()
     programs: int = 0
     functions: int = 0
 
-    def count(
-        self, steps: Steps[Any], *, attempts: int, reply_tokens: int | None = None, is_known: bool = True
-    ) -> None:
-        """Count what a step generator wants first; ``is_known`` tells whether that is known to the letter."""
-        for want in _first_wants(steps):
-            match want:
-                case Ask():
-                    self._ask(want, attempts, _reply_tokens(want) if reply_tokens is None else reply_tokens, is_known)
-                case Exec():
-                    self.programs += self.repeat
-                case Call():
-                    self.functions += self.repeat
+    @property
+    def calls(self) -> int:
+        """How many questions will be asked at least."""
+        return sum(one.calls for one in self.models)
 
-    def _ask(self, ask: Ask, attempts: int, reply_tokens: int, is_known: bool) -> None:
-        name = ask.judge.name
-        so_far = self.models.get(name) or ModelEstimate(model=name)
-        free = sum(is_known and self.cached(ask, sample) for sample in range(self.repeat))
-        calls = self.repeat - free
-        # Without a contract any reply will do, and is never asked for again.
-        most_calls = calls * (attempts if ask.contract is not None else 1)
-        usage = Usage(
-            input_tokens=sum(tokens_in(message.content) for message in ask.messages),
-            output_tokens=reply_tokens,
+    @property
+    def most_calls(self) -> int:
+        """How many questions will be asked at most, when each judgment has to be asked for again and again."""
+        return sum(one.most_calls for one in self.models)
+
+    @property
+    def cached(self) -> int:
+        """How many questions have their replies in the cache."""
+        return sum(one.cached for one in self.models)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the cost, in dollars; None where a price is unknown."""
+        return _sum(one.low for one in self.models)
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the cost, in dollars; None where a price is unknown."""
+        return _sum(one.high for one in self.models)
+
+    @property
+    def in_short(self) -> str:
+        """The estimate in one line: calls, tokens, dollars."""
+        tokens = sum(one.input_tokens for one in self.models)
+        told = [f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"]
+        told += [f"{self.cached:,} from the cache"] if self.cached else []
+        told.append(f"about {tokens:,} tokens in")
+        told.append(f"{_dollars(self.low, self.high)} dollars")
+        return ", ".join(told)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the estimate as plain JSON values; an unknown cost is null."""
+        return {
+            "cases": self.cases,
+            "repeat": self.repeat,
+            "calls": {"low": self.calls, "high": self.most_calls},
+            "cached": self.cached,
+            "programs": self.programs,
+            "functions": self.functions,
+            "models": [one.as_dict() for one in self.models],
+            "cost": _range(self.low, self.high),
+            "prices_as_of": PRICES_AS_OF,
+            "rules": list(RULES),
+        }
+
+    def text(self) -> str:
+        """Tell the estimate to people."""
+        told = [_counted(self.cases, "case") + (f", {self.repeat} times each" if self.repeat > 1 else "")]
+        told.append(f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models")
+        replies = "reply" if self.cached == 1 else "replies"
+        told += [f"{self.cached:,} {replies} from the cache"] if self.cached else []
+        told += [_counted(self.programs, "program")] if self.programs else []
+        told += [_counted(self.functions, "function call")] if self.functions else []
+        rows = [("model", "calls", "input tokens", "output tokens", "dollars")]
+        rows += [
+            (
+                one.model,
+                _between(one.calls, one.most_calls),
+                f"{one.input_tokens:,}",
+                f"{one.output_tokens:,}",
+                _dollars(one.low, one.high),
+            )
+            for one in self.models
+        ]
+        rows.append(("in all", _between(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
+        notes = [*RULES, f"Prices are of {PRICES_AS_OF}, or your own; unknown ones can be given under 'prices'."]
+        return "\n".join([", ".join(told), "", *_table(rows), "", *notes])
+
+
+def _sum(costs: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for one in costs:
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+def _range(low: float | None, high: float | None) -> dict[str, float] | None:
+    return None if low is None or high is None else {"low": low, "high": high}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _between(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _dollars(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "unknown"
+    return _amount(low) if _amount(low) == _amount(high) else f"{_amount(low)} to {_amount(high)}"
+
+
+def _amount(dollars: float) -> str:
+    """Write an amount in cents, or to two digits where that would be nothing."""
+    if 0 < dollars < 0.0001:
+        return "<0.0001"
+    return f"{dollars:,.2f}" if dollars == 0 or dollars >= 0.1 else f"{dollars:.2g}"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         )
-        price = self.prices.price_of(name)
-        each = None if price is None or not price.covers(usage.input_tokens) else cost(usage, price)
-        self.models[name] = replace(
-            so_far,
-            calls=so_far.calls + calls,
-            most_calls=so_far.most_calls + most_calls,
-            cached=so_far.cached + free,
-            input_tokens=so_far.input_tokens + calls * usage.input_tokens,
-            output_tokens=so_far.output_tokens + calls * usage.output_tokens,
-            low=_plus(so_far.low, calls, each),
-            high=_plus(so_far.high, most_calls, each),
-        )
-
-
-def _first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
-    try:
-        return next(steps)
-    except StopIteration:  # there is nothing that it would have to ask
-        return ()
-    finally:
-        steps.close()
-
-
-def _all_steps(evaluator: Evaluator, case: Case) -> Iterator[tuple[Steps[Any], int]]:
-    """Give the steps of an evaluator, or of a composite's members and meta-judge, and how often each may ask."""
-    if not isinstance(evaluator, CompositeEvaluator):
-        yield evaluator.steps(case), _attempts(evaluator)
-        return
-    members = cast("tuple[Evaluator, ...]", evaluator.members)
-    for member in members:
-        yield from _all_steps(member, case)
-    # A meta-judge asks when the members have answered, which nobody can wait for here.
-    if isinstance(evaluator.aggregator, (ByModel, ByProgram)) and case.candidate_answer is not None:
-        steps = evaluator.aggregator.steps(case, [_assumed(member) for member in members])
-        yield steps, _attempts(evaluator.aggregator.judge)
-
-
-def _attempts(evaluator: Evaluator) -> int:
-    attempts = getattr(evaluator, "max_attempts", None)
-    return attempts if isinstance(attempts, int) else DEFAULT_ATTEMPTS
-
-
-def _assumed(member: Evaluator) -> Member:
-    evaluation = Evaluation.with_score(
-        evaluator=member.name,
-        type=member.type,
-        score=1.0,
-        verdict=Verdict.PASS,
-        reasoning="." * (JUDGMENT_TOKENS * CHARACTERS_A_TOKEN),
-    )
-    return Member(name=member.name, evaluation=evaluation, weight=member.weight, required=member.required)
-
-
-def _reply_tokens(ask: Ask) -> int:
-    if ask.max_tokens is not None:
-        return min(ask.max_tokens, JUDGMENT_TOKENS)
-    items = 0
-    if isinstance(ask.contract, FieldContract):
-        items = sum(len(one.items) for one in ask.contract.fields if isinstance(one, Checks))
-    return JUDGMENT_TOKENS + items * ITEM_TOKENS
-
-
-def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
-    if calls == 0 or so_far is None:
-        return so_far
-    return None if each is None else so_far + calls * each
+        for row in rows
+    ]

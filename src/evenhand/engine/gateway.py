@@ -22,9 +22,9 @@ from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
+from evenhand.engine.compact_sets import Remembered
+from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, Lane, LaneClosed, kind_of
 from evenhand.engine.identity import canonical, hashed
-from evenhand.engine.lane import OUTAGE, REFUSED, Lane, LaneClosed, kind_of
-from evenhand.engine.remembered import Remembered
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
 from evenhand.store.replies import FoundReply

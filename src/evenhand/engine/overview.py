@@ -11,8 +11,8 @@ from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.reports.overview import FORMAT, Overview, survey
 from evenhand.reports.report import Report
 from evenhand.store.rows import dumps, loads
+from evenhand.store.runs import Summaries
 from evenhand.store.store import Store
-from evenhand.store.summaries import Summaries
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:

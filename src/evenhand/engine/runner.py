@@ -20,12 +20,12 @@ from evenhand.drive.driver import drive
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.committer import Committer
+from evenhand.engine.concurrency_limit import is_refusal
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
-from evenhand.engine.lane import is_refusal
 from evenhand.engine.plan import extend
-from evenhand.engine.progress import Progress
+from evenhand.engine.run import Progress
 from evenhand.engine.target import Target
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.owner import HEARTBEAT_SECONDS

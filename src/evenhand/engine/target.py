@@ -12,8 +12,7 @@ from evenhand.domain.run import MadeAnswer
 from evenhand.domain.seams import ModelClient
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
-from evenhand.engine.targets.model import ModelTarget, resolved
-from evenhand.engine.targets.models import SeveralModels
+from evenhand.engine.targets.model import ModelTarget, SeveralModels, resolved
 
 _KINDS: Final = ("model", "models", "command", "python")
 

@@ -13,8 +13,7 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Attempt, total_usage
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
-from evenhand.evaluators.ambiguity import Ambiguous
-from evenhand.evaluators.reading import read_reply
+from evenhand.evaluators.reading import Ambiguous, read_reply
 
 _content = attrgetter("content")
 

@@ -17,9 +17,9 @@ from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Verdict
 from evenhand.drive.together import together
 from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of
-from evenhand.evaluators.ambiguity import AMBIGUOUS
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.evaluators.reading import AMBIGUOUS
 
 MEMBERS_LEFT_OUT = "members_left_out"
 _EVALUATOR = ("name", "type", "weight", "required", "steps")

@@ -18,10 +18,10 @@ from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import Answered, GaveUp, appended, inquire
 from evenhand.evaluators.output_schema import VALUE, output_contract
 from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
+from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
 
 Prompt: TypeAlias = str | Callable[..., Any] | object
 

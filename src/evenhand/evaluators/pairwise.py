@@ -20,7 +20,6 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.seams import ModelClient
 from evenhand.drive.together import together
-from evenhand.evaluators.ambiguity import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import (
     DEFAULT_ATTEMPTS,
     Answered,
@@ -34,6 +33,7 @@ from evenhand.evaluators.asking import (
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.probability import first_probability
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
 from evenhand.evaluators.sampling import all_flags, found_by, turned, with_other
 from evenhand.evaluators.sections import sections, short_sections
 

@@ -18,11 +18,11 @@ from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import Scale, scale_of
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
-from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.freeform import freeform_steps, token_scale
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.rubric import rubric_steps
 from evenhand.evaluators.sections import sections, short_sections
 

@@ -1,12 +1,7 @@
-"""Reading a judge's reply: the verdict, whatever stands around it, and nobody else's.
+"""Which of several different verdicts in one reply counts: a setting of everything that reads replies.
 
-The rule (SPEC-R2): a leading block of reasoning is set aside. Of the rest, all of it, if it satisfies the contract;
-else the objects in it, from left to right, that are strict JSON, satisfy the contract, and do not merely repeat an
-object that stood in the prompt. Where these differ, ``ambiguous`` says which one counts, or that the judge is asked
-again. Nothing is closed, cleaned or guessed, and no score is taken from prose.
-
-The work is linear in the length of the reply and of the prompt (SPEC-R3): ``Finder.work`` counts it. Every object is
-decoded once, by itself; the scanner and the echoes say themselves why they are linear.
+Judges write drafts, and quote. ``first`` and ``last`` take a verdict all the same, flag the evaluation, and put on
+record what the other one would have decided; ``ask_again`` makes such a reply one that cannot be used.
 """
 
 from __future__ import annotations
@@ -15,15 +10,33 @@ import collections
 import json
 import math
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, get_args
 
 from evenhand.domain.contract import Accepted, Contract
-from evenhand.domain.errors import ContractError
+from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import MAX_RAW
-from evenhand.evaluators.ambiguity import AMBIGUOUS, Ambiguous
 from evenhand.evaluators.echoes import Echoes
 from evenhand.evaluators.reasoning_block import REASONING_REMOVED, Parts, without_reasoning
 from evenhand.evaluators.scanner import MAX_DEPTH, VALUE_START, Scanner
+
+Ambiguous: TypeAlias = Literal["first", "last", "ask_again"]
+WAYS: Final[tuple[Ambiguous, ...]] = get_args(Ambiguous)
+AMBIGUOUS: Final = "ambiguous"
+
+
+def _known_as(ambiguous: str) -> dict[str, Any]:
+    return {} if ambiguous == "ask_again" else {AMBIGUOUS: ambiguous}
+
+
+# For evaluators that usually ask again: these keep the identity that they had before there was such an option.
+KNOWN_IF_UNUSUAL: Final = {"identity": _known_as}
+
+
+def check_ambiguous(given: object, *, where: str) -> None:
+    """Refuse what does not say which of several verdicts counts."""
+    if given not in WAYS:
+        raise ConfigError(f"{where}: ambiguous is {given!r:.80}; it must be first, last or ask_again")
+
 
 MAX_REPLY: Final = MAX_RAW
 

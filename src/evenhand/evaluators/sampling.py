@@ -9,9 +9,8 @@ from typing import Any, Final, TypeVar, cast
 
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.seams import ModelClient
-from evenhand.evaluators.ambiguity import AMBIGUOUS
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp
-from evenhand.evaluators.reading import EMBEDDED
+from evenhand.evaluators.reading import AMBIGUOUS, EMBEDDED
 from evenhand.evaluators.reasoning_block import REASONING_REMOVED
 
 SAMPLES_LOST: Final = "samples_lost"

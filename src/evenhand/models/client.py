@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.models.addresses import tell_address
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
 from evenhand.models.endpoint import Endpoint
+from evenhand.models.environment import tell_address
 from evenhand.models.retry import (
     RetryPolicy,
     TransportFault,
@@ -25,7 +25,7 @@ from evenhand.models.retry import (
 )
 
 if TYPE_CHECKING:
-    from evenhand.models.wire.response import Response
+    from evenhand.models.wire.http import Response
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
 

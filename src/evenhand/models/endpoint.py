@@ -9,7 +9,7 @@ from typing import Final
 
 from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import Secret, scrubber_of
-from evenhand.models.wire.head import request_head
+from evenhand.models.wire.http import request_head
 from evenhand.models.wire.route import Route, route_to
 
 USUAL_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip"}

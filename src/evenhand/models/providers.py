@@ -30,9 +30,9 @@ from evenhand.models.environment import (
     set_variable,
     variable,
 )
+from evenhand.models.resolve import is_unasked
 from evenhand.models.settings import ModelSettings
-from evenhand.models.unasked import is_unasked
-from evenhand.models.wire.trust import trusting
+from evenhand.models.wire.route import trusting
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})

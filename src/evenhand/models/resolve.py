@@ -1,15 +1,35 @@
-"""Finding the judge: a model client from whatever a user gave."""
+"""Models that are made but not asked, for estimates: they need no keys."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from evenhand.domain.errors import ConfigError, UnknownNameError
 from evenhand.domain.seams import ModelClient
 from evenhand.registry import MODELS, find
+
+_unasked: ContextVar[bool] = ContextVar("unasked", default=False)
+
+
+@contextlib.contextmanager
+def unasked(so: bool = True) -> Iterator[None]:
+    """Let models be made without their keys meanwhile; whoever asks such a one is refused by its provider."""
+    before = _unasked.set(so)
+    try:
+        yield
+    finally:
+        _unasked.reset(before)
+
+
+def is_unasked() -> bool:
+    """Tell whether models that are made now will not be asked."""
+    return _unasked.get()
+
 
 JUDGE_VARIABLE = "EVENHAND_JUDGE"
 # What "embedded" alone stands for.

@@ -9,10 +9,10 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.scale import is_finite_number
+from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
-from evenhand.evaluators.ranking import MEMBERS, MOST_MEMBERS, ORDER
-from evenhand.evaluators.scoring import SCALE
-from evenhand.profiles.undertaken import AUDIT, PROFILES, RANKING, SCORING, mode_of
+from evenhand.evaluators.profile_score import SCALE
+from evenhand.profiles.job import AUDIT, PROFILES, RANKING, SCORING, mode_of
 from evenhand.store.transfer import CaseCheck
 
 MOST_ROUNDS: Final = 10_000
@@ -60,7 +60,7 @@ class _Observations(_Scores):
     """Each profile has a level of every factor of the design."""
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
-        from evenhand.profiles.audit.numbers import design_of  # noqa: PLC0415 - brings a library for arithmetic along
+        from evenhand.profiles.audit.result import design_of  # noqa: PLC0415 - brings a library for arithmetic along
 
         super().__init__(definition)
         self._design = design_of(definition)

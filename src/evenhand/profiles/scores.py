@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.evaluators.scoring import SCALE
-from evenhand.reports.rows import outcome_row
+from evenhand.evaluators.profile_score import SCALE
+from evenhand.reports.json import outcome_row
 
 MOST_SAMPLES: Final = 50
 # Of one that was cut off, the beginning tells what kind of reply it was.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from evenhand.reports.markdown import escaped
-from evenhand.reports.plain import plain
+from evenhand.reports.safe_text import plain
 
 _WIDEST_CELL: Final = 60
 

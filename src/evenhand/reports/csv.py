@@ -10,10 +10,10 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from evenhand.domain.contract import storable
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.reports.parts import judges_of
+from evenhand.reports.highlights import judges_of
+from evenhand.reports.json import outcome_row
 from evenhand.reports.report import Report
-from evenhand.reports.rows import outcome_row
-from evenhand.reports.strict import strict_json
+from evenhand.reports.safe_text import strict_json
 
 Cell: TypeAlias = str | float | None
 

@@ -1,12 +1,138 @@
-"""JSON: the run, its numbers, its gates and all its cases in one document (SPEC-S7)."""
+"""A run as JSON and JSONL, and the canonical report (SPEC-S3, S7)."""
 
 from __future__ import annotations
 
-from typing import TextIO
+import io
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
 
+from evenhand.domain.run import CaseResult, Judgment, RunRecord
+from evenhand.domain.stored import answer_to
+from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.report import Report
-from evenhand.reports.rows import SCHEMA_VERSION, case_row, run_row, summary_row
-from evenhand.reports.strict import strict_json
+from evenhand.reports.safe_text import strict_json
+
+SCHEMA_VERSION: Final = 1
+
+
+def case_row(result: CaseResult) -> dict[str, Any]:
+    """Give a case: its score, its question and answer, and all evaluations.
+
+    ``answer`` is the one that the case brought; where a target made it, that of the first sample, and ``answers`` has
+    all of them with what they took.
+    """
+    row: dict[str, Any] = {"case_id": result.id} | outcome_row(result)
+    row["question"] = result.case.question_text
+    row["answer"] = result.answers[0].text if result.answers else result.case.candidate_answer
+    if result.answers:
+        row["answers"] = [answer_to(answer) for answer in result.answers]
+    if result.case.cluster is not None:
+        row["cluster"] = result.case.cluster
+    if result.case.metadata:
+        row["metadata"] = dict(result.case.metadata)
+    row["evaluations"] = [evaluation_row(judgment) for judgment in result.judgments]
+    return row
+
+
+def outcome_row(result: CaseResult) -> dict[str, Any]:
+    """Give what came of a case: nothing yet while something is still to be judged."""
+    if result.pending:
+        return {"status": "pending", "score": None, "verdict": None}
+    outcome = result.outcome
+    verdict = None if outcome.verdict is None else outcome.verdict.value
+    return {"status": outcome.status.value, "score": outcome.score, "verdict": verdict}
+
+
+def evaluation_row(judgment: Judgment) -> dict[str, Any]:
+    """Give an evaluation (SPEC-E1) with its place in the run."""
+    return judgment.evaluation.as_dict() | {
+        "sample": judgment.sample,
+        "weight": judgment.weight,
+        "required": judgment.required,
+        "cost": judgment.cost,
+    }
+
+
+def run_row(run: RunRecord) -> dict[str, Any]:
+    """Give a run; its times as ISO 8601."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "status": run.status.value,
+        "reason": run.reason,
+        "source": run.source,
+        "definition": dict(run.definition),
+        "options": dict(run.options),
+        "cases": run.cases,
+        "repeat": run.repeat,
+        "forked_from": run.forked_from,
+        "version": run.version,
+        "created": moment(run.created),
+        "finished": None if run.finished is None else moment(run.finished),
+        "abandoned_calls": run.abandoned_calls,
+        "abandoned_cost": run.abandoned_cost,
+    }
+
+
+def summary_row(summary: Summary) -> dict[str, Any]:
+    """Give the numbers of a run: those of its cases, what it took, and those of each evaluator."""
+    by_model = {name: tally_row(tally) for name, tally in summary.models.items()}
+    return tally_row(summary.cases) | {
+        "repeat": summary.repeat,
+        "retries": summary.retries,
+        "cost": summary.cost,
+        "calls": summary.calls,
+        "programs": summary.programs,
+        "functions": summary.functions,
+        "target_calls": summary.target_calls,
+        "cached": summary.cached,
+        "transport_faults": summary.transport_faults,
+        "input_tokens": summary.input_tokens,
+        "output_tokens": summary.output_tokens,
+        "judges": list(summary.judges),
+        "errors_by_class": dict(summary.errors_by_class),
+        "flags": dict(summary.flags),
+        "reasons": dict(summary.reasons),
+        "ambiguous": dict(summary.ambiguous),
+        "overturned": dict(summary.overturned),
+        "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
+        **({"models": by_model} if by_model else {}),
+    }
+
+
+def tally_row(tally: Tally) -> dict[str, Any]:
+    """Give the numbers of a set of cases."""
+    return {
+        "n": tally.n,
+        "scored": tally.scored,
+        "not_evaluated": tally.not_evaluated,
+        "errors": tally.errors,
+        "target_errors": tally.target_errors,
+        "pending": tally.pending,
+        "mean": tally.mean,
+        "interval": _interval(tally.interval),
+        "mean_if_errors_zero": tally.mean_if_errors_zero,
+        "pass": tally.passed,
+        "borderline": tally.borderline,
+        "fail": tally.failed,
+        "pass_rate": tally.pass_rate,
+        "pass_rate_interval": _interval(tally.pass_rate_interval),
+        "clusters": tally.clusters,
+    }
+
+
+def moment(seconds: float) -> str:
+    """Write a moment, given in seconds since 1970, as programs read it.
+
+    >>> moment(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _interval(interval: Interval | None) -> dict[str, Any] | None:
+    return None if interval is None else asdict(interval)
 
 
 def write_json(report: Report, out: TextIO) -> None:
@@ -19,3 +145,76 @@ def write_json(report: Report, out: TextIO) -> None:
         out.write(between + strict_json(case_row(result)))
         between = ",\n"
     out.write("\n]}\n")
+
+
+def write_jsonl(report: Report, out: TextIO) -> None:
+    """Write the cases of a run."""
+    out.writelines(strict_json(case_row(result)) + "\n" for result in report.results())
+
+
+# What depends on when, where and how often it was run, and not on what was found.
+_OF_THE_RUN: Final = (
+    "id", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls", "abandoned_cost",
+)  # fmt: skip
+_OF_THE_SUMMARY: Final = (
+    "cost", "calls", "programs", "functions", "target_calls", "cached", "transport_faults", "input_tokens",
+    "output_tokens",
+)  # fmt: skip
+_OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
+_CACHED: Final = "cached"
+
+
+def canonical(report: Report) -> str:
+    """Give the canonical report as text."""
+    out = io.StringIO()
+    write_canonical(report, out)
+    return out.getvalue()
+
+
+def write_canonical(report: Report, out: TextIO) -> None:
+    """Write one JSON text with sorted keys, without run id, times, host, cache and cost.
+
+    Requests that failed on the way are left out too, and tokens: a reply from the cache has neither.
+    """
+    run = _without(run_row(report.run), _OF_THE_RUN)
+    summary = _without(summary_row(report.summary), _OF_THE_SUMMARY)
+    summary["flags"].pop(_CACHED, None)
+    out.write('{"cases":[')
+    between = "\n"
+    for result in report.results():
+        out.write(between + strict_json(_case(result), sort_keys=True))
+        between = ",\n"
+    out.write(f'\n],\n"gates":{strict_json([gate.as_dict() for gate in report.gates], sort_keys=True)}')
+    out.write(f',\n"run":{strict_json(run, sort_keys=True)},\n"schema_version":{SCHEMA_VERSION}')
+    out.write(f',\n"summary":{strict_json(summary, sort_keys=True)}}}\n')
+
+
+def _case(result: CaseResult) -> dict[str, Any]:
+    row = case_row(result)
+    if "answers" in row:
+        row["answers"] = [
+            {"error": answer["error"], "sample": answer["sample"], "text": answer["text"]} for answer in row["answers"]
+        ]
+    row["evaluations"] = [_evaluation(evaluation) for evaluation in row["evaluations"]]
+    return row
+
+
+def _evaluation(row: dict[str, Any]) -> dict[str, Any]:
+    known = _without(row, ("cost", "usage"))
+    known["attempts"] = [
+        {"error": attempt["error"], "raw": attempt["raw"]} for attempt in row["attempts"] if attempt["kind"] == "reply"
+    ]
+    known["flags"] = [flag for flag in row["flags"] if flag != _CACHED]
+    known["details"] = _settled(row["details"])
+    return known
+
+
+def _settled(value: object) -> object:
+    """Take out of details, which hold whole evaluations where a composite made them, what was measured."""
+    if isinstance(value, dict):
+        return {key: _settled(each) for key, each in value.items() if key not in _OF_DETAILS}
+    return [_settled(each) for each in value] if isinstance(value, list) else value
+
+
+def _without(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}

@@ -12,11 +12,10 @@ from typing import Final, TextIO
 
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.reports.numbers import score_text
-from evenhand.reports.plain import plain
+from evenhand.reports.json import moment
+from evenhand.reports.phrases import Standing, score_text
 from evenhand.reports.report import Report
-from evenhand.reports.rows import moment
-from evenhand.reports.standing import Standing
+from evenhand.reports.safe_text import plain
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ELEMENTS: Final = {

@@ -8,11 +8,20 @@ from typing import Final, TextIO
 
 from evenhand.domain.summary import Tally
 from evenhand.reports.highlights import Highlight
-from evenhand.reports.numbers import counted, interval_text, score_text
-from evenhand.reports.plain import plain
+from evenhand.reports.phrases import (
+    Standing,
+    counted,
+    effort_sentence,
+    flag_phrases,
+    interval_text,
+    judges_phrase,
+    mean_sentence,
+    pass_rate_sentence,
+    score_text,
+    standings,
+)
 from evenhand.reports.report import Report
-from evenhand.reports.sentences import effort_sentence, flag_phrases, judges_phrase, mean_sentence, pass_rate_sentence
-from evenhand.reports.standing import Standing, standings
+from evenhand.reports.safe_text import plain
 
 # All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~&!$^=:]|(?<=www)\.", re.IGNORECASE)

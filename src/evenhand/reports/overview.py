@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.reports.charts import BINS, bin_of
 from evenhand.reports.highlights import Worst
-from evenhand.reports.standing import Standing
+from evenhand.reports.html.charts import BINS, bin_of
+from evenhand.reports.phrases import Standing
 from evenhand.reports.summary import Summarizer
 
 # The key of a case's metadata that has the profiles of a group, each with its id.

@@ -1,16 +1,39 @@
-"""A report: a run, its numbers, its gates, and a way to go through its cases as often as needed."""
+"""A report: a run, its numbers, its gates and its cases; and the formats it is written in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import importlib
+import io
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, TextIO, TypeAlias, cast
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.summary import Summary
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.overview import Overview, survey
-from evenhand.reports.standing import Standing
+from evenhand.reports.phrases import Standing
+
+
+@contextlib.contextmanager
+def written_whole(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file to write to; it takes its name when all is written, so that nobody ever reads half of it."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with unfinished.open("xb") as file:
+            yield file
+        unfinished.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +61,48 @@ class Report:
     def bins(self) -> Sequence[Mapping[Standing, int]]:
         """Return how many cases have which score, by standing."""
         return (self.overview or survey(self.results())).bins
+
+
+Writer: TypeAlias = Callable[[Report, TextIO], object]
+
+# Loaded when used: a run that writes JSONL needs no page templates.
+_WRITERS: Final = {
+    "jsonl": "evenhand.reports.json:write_jsonl",
+    "json": "evenhand.reports.json:write_json",
+    "csv": "evenhand.reports.csv:write_csv",
+    "md": "evenhand.reports.markdown:write_markdown",
+    "xml": "evenhand.reports.junit:write_junit",
+    "html": "evenhand.reports.html.page:write_html",
+}
+FORMATS: Final = tuple(_WRITERS)
+
+
+def format_of(path: str | Path) -> str:
+    """Give the format that a file's name asks for; ask this before a run, so that the mistake costs nothing.
+
+    >>> format_of("out/results.jsonl")
+    'jsonl'
+    """
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in _WRITERS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise ConfigError(f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {known}")
+    return ending
+
+
+def writer_of(name: str) -> Writer:
+    """Load the writer of a format."""
+    module, _, function = _WRITERS[name].partition(":")
+    return cast("Writer", getattr(importlib.import_module(module), function))
+
+
+def write(report: Report, path: str | Path, *, instead: Mapping[str, Writer] | None = None) -> None:
+    """Write a report to a file, whole or not at all: nobody ever reads half of it.
+
+    ``instead`` has writers of a kind of run that tells itself in another way, by format.
+    """
+    name = format_of(path)
+    writer = (instead or {}).get(name) or writer_of(name)
+    # No translation of line ends: CSV has its own, and what stands within a text is the text's.
+    with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
+        writer(report, out)

@@ -11,10 +11,9 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
-from evenhand.reports.parts import ambiguities_of, judges_of, parts_of
-from evenhand.reports.plain import plain
-from evenhand.stats.exact import ExactSum
-from evenhand.stats.intervals import Scores
+from evenhand.reports.highlights import ambiguities_of, judges_of, parts_of
+from evenhand.reports.safe_text import plain
+from evenhand.stats.intervals import ExactSum, Scores
 
 _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 # The class of an evaluation's error where no judge was asked, since the target had failed.

@@ -19,18 +19,21 @@ from rich.text import Text
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.highlights import Highlight
-from evenhand.reports.numbers import counted, interval_text, score_text
-from evenhand.reports.plain import plain
-from evenhand.reports.report import Report
-from evenhand.reports.sentences import (
+from evenhand.reports.phrases import (
+    Standing,
+    counted,
     effort_sentence,
     flag_phrases,
+    interval_text,
     judges_phrase,
     mean_sentence,
     next_step,
     pass_rate_sentence,
+    score_text,
+    standings,
 )
-from evenhand.reports.standing import Standing, standings
+from evenhand.reports.report import Report
+from evenhand.reports.safe_text import plain
 
 _COLOURS: Final = {
     Standing.PASS: "green",

@@ -83,7 +83,7 @@ class Problem(HTTPException):
             return JSONResponse(
                 self.as_dict(), status_code=self.status, media_type="application/problem+json", headers=self.headers
             )
-        from evenhand.server.rendering import problem_page  # noqa: PLC0415 - templates are loaded when one is shown
+        from evenhand.server.pages.base import problem_page  # noqa: PLC0415 - templates are loaded when one is shown
 
         answer = problem_page(self)
         answer.headers.update(self.headers or {})

@@ -1,12 +1,12 @@
-"""What stands before every route: the right name, the same origin, a token, limits, and headers (REL-W1 to W7).
-
-It is applied at the root. A route that may be used without a token beyond this machine is named in ``OPEN``.
-"""
+"""How often each client may change something: a bucket that fills again (REL-W7)."""
 
 from __future__ import annotations
 
 import hmac
 import logging
+import math
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -14,9 +14,36 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenhand.server.client_pace import ClientPace
 from evenhand.server.problems import Problem, is_api
 from evenhand.server.settings import ServerSettings
+
+_MOST_CLIENTS: Final = 10_000
+
+
+class ClientPace:
+    """Counts the changes of each client; all of a minute may come at once.
+
+    >>> pace = ClientPace(60, clock=lambda: 0.0)
+    >>> [pace.seconds_to_wait("a") for _ in range(61)][-2:]
+    [0, 1]
+    """
+
+    def __init__(self, changes_a_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = changes_a_minute
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def seconds_to_wait(self, client: str) -> int:
+        """Count a change and give 0, or say how many seconds the client has to wait."""
+        now = self._clock()
+        left, since = self._left.pop(client, (float(self._most), now))
+        left = min(self._most, left + (now - since) * self._most / 60)
+        wait = 0 if left >= 1 else max(1, math.ceil((1 - left) * 60 / self._most))
+        self._left[client] = (left if wait else left - 1, now)
+        if len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
+        return wait
+
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 KNOWN_METHODS: Final = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from evenhand.stats.student import z_quantile
+from evenhand.stats.distributions import z_quantile
 
 _MOST_STEPS: Final = 100
 _DONE: Final = 1e-12

@@ -10,10 +10,8 @@ from typing import Final
 from evenhand.domain.comparison import Effect, PairedDifference
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import FLOAT_NOISE
-from evenhand.stats.exact import ExactSum
-from evenhand.stats.intervals import LEVEL, Scores
-from evenhand.stats.student import t_quantile, z_quantile
-from evenhand.stats.tails import sign_p_value, t_p_value
+from evenhand.stats.distributions import sign_p_value, t_p_value, t_quantile, z_quantile
+from evenhand.stats.intervals import LEVEL, ExactSum, Scores
 
 # Five wins in five come by chance once in sixteen times: with fewer than six, nothing can be shown at 5 %.
 FEWEST: Final = 6

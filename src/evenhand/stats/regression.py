@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evenhand.domain.summary import Interval
+from evenhand.stats.distributions import t_p_value, t_quantile
 from evenhand.stats.intervals import LEVEL
-from evenhand.stats.student import t_quantile
-from evenhand.stats.tails import t_p_value
 
 if TYPE_CHECKING:
     import numpy as np

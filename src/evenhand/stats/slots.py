@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.stats.tails import chi_square_p_value, sign_p_value
+from evenhand.stats.distributions import chi_square_p_value, sign_p_value
 
 FRIEDMAN: Final = "Friedman"
 SIGN: Final = "exact sign"

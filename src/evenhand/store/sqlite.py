@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
-from evenhand.store.wal import commits_after, has_frames, log_of
+from evenhand.store.verification import commits_after, has_frames, log_of
 
 MEMORY = ":memory:"
 # The folder that is made when there is none; nobody else reads in it, and git leaves it alone.

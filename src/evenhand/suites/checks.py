@@ -19,8 +19,7 @@ from evenhand.engine.targets.model import ModelTarget
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled
-from evenhand.suites.trying import mistakes_in
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, told
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, mistakes_in, told
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")

@@ -9,14 +9,13 @@ from evenhand.domain.errors import did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
-from evenhand.evaluators.ambiguity import WAYS
+from evenhand.evaluators.reading import WAYS
 from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
-from evenhand.suites.trying import mistakes_in
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, kind, plain
+from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, kind, mistakes_in, plain
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError
-from evenhand.suites.textfile import TextFile
+from evenhand.suites.text_file import TextFile
 from evenhand.suites.values import (
     INLINE,
     MAX_DEPTH,

@@ -5,26 +5,28 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.gates import Gates
-from evenhand.domain.run import PlannedCase
+from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Thresholds
+from evenhand.engine.compact_sets import SeenIds
 from evenhand.engine.identity import digest_of
-from evenhand.engine.seen import SeenIds
+from evenhand.engine.job import Job
 from evenhand.evaluators.showing import shown
 from evenhand.store.rows import case_content
-from evenhand.suites.answering import TargetPrompts, Unanswered
-from evenhand.suites.asked import AskedJudge
+from evenhand.store.store import Store
 from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
-from evenhand.suites.definition import Definition
+from evenhand.suites.definition import NO_JUDGE, Definition
 from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
+from evenhand.suites.lint import AskedJudge, TargetPrompts, Unanswered
+from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, told
 
 # To say where an id stood first, the cases are read again.
@@ -211,3 +213,76 @@ def _identity(piece: Piece) -> str | None:
     """Give the id that stands in a case; None where it is missing or cannot be one."""
     identity = piece.value.get("id") if isinstance(piece.value, Mapped) else None
     return identity if isinstance(identity, str) and not id_problem(identity) else None
+
+
+MOST_PROBLEMS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What came of looking through a suite: mistakes, notes, and how many cases have no mistake."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    cases: int = 0
+
+
+def problems(path: str | os.PathLike[str]) -> list[str]:
+    """Give every mistake in a suite, up to a hundred; none if it can be run."""
+    return list(check(path).problems)
+
+
+def check(path: str | os.PathLike[str]) -> Checked:
+    """Look through a whole suite."""
+    try:
+        suite, found = examine(path)
+    except ConfigError as error:
+        return Checked(problems=(str(error),))
+    cases = 0
+    unjudged = False
+    try:
+        for one in suite.examined():
+            if isinstance(one, PlannedCase):
+                cases += 1
+                unjudged = unjudged or (not found and suite.built.lacks_judge(one))
+            else:
+                found += one
+            if len(found) > MOST_PROBLEMS:
+                break
+    except ConfigError as error:  # from here on the file cannot be read
+        found.append(str(error))
+    if len(found) > MOST_PROBLEMS:
+        found[MOST_PROBLEMS:] = ["and more"]
+    notes = [*suite.notes, *([f"{os.fspath(path)}: {NO_JUDGE}"] if unjudged else [])]
+    return Checked(problems=tuple(found), notes=tuple(notes), cases=cases)
+
+
+def job_of(suite: Suite) -> Job:
+    """Make the job of judging a suite."""
+    return Job(
+        name=suite.name,
+        source=suite.source,
+        definition=suite.definition,
+        cases=suite.cases,
+        evaluators_for=suite.evaluators_for,
+        target=suite.built.target(),
+        prices=suite.built.prices,
+        timeout=suite.built.timeout,
+    )
+
+
+def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
+    """Make the job of a stored run, whose suite need not be there any more."""
+    if any(MADE_IN_PYTHON in one for one in run.definition.get("evaluators") or () if isinstance(one, Mapping)):
+        raise ConfigError(f"run {run.id} has evaluators that were made in Python; run that program again")
+    built = Definition(run.definition, source=run.source)
+    return Job(
+        name=run.name,
+        source=run.source,
+        definition=run.definition,
+        cases=lambda: itertools.chain.from_iterable(store.planned(run)),
+        evaluators_for=built.evaluators_for,
+        target=built.target(trusted=trusted),
+        prices=built.prices,
+        timeout=built.timeout,
+    )

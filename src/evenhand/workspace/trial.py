@@ -13,9 +13,9 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.targets.models import MODEL, SeveralModels
+from evenhand.engine.targets.model import MODEL, SeveralModels
 from evenhand.evaluators.schema.evaluator import is_empty
-from evenhand.models.unasked import unasked
+from evenhand.models.resolve import unasked
 from evenhand.store.store import Store
 
 # The keys of a case's metadata that say where it comes from.

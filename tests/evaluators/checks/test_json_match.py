@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import Case, Evaluation, JsonMatch, Status, Verdict
 from evenhand.domain.errors import ConfigError
-from evenhand.evaluators.checks.json_comparison import MOST_PAIRS, Comparison, ListMode
+from evenhand.evaluators.checks.json import MOST_PAIRS, Comparison, ListMode
 
 MODES: list[ListMode] = ["ordered", "unordered", "subset", "superset"]
 

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.models.embedded.catalogue import SMOLLM, KnownModel, Part
+from evenhand.models.embedded.download import Wheels, pull
 from evenhand.models.embedded.files import FOLDER_VARIABLE, MAGIC
-from evenhand.models.embedded.pulling import pull
-from evenhand.models.embedded.sources import Wheels
 
 MODELS = Path(__file__).resolve().parents[3] / "build" / "models"
 

@@ -13,7 +13,7 @@ from evenhand.domain.rubric import Rubric
 from evenhand.domain.scale import Range
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.pairwise import CONTRACT
-from evenhand.models.embedded.bounds import bounded
+from evenhand.models.embedded.client import bounded
 
 ITEMS = (
     Rubric(id="kind", description="Is kind"),

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from evenhand.domain.errors import ModelFetchError
-from evenhand.models.embedded.pulling import free_space, is_here, pull, remove
-from evenhand.models.embedded.sources import Hub, LocalFile, SourceError, Wheels
+from evenhand.models.embedded.download import Hub, LocalFile, SourceError, Wheels, free_space, is_here, pull, remove
 
 
 class Given(NamedTuple):
@@ -178,8 +177,8 @@ PULLING = """
 import sys
 from pathlib import Path
 from evenhand.models.embedded.catalogue import KnownModel
-from evenhand.models.embedded.pulling import pull
-from evenhand.models.embedded.sources import Hub
+from evenhand.models.embedded.download import pull
+from evenhand.models.embedded.download import Hub
 
 name, size, sha256 = sys.argv[1:]
 model = KnownModel(
@@ -337,7 +336,7 @@ def test_a_folder_that_cannot_be_made_is_told(tiny: Any) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="folders that even root cannot write to")
 def test_a_folder_that_is_read_only_is_told(tiny: Any, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setenv("EVENHAND_MODELS", folder)
-    monkeypatch.setattr("evenhand.models.embedded.pulling.ROOM_TO_SPARE", -24_004)  # there is no room either
+    monkeypatch.setattr("evenhand.models.embedded.download.ROOM_TO_SPARE", -24_004)  # there is no room either
 
     assert refused(tiny, Wheels(tiny.model, tiny.wheels)).startswith(f"tiny cannot be kept in {folder}: ")
 

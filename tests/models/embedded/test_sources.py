@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.models.embedded.catalogue import MODELS
-from evenhand.models.embedded.sources import Hub, LocalFile, SourceError, Wheels, sources_for
+from evenhand.models.embedded.download import Hub, LocalFile, SourceError, Wheels, sources_for
 
 PLACES = [0, 1, 9_999, 10_000, 10_001, 20_000, 23_000]
 

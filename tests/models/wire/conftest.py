@@ -19,7 +19,7 @@ import pytest
 
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.connection import Connection
-from evenhand.models.wire.response import Response
+from evenhand.models.wire.http import Response
 
 ORIGIN = "http://judge.example"
 End = Literal["nothing", "close", "reset"]

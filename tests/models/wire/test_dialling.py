@@ -18,11 +18,9 @@ import trustme
 from evenhand.domain.secret import Secret
 from evenhand.models.providers import OPENAI
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.dialling import dial
-from evenhand.models.wire.head import request_head
-from evenhand.models.wire.response import Response
+from evenhand.models.wire.dial import _Answer, dial
+from evenhand.models.wire.http import Response, request_head
 from evenhand.models.wire.route import route_to
-from evenhand.models.wire.tunnel import _Answer
 
 Serve = Callable[..., Any]
 LeadThrough = Callable[..., Any]

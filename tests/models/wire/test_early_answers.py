@@ -20,7 +20,7 @@ from evenhand.domain.secret import Secret
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.dialling import dial
+from evenhand.models.wire.dial import dial
 from evenhand.models.wire.route import route_to
 
 Then = Literal["stays", "half leaves", "leaves"]

@@ -9,7 +9,7 @@ import pytest
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
 from evenhand.models.providers import OPENAI
-from evenhand.models.wire.head import connect_head, request_head
+from evenhand.models.wire.http import connect_head, request_head
 from evenhand.models.wire.route import route_to
 
 

@@ -12,7 +12,7 @@ import pytest
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.response import Response
+from evenhand.models.wire.http import Response
 
 Serve = Callable[..., Any]
 

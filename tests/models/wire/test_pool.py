@@ -17,7 +17,7 @@ import trustme
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply
 from evenhand.models.wire import pool
-from evenhand.models.wire.head import request_head
+from evenhand.models.wire.http import request_head
 from evenhand.models.wire.pool import Place, Pool
 from evenhand.models.wire.route import route_to
 

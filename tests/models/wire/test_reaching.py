@@ -10,8 +10,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from evenhand.models.wire import reaching
-from evenhand.models.wire.reaching import Address, reach
+from evenhand.models.wire import dial
+from evenhand.models.wire.dial import Address, reach
 
 Addresses = Callable[..., None]
 
@@ -24,7 +24,7 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> Addresses:
         async def found(*_: object) -> list[Address]:
             return [(socket.AF_INET, ("127.0.0.1", port)) for port in ports]
 
-        monkeypatch.setattr(reaching, "_addresses", found)
+        monkeypatch.setattr(dial, "_addresses", found)
 
     return have
 
@@ -126,7 +126,7 @@ def test_families_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
             return [(family, socket.SOCK_STREAM, 6, "", number) for number, family in enumerate(families)]
 
         monkeypatch.setattr(loop, "getaddrinfo", look_up)
-        return [address for _, address in await reaching._addresses(loop, "judge.invalid", 1)]
+        return [address for _, address in await dial._addresses(loop, "judge.invalid", 1)]
 
     assert asyncio.run(order(new, new, new, old)) == [0, 3, 1, 2]
     assert asyncio.run(order(old, new, new)) == [0, 1, 2]

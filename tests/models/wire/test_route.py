@@ -13,9 +13,9 @@ import trustme
 
 from evenhand.domain.errors import ConfigError
 from evenhand.models.providers import OPENAI
-from evenhand.models.wire import dialling
-from evenhand.models.wire.head import connect_head, request_head
-from evenhand.models.wire.reaching import reach
+from evenhand.models.wire import dial
+from evenhand.models.wire.dial import reach
+from evenhand.models.wire.http import connect_head, request_head
 from evenhand.models.wire.route import route_to
 
 
@@ -53,10 +53,10 @@ def test_a_name_with_a_dot_at_its_end_has_the_certificate_of_the_name(
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     server = serve({"json": 1}, tls=tls)
     # No test asks the network for a name.
-    monkeypatch.setattr(dialling, "reach", lambda host, port: reach("127.0.0.1", port))
+    monkeypatch.setattr(dial, "reach", lambda host, port: reach("127.0.0.1", port))
 
     async def story() -> bool:
-        connection = await dialling.dial(
+        connection = await dial.dial(
             route_to(f"https://judge.example.:{server.port}", ca_file=str(tmp_path / "ca.pem"))
         )
         try:

@@ -22,7 +22,7 @@ from evenhand.models.endpoint import Endpoint
 from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.connection import Connection
-from evenhand.models.wire.dialling import dial
+from evenhand.models.wire.dial import dial
 from evenhand.models.wire.route import Route
 
 Serve = Callable[..., Any]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evenhand import Audit, ConfigError, RunStoppedError, audit
-from evenhand.profiles.audit.diff_telling import diff_markdown, write_diff
+from evenhand.profiles.audit.diff import diff_markdown, write_diff
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand import ConfigError
-from evenhand.profiles.audit.design import MOST_PROFILES, Design
+from evenhand.profiles.audit.design import MOST_PROFILES, AuditDesign
 
 GOOD: dict[str, Any] = {
     "template": "{name}, {years} years a nurse.",
@@ -18,7 +18,7 @@ GOOD: dict[str, Any] = {
 
 
 def test_levels_are_a_list_or_a_mapping_of_names_to_texts() -> None:
-    design = Design.of(GOOD | {"factors": {"name": {"woman": "Anna", "man": "Ben"}, "years": [2, 10]}})
+    design = AuditDesign.of(GOOD | {"factors": {"name": {"woman": "Anna", "man": "Ben"}, "years": [2, 10]}})
 
     assert dict(design.factor("name").levels) == {"woman": "Anna", "man": "Ben"}
     assert dict(design.factor("years").levels) == {"2": "2", "10": "10"}
@@ -26,9 +26,9 @@ def test_levels_are_a_list_or_a_mapping_of_names_to_texts() -> None:
 
 def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
     more = {"select_at": 6, "gates": {"max_group_effect": 0.5, "max_unscored": "5%"}, "seed": 7, "max_profiles": 99}
-    design = Design.of(GOOD | more)
+    design = AuditDesign.of(GOOD | more)
 
-    assert Design.stored(design.as_dict()) == design
+    assert AuditDesign.stored(design.as_dict()) == design
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
 )
 def test_a_mistake_is_told_with_the_path_of_its_key(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        Design.of(GOOD | changes, where="d.yaml")
+        AuditDesign.of(GOOD | changes, where="d.yaml")
 
     assert told in str(caught.value)
 
@@ -80,9 +80,9 @@ def test_a_factor_may_not_have_the_name_of_the_base_text() -> None:
     wrong = {"template": "{profile}", "factors": {"profile": ["A", "B"]}, "groups": ["profile"], "profiles": "p.csv"}
 
     with pytest.raises(ConfigError, match=r"factors\.profile: this name stands for the text of a base profile"):
-        Design.of(GOOD | wrong)
+        AuditDesign.of(GOOD | wrong)
 
 
 def test_what_is_no_mapping_is_refused() -> None:
     with pytest.raises(ConfigError, match="a design is a mapping with template, factors, groups, criteria, not 3"):
-        Design.of(3)
+        AuditDesign.of(3)

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from evenhand.profiles.audit.design import Design
-from evenhand.profiles.audit.effects import Effect, Effects
-from evenhand.profiles.audit.estimating import effects_of
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.effects import Effect, Effects, effects_of
 
 WEIGHTS = {"a": 1.2, "b": 0.8, "c": 0.5, "d": 0.3, "e": 0.0, "f": -0.2}
 NURSES = {"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no nights", "nights"]}
 
-DesignOf = Callable[..., Design]
+DesignOf = Callable[..., AuditDesign]
 ScoredBy = Callable[..., Any]
 
 

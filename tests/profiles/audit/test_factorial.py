@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from evenhand import ConfigError
-from evenhand.profiles.audit.aliasing import aliases
-from evenhand.profiles.audit.design import Design
-from evenhand.profiles.audit.factorial import Factorial
-from evenhand.profiles.audit.fraction import fraction
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.factorial import Factorial, aliases, fraction
 from evenhand.profiles.audit.job import auditing
 
-DesignOf = Callable[..., Design]
+DesignOf = Callable[..., AuditDesign]
 TWO = {"name": ["Anna", "Ben"], "years": [2, 10]}
 
 
@@ -50,7 +48,7 @@ def test_the_order_depends_on_the_seed_and_on_nothing_else(design_of: DesignOf) 
 
 def test_every_base_profile_is_shown_with_every_combination(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,text\nx,A nurse.\ny,A cook.\n")
-    design = Design.of({"template": "{name}: {profile}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"],
+    design = AuditDesign.of({"template": "{name}: {profile}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"],
                         "criteria": "Experience", "profiles": "people.csv"})  # fmt: skip
 
     profiles = list(Factorial.of(design, tmp_path).profiles())
@@ -62,7 +60,7 @@ def test_every_base_profile_is_shown_with_every_combination(tmp_path: Path) -> N
 
 def test_more_base_profiles_than_the_budget_are_refused(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,text\n" + "".join(f"{number},A nurse.\n" for number in range(5)))
-    design = Design.of({"template": "{name}: {profile}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"],
+    design = AuditDesign.of({"template": "{name}: {profile}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"],
                         "criteria": "Experience", "profiles": "people.csv", "max_profiles": 4})  # fmt: skip
 
     with pytest.raises(ConfigError, match=r"profiles: people\.csv has more than max_profiles, 4"):

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.profiles.audit.design import Design
-from evenhand.profiles.audit.numbers import AuditNumbers, numbers_from
+from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.observed import Observed, spread
-from evenhand.profiles.audit.selection import impacts
-from evenhand.profiles.audit.swaps import swaps
+from evenhand.profiles.audit.result import AuditNumbers, numbers_from
+from evenhand.profiles.audit.selection import impacts, swaps
 
-DesignOf = Callable[..., Design]
+DesignOf = Callable[..., AuditDesign]
 ScoredBy = Callable[..., Any]
 NURSES = {"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no nights", "nights"]}
 
@@ -131,7 +130,7 @@ def test_the_spread_is_over_repetitions_of_the_same_profile(design_of: DesignOf,
 # Gates
 
 
-def audited(design: Design, scored_by: ScoredBy, scorer: Any = unequal) -> AuditNumbers:
+def audited(design: AuditDesign, scored_by: ScoredBy, scorer: Any = unequal) -> AuditNumbers:
     return numbers_from(design, scored_by(design, scorer))
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from evenhand import ConfigError
-from evenhand.profiles.ranking.design import Design, SoFar
+from evenhand.profiles.ranking.design import RankingDesign, SoFar
 
 
 def so_far(strengths: list[float], **others: object) -> SoFar:
@@ -21,7 +21,7 @@ def so_far(strengths: list[float], **others: object) -> SoFar:
 @pytest.mark.parametrize("group_size", [2, 3, 5, 10])
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 11, 20, 101])
 def test_in_each_round_everybody_is_in_one_group_and_nobody_alone(name: str, group_size: int, count: int) -> None:
-    design = Design(name=name, group_size=group_size, rounds=4)
+    design = RankingDesign(name=name, group_size=group_size, rounds=4)
 
     for number in range(4):
         groups = design.groups(number, SoFar.nothing(count))
@@ -38,19 +38,19 @@ def test_in_each_round_everybody_is_in_one_group_and_nobody_alone(name: str, gro
 
 def test_stages_are_those_of_the_table() -> None:
     """Three rounds with everybody, then two each with the best 320, 160 and 80 (and 40): 206 and 420 groups."""
-    assert Design(name="staged", group_size=20).taking_part(1000) == [1000] * 3 + [320, 320, 160, 160, 80, 80]
-    assert sum(Design(name="staged", group_size=20).group_counts(1000)) == 206
-    assert sum(Design(name="staged", group_size=10).group_counts(1000)) == 420
+    assert RankingDesign(name="staged", group_size=20).taking_part(1000) == [1000] * 3 + [320, 320, 160, 160, 80, 80]
+    assert sum(RankingDesign(name="staged", group_size=20).group_counts(1000)) == 206
+    assert sum(RankingDesign(name="staged", group_size=10).group_counts(1000)) == 420
 
 
 def test_the_last_stage_leaves_room_around_the_top() -> None:
-    assert min(Design(name="staged", top=100).taking_part(10_000)) == 200
-    assert Design(name="staged", top=10).taking_part(50) == [50] * 3
+    assert min(RankingDesign(name="staged", top=100).taking_part(10_000)) == 200
+    assert RankingDesign(name="staged", top=10).taking_part(50) == [50] * 3
 
 
 def test_later_stages_are_made_of_the_best() -> None:
     strengths = [float(number) for number in range(200)]
-    design = Design(name="staged", group_size=5)
+    design = RankingDesign(name="staged", group_size=5)
     assert design.taking_part(200)[-1] == 20
 
     last = design.groups(len(design.taking_part(200)) - 1, so_far(strengths))
@@ -60,7 +60,7 @@ def test_later_stages_are_made_of_the_best() -> None:
 
 def test_equals_meet_in_a_swiss_round_and_neighbours_are_not_parted_for_ever() -> None:
     strengths = [float(-number) for number in range(20)]
-    design = Design(name="swiss", group_size=5)
+    design = RankingDesign(name="swiss", group_size=5)
 
     second, third = (design.groups(number, so_far(strengths)) for number in (1, 2))
 
@@ -69,7 +69,7 @@ def test_equals_meet_in_a_swiss_round_and_neighbours_are_not_parted_for_ever() -
 
 
 def test_whoever_was_shown_early_is_shown_late() -> None:
-    design = Design(name="random", group_size=4)
+    design = RankingDesign(name="random", group_size=4)
 
     (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0], ranked=[1] * 4))
 
@@ -77,7 +77,7 @@ def test_whoever_was_shown_early_is_shown_late() -> None:
 
 
 def test_over_each_two_rounds_everybody_is_shown_early_and_late_alike() -> None:
-    design = Design(name="random", group_size=10, rounds=20)
+    design = RankingDesign(name="random", group_size=10, rounds=20)
     shown, sums = [0.0] * 10, [0.0] * 10
     for number in range(20):
         (group,) = design.groups(number, so_far([0.0] * 10, shown=shown, ranked=[number] * 10))
@@ -89,7 +89,7 @@ def test_over_each_two_rounds_everybody_is_shown_early_and_late_alike() -> None:
 
 
 def test_every_other_order_is_by_lot_whatever_was_before() -> None:
-    design = Design(name="random", group_size=5, rounds=40)
+    design = RankingDesign(name="random", group_size=5, rounds=40)
 
     orders = {tuple(design.groups(number, so_far([0.0] * 5, ranked=[number] * 5))[0]) for number in range(0, 40, 2)}
 
@@ -97,7 +97,7 @@ def test_every_other_order_is_by_lot_whatever_was_before() -> None:
 
 
 def test_pairs_meet_whom_they_have_not_met() -> None:
-    design = Design(group_size=2, rounds=5)
+    design = RankingDesign(group_size=2, rounds=5)
     met: dict[int, dict[int, int]] = {}
     for number in range(5):
         for one, other in design.groups(number, so_far([3.0, 2.0, 1.0, 0.0, -1.0, -2.0], met=met)):
@@ -108,13 +108,13 @@ def test_pairs_meet_whom_they_have_not_met() -> None:
 
 
 def test_of_an_odd_number_whoever_was_ranked_most_rests() -> None:
-    pairs = Design(group_size=2).groups(1, so_far([0.0] * 5, ranked=[1, 1, 2, 1, 1]))
+    pairs = RankingDesign(group_size=2).groups(1, so_far([0.0] * 5, ranked=[1, 1, 2, 1, 1]))
 
     assert 2 not in itertools.chain(*pairs)
 
 
 def test_the_same_seed_draws_the_same_lots_and_another_does_not() -> None:
-    once, again, other = (Design(group_size=5, seed=seed).groups(0, SoFar.nothing(50)) for seed in (1, 1, 2))
+    once, again, other = (RankingDesign(group_size=5, seed=seed).groups(0, SoFar.nothing(50)) for seed in (1, 1, 2))
 
     assert once == again != other
 
@@ -134,10 +134,10 @@ def test_the_same_seed_draws_the_same_lots_and_another_does_not() -> None:
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        Design(**options)  # type: ignore[arg-type]
+        RankingDesign(**options)  # type: ignore[arg-type]
 
 
 def test_a_design_survives_being_written_down() -> None:
-    design = Design(name="staged", group_size=7, rounds=2, top=5, seed=9)
+    design = RankingDesign(name="staged", group_size=7, rounds=2, top=5, seed=9)
 
-    assert Design.from_dict(design.as_dict()) == design
+    assert RankingDesign.from_dict(design.as_dict()) == design

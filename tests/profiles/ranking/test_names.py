@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.profiles.ranking.names import Names, NamesInOrder
+from evenhand.profiles.ranking.entrants import Names, NamesInOrder
 
 
 @pytest.fixture

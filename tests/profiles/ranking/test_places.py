@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand import RankedProfile
-from evenhand.profiles.ranking.places import Places
+from evenhand.profiles.ranking.result import Places
 
 PLACES = Places(
     ids=["best", "next", "alone", "unseen"],

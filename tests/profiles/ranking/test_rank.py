@@ -28,11 +28,11 @@ from evenhand import (
     registry,
 )
 from evenhand.engine.job import Job, Pace
-from evenhand.engine.place import Place
 from evenhand.engine.runner import Runner
+from evenhand.engine.store_location import Place
+from evenhand.profiles.job import going_on
 from evenhand.profiles.ranking import entrants
-from evenhand.profiles.ranking.standing import ranks_from
-from evenhand.profiles.undertaken import going_on
+from evenhand.profiles.ranking.fit import ranks_from
 
 pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.profiles.ranking.design import Design, SoFar
+from evenhand.profiles.ranking.design import RankingDesign, SoFar
+from evenhand.profiles.ranking.fit import Tally
 from evenhand.profiles.ranking.groups import Group
-from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.plackett_luce import Ranking
 from evenhand.stats.slots import Slots
 
@@ -25,20 +25,20 @@ SEEDS = 8
 @pytest.mark.parametrize(
     ("design", "calls", "spearman", "top_ten"),
     [
-        (Design(name="random", group_size=5, rounds=5), 1000, 0.923, 0.36),
-        (Design(name="random", group_size=10, rounds=3), 300, 0.915, 0.38),
-        (Design(name="random", group_size=10, rounds=10), 1000, 0.975, 0.66),
-        (Design(name="random", group_size=20, rounds=5), 250, 0.961, 0.65),
-        (Design(name="swiss", group_size=10, rounds=5), 500, 0.955, 0.65),
-        (Design(name="swiss", group_size=10, rounds=10), 1000, 0.979, 0.80),
-        (Design(name="swiss", group_size=20, rounds=10), 500, 0.982, 0.79),
-        (Design(name="staged", group_size=20), 206, 0.941, 0.79),
-        (Design(name="staged", group_size=10), 420, 0.928, 0.76),
+        (RankingDesign(name="random", group_size=5, rounds=5), 1000, 0.923, 0.36),
+        (RankingDesign(name="random", group_size=10, rounds=3), 300, 0.915, 0.38),
+        (RankingDesign(name="random", group_size=10, rounds=10), 1000, 0.975, 0.66),
+        (RankingDesign(name="random", group_size=20, rounds=5), 250, 0.961, 0.65),
+        (RankingDesign(name="swiss", group_size=10, rounds=5), 500, 0.955, 0.65),
+        (RankingDesign(name="swiss", group_size=10, rounds=10), 1000, 0.979, 0.80),
+        (RankingDesign(name="swiss", group_size=20, rounds=10), 500, 0.982, 0.79),
+        (RankingDesign(name="staged", group_size=20), 206, 0.941, 0.79),
+        (RankingDesign(name="staged", group_size=10), 420, 0.928, 0.76),
     ],
-    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, Design) else None,
+    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, RankingDesign) else None,
 )
 def test_a_thousand_are_ranked_as_well_as_was_measured(
-    design: Design, calls: int, spearman: float, top_ten: float
+    design: RankingDesign, calls: int, spearman: float, top_ten: float
 ) -> None:
     found = [simulated(design, seed) for seed in range(SEEDS)]
 
@@ -52,14 +52,14 @@ def test_a_thousand_are_ranked_as_well_as_was_measured(
 @pytest.mark.parametrize(
     ("design", "count"),
     [
-        (Design(name="swiss", group_size=10, rounds=40), 12),
-        (Design(name="swiss", group_size=5, rounds=12), 30),
-        (Design(name="random", group_size=10, rounds=20), 10),
-        (Design(name="swiss", group_size=6, rounds=5), 60),
+        (RankingDesign(name="swiss", group_size=10, rounds=40), 12),
+        (RankingDesign(name="swiss", group_size=5, rounds=12), 30),
+        (RankingDesign(name="random", group_size=10, rounds=20), 10),
+        (RankingDesign(name="swiss", group_size=6, rounds=5), 60),
     ],
-    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, Design) else None,
+    ids=lambda one: f"{one.name}-{one.group_size}-{one.rounds}" if isinstance(one, RankingDesign) else None,
 )
-def test_a_judge_without_a_taste_for_slots_is_rarely_accused_of_one(design: Design, count: int) -> None:
+def test_a_judge_without_a_taste_for_slots_is_rarely_accused_of_one(design: RankingDesign, count: int) -> None:
     accused = 0
     for seed in range(100):
         groups, _, _ = played(design, seed, count)
@@ -71,14 +71,14 @@ def test_a_judge_without_a_taste_for_slots_is_rarely_accused_of_one(design: Desi
     assert accused <= 12  # of 5 that are expected; more than 12 come in 1 of 700 times
 
 
-def simulated(design: Design, seed: int) -> tuple[float, float]:
+def simulated(design: RankingDesign, seed: int) -> tuple[float, float]:
     """Rank a thousand by a noisy judge; give Spearman's correlation with the truth, and the share of the top ten."""
     _, known, quality = played(design, seed, COUNT)
     best, best_in_truth = _places(known.strengths)[:10], _places(quality)[:10]
     return statistics.correlation(_ranks(known.strengths), _ranks(quality)), len(set(best) & set(best_in_truth)) / 10
 
 
-def played(design: Design, seed: int, count: int) -> tuple[list[Group], SoFar, list[float]]:
+def played(design: RankingDesign, seed: int, count: int) -> tuple[list[Group], SoFar, list[float]]:
     """Play all rounds with a noisy judge; give the groups, what is known in the end, and the truth."""
     design = replace(design, seed=seed)
     chance = random.Random(seed)

@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import evenhand
-from evenhand.reports.standing import Standing
-from evenhand.server.rendering import templates
+from evenhand.reports.phrases import Standing
+from evenhand.server.pages.base import templates
 
 SERVER = Path(evenhand.__file__).parent / "server"
 PAGES = ("/", "/prompts", "/prompts/new", "/judges", "/io", "/settings")

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from evenhand import Profile, RunStoppedError, audit, rank, score
 from evenhand.domain.run import RunStatus
-from evenhand.server.pages import audits, rankings
+from evenhand.server.pages import profiles
 from evenhand.store.store import Store
 
 LABELS = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)')
@@ -141,7 +141,7 @@ def test_a_ranking_that_is_under_way_shows_what_is_there(client: TestClient, ran
 def test_a_long_leaderboard_goes_on_on_further_pages(
     client: TestClient, ranked: str, parsed: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rankings, "ON_A_PAGE", 5)
+    monkeypatch.setattr(profiles, "ON_A_PAGE", 5)
 
     first, last = (parsed(client.get(f"/runs/{ranked}/ranking?after={n}")) for n in (0, 10))
 
@@ -156,8 +156,8 @@ def test_a_long_leaderboard_goes_on_on_further_pages(
 def test_what_takes_long_is_worked_out_while_the_page_says_so(
     client: TestClient, ranked: str, audited: str, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
 ) -> None:
-    monkeypatch.setattr(rankings, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(audits, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(profiles, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(profiles, "PATIENCE_SECONDS", 0.0)
 
     assert "The ranking is being worked out" in client.get(f"/runs/{ranked}/ranking").text
     assert "are being worked out" in client.get(f"/runs/{audited}/audit").text

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.server import results
+from evenhand.server.runs import results
 from evenhand.store.store import Store, open_store
 
 Parsed = Callable[[Any], Any]

@@ -21,8 +21,8 @@ from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.report import Report
 from evenhand.server.app import make_app
-from evenhand.server.lineage import pin
-from evenhand.server.pages import results_run, runs
+from evenhand.server.pages import run_view, runs
+from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.rows import Batch, evaluation_row
 from evenhand.store.store import Store
@@ -209,7 +209,7 @@ def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: S
 def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None:
     known = dict.fromkeys(("eta", "errors", "retries", "calls", "cached", "cost"))
 
-    found = results_run.live({"done": 0, "total": 4, "rate": rate, "waiting": False, "stopping": False, **known})
+    found = run_view.live({"done": 0, "total": 4, "rate": rate, "waiting": False, "stopping": False, **known})
 
     assert ("rate", "Rate", told) in found["facts"]
 

@@ -17,7 +17,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.secret import HIDDEN
-from evenhand.engine.targets.told import Told, read_told
+from evenhand.engine.targets.output import Told, read_told
 from evenhand.evaluators.program import Program, last_words, require_success
 from evenhand.evaluators.reading import parse_strict
 from evenhand.models.environment import SECRET_NAMES, program_env

@@ -21,8 +21,8 @@ from evenhand.domain.run import MadeAnswer
 from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import scrubber_of
 from evenhand.drive import functions
-from evenhand.engine.targets.told import read_told
-from evenhand.models.adapters.keys import keys_of
+from evenhand.engine.targets.output import read_told
+from evenhand.models.adapters.errors import keys_of
 from evenhand.models.retry import quoted
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.seams import ModelClient
-from evenhand.models.adapters.function import Function
+from evenhand.models.adapters.function import Function, ProviderObject
 from evenhand.models.adapters.langchain import LangChainModel
 from evenhand.models.adapters.openai_client import OpenAIClient
-from evenhand.models.adapters.provider_object import ProviderObject
 from evenhand.models.adapters.pydantic_ai import PydanticAIModel
 from evenhand.models.retry import RetryPolicy
 

@@ -14,8 +14,7 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ScriptExhaustedError
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.secret import scrubber_of
-from evenhand.models.adapters.faults import fault_of, words_of
-from evenhand.models.adapters.keys import keys_of
+from evenhand.models.adapters.errors import fault_of, keys_of, words_of
 from evenhand.models.dialects.dialect import Generation, Said, without_structure
 from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from evenhand.models.alarm import Watch
+from evenhand.models.timeouts import Watch
 from evenhand.models.wire.connection import Connection
-from evenhand.models.wire.dialling import dial
+from evenhand.models.wire.dial import dial
 from evenhand.models.wire.route import Route
 
 # Servers close connections that idle, some after as few as 5 seconds, and a request that crosses this is lost.

@@ -1,13 +1,32 @@
-"""The way to a server: what two requests must have in common to go over the same connection."""
+"""Whose certificates are trusted."""
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
+
+if TYPE_CHECKING:
+    import ssl
+
+
+@functools.cache
+def trusting(ca_file: str | None) -> ssl.SSLContext:
+    """Trust the certificate authorities in a file, and no others; without a file, those of the system."""
+    import ssl  # noqa: PLC0415 - for servers that are asked over TLS
+
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # ssl.SSLError is one too
+        why = error.strerror if error.filename or not isinstance(error, ssl.SSLError) else "it holds no certificates"
+        raise ConfigError(f"ca_file {ca_file!r} cannot be used: {why or error}") from None
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
 
 _PORTS = {"http": 80, "https": 443}
 # Names, and addresses of either kind. What else there is would mean something else in the line of a request.

@@ -15,12 +15,12 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.engine.identity import digest_of
-from evenhand.profiles.audit import telling
-from evenhand.profiles.audit.numbers import design_of
-from evenhand.profiles.audit.saying import NO_CERTIFICATE
+from evenhand.profiles.audit import report as audit_report
+from evenhand.profiles.audit.result import design_of
+from evenhand.profiles.audit.sentences import NO_CERTIFICATE
+from evenhand.reports.json import moment
 from evenhand.reports.report import Report
-from evenhand.reports.rows import moment
-from evenhand.reports.strict import strict_json
+from evenhand.reports.safe_text import strict_json
 from evenhand.version import __version__
 
 METADATA: Final = "metadata.json"
@@ -64,9 +64,9 @@ def _write_into(folder: Path, report: Report) -> None:
     for name, of_result in rows.items():
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             file.writelines(strict_json(row) + "\n" for result in report.results() for row in of_result(result))
-    (folder / "metrics.json").write_text(strict_json(telling.rows(report)) + "\n", encoding="utf-8")
-    telling.write(report, folder / "report.html")
-    telling.write(report, folder / "report.md")
+    (folder / "metrics.json").write_text(strict_json(audit_report.rows(report)) + "\n", encoding="utf-8")
+    audit_report.write(report, folder / "report.html")
+    audit_report.write(report, folder / "report.md")
     (folder / METADATA).write_text(json.dumps(_metadata(report), indent=2, default=str) + "\n", encoding="utf-8")
 
 

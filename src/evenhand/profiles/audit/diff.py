@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.summary import Interval
 from evenhand.evaluators.showing import shown
-from evenhand.profiles.audit.design import Design
-from evenhand.profiles.audit.effects import Effect
-from evenhand.profiles.audit.estimating import effects_of
-from evenhand.profiles.audit.numbers import design_of
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.effects import Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed
-from evenhand.profiles.undertaken import is_audit
+from evenhand.profiles.audit.result import design_of
+from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, p_text, signed, signed_interval
+from evenhand.profiles.job import is_audit
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.json import SCHEMA_VERSION
+from evenhand.reports.phrases import moment_text
+from evenhand.reports.report import written_whole
+from evenhand.reports.safe_text import strict_json
 
 # The parts of a design that make its profiles, and say what is told of them.
 _SAME: Final = ("template", "factors", "groups", "profiles", "seed", "max_profiles", "select_at")
@@ -112,7 +118,7 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
     )
 
 
-def _same_design(a: RunRecord, b: RunRecord) -> Design:
+def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
     for run in (a, b):
         if not is_audit(run.definition):
             raise ConfigError(f"run {run.id} is no audit; compare other runs with: evenhand compare {a.id} {b.id}")
@@ -155,7 +161,7 @@ def _told(text: str | None) -> str:
     return "not there" if text is None else shown(text)
 
 
-def _lost(design: Design, before: Iterable[Observed], after: Iterable[Observed]) -> Iterator[str]:
+def _lost(design: AuditDesign, before: Iterable[Observed], after: Iterable[Observed]) -> Iterator[str]:
     """Name the levels of groups that have scores in A and none in B."""
     seen = [
         {(place, level) for one in side if one.score is not None for place, level in enumerate(one.cell)}
@@ -168,7 +174,7 @@ def _lost(design: Design, before: Iterable[Observed], after: Iterable[Observed])
                     yield f"{factor.name}: {name}"
 
 
-def _read(design: Design, results: Iterable[CaseResult]) -> tuple[dict[str, Observed], dict[str, str | None]]:
+def _read(design: AuditDesign, results: Iterable[CaseResult]) -> tuple[dict[str, Observed], dict[str, str | None]]:
     several = list(results)
     texts = {one.id: one.case.candidate_answer for one in several}
     return {one.id: one for one in observed(design, several)}, texts
@@ -197,3 +203,71 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
             yield f"{name}: {shown(known[0][name])} in A, {shown(known[1][name])} in B"
     if unscored:
         yield f"{unscored:,} profiles are not scored in both, and left out"
+
+
+_HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
+
+
+def diff_text(found: AuditDiff, *, width: int = 100) -> str:
+    """Give the diff for a terminal."""
+    return as_text(_parts(found), width=width)
+
+
+def diff_markdown(found: AuditDiff) -> str:
+    """Give the diff as Markdown."""
+    return f"# Audit B against audit A\n{as_markdown(_parts(found))}"
+
+
+def diff_json(found: AuditDiff) -> str:
+    """Give the diff as one line of strict JSON."""
+    return strict_json({"schema_version": SCHEMA_VERSION, **found.as_dict(), "notice": NO_CERTIFICATE})
+
+
+_WRITERS: Final[dict[str, Callable[[AuditDiff], str]]] = {
+    ".md": diff_markdown,
+    ".json": lambda found: diff_json(found) + "\n",
+}
+
+
+def diff_writer(path: str) -> Callable[[AuditDiff], str]:
+    """Give the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
+    ending = Path(path).suffix.lower()
+    if ending not in _WRITERS:
+        known = " or ".join(_WRITERS)
+        raise ConfigError(f"{path}: no diff is written to {ending or 'no ending'}; give a name in {known}")
+    return _WRITERS[ending]
+
+
+def write_diff(found: AuditDiff, path: str) -> None:
+    """Write the diff to a file, whole or not at all."""
+    text = diff_writer(path)(found)
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
+def _parts(found: AuditDiff) -> Iterator[Block]:
+    mean = f"B scores {signed(found.mean)} {signed_interval(found.interval)} points on the whole"
+    yield Sentences(lines=(f"A: {_who(found.a)}", f"B: {_who(found.b)}", *found.notes))
+    yield Sentences(lines=(f"{found.profiles:,} profiles are scored in both; {mean}",))
+    yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, found.changes)), words=(NOTE,))
+    if found.lost:
+        yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(found.lost)}",))
+    told = "; ".join(one.effect.name for one in found.worse) or "none"
+    yield Sentences(lines=(f"groups that matter more in B, beyond chance: {told}", NO_CERTIFICATE))
+
+
+def _who(run: RunRecord) -> str:
+    return f"{run.id} ({run.name}, {moment_text(run.created)})"
+
+
+def _row(change: EffectChange) -> tuple[str, ...]:
+    effect = change.effect
+    return (
+        effect.name,
+        signed(change.a),
+        signed(change.b),
+        signed(effect.estimate),
+        signed_interval(effect.interval),
+        p_text(effect.p_holm),
+        effect.lacking or ("beyond chance" if effect.found else ""),
+    )

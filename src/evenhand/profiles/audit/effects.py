@@ -7,10 +7,18 @@ difference differs between two levels of a group.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from evenhand.domain.summary import Interval
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.factorial import Coding, Term, crossings
+from evenhand.profiles.audit.observed import Observed
+from evenhand.stats.paired import holm, minimum_detectable
+from evenhand.stats.regression import Estimate, Fit, ratio_interval
 
 MAIN: Final[Literal["main"]] = "main"
 INTERACTION: Final[Literal["interaction"]] = "interaction"
@@ -86,3 +94,164 @@ class Effects:
     widest: tuple[Effect, ...]
     offsets: tuple[Offset, ...]
     clusters: int
+
+
+# A model of more numbers than this takes too long; and nobody reads as many interactions.
+_WIDEST: Final = 300
+
+
+def effects_of(design: AuditDesign, profiles: Iterable[Observed]) -> Effects:
+    """Estimate all effects of a design; levels of which no profile is scored have none."""
+    return _Estimating(design, [one for one in profiles if one.score is not None]).done()
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A model with its fit, which is None where there are more effects than profiles."""
+
+    coding: Coding
+    fit: Fit | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    effect: Effect
+    estimate: Estimate | None = None
+
+
+class _Estimating:
+    """``seen`` are the levels of each factor that are scored; the models know of no others."""
+
+    def __init__(self, design: AuditDesign, scored: list[Observed]) -> None:
+        self._design = design
+        self._scored = scored
+        factors = range(len(design.factors))
+        self._seen = [sorted({one.cell[place] for one in scored}) for place in factors]
+        self._sizes = [max(len(seen), 1) for seen in self._seen]
+        # Of a factor with one level left nothing can be said; it takes part in no model.
+        self._open = {place for place in factors if len(self._seen[place]) > 1}
+        self._mains: list[Term] = [(place,) for place in sorted(self._open)]
+        self._counted: dict[Term, Counter[tuple[int, ...]]] = {}
+        self._groups = [place for place in factors if design.factors[place].name in design.groups]
+
+    def done(self) -> Effects:
+        model = self._model([])
+        mains = [self._estimated(model, (at,), (one,), (other,)) for at, one, other in self._pairs()]
+        effects = _corrected([*(one.effect for one in mains), *self._interactions()])
+        return Effects(
+            effects=effects,
+            widest=tuple(self._widest(model, place) for place in self._groups if place in self._open),
+            offsets=tuple(_offsets(effects, [one.estimate for one in mains])),
+            clusters=len({one.cluster for one in self._scored}),
+        )
+
+    def _model(self, crossed: Sequence[Term]) -> _Model:
+        coding = Coding(self._sizes, [*self._mains, *crossed])
+        if not self._scored or coding.width > len(self._scored) or (crossed and coding.width > _WIDEST):
+            return _Model(coding, None)
+        cells = [[seen.index(level) for seen, level in zip(self._seen, one.cell, strict=True)] for one in self._scored]
+        scores = [one.score or 0.0 for one in self._scored]
+        return _Model(coding, Fit(coding.rows(cells), scores, [one.cluster for one in self._scored]))
+
+    def _pairs(self) -> Iterator[tuple[int, int, int]]:
+        """Give each factor with a level, and the first of its levels that is scored."""
+        for place, factor in enumerate(self._design.factors):
+            first = next(iter(self._seen[place]), 0)
+            yield from ((place, level, first) for level in range(len(factor.levels)) if level != first)
+
+    def _widest(self, model: _Model, place: int) -> Effect:
+        """Give the largest difference between two levels of a factor."""
+        first, *others = self._seen[place]
+        worth = {first: 0.0}
+        for level in others:
+            worth[level] = self._estimated(model, (place,), (level,), (first,)).effect.estimate or 0.0
+        least, most = min(worth, key=worth.__getitem__), max(worth, key=worth.__getitem__)
+        early, late = sorted({least, most} if least != most else {first, others[0]})
+        return self._estimated(model, (place,), (late,), (early,)).effect
+
+    def _interactions(self) -> Iterator[Effect]:
+        terms = crossings(len(self._design.factors), self._groups)
+        crossed = [term for term in terms if self._open.issuperset(term)]
+        # Together, if that leaves as much to tell the errors from as it takes up; else each beside the main effects.
+        is_roomy = 2 * Coding(self._sizes, [*self._mains, *crossed]).width <= min(len(self._scored), 2 * _WIDEST)
+        together = self._model(crossed) if is_roomy else None
+        for term in terms:
+            model = together or self._model([term] if term in crossed else [])
+            one, two = ([pair[1:] for pair in self._pairs() if pair[0] == place] for place in term)
+            for pairs in itertools.product(one, two):
+                levels, against = zip(*pairs, strict=True)
+                yield self._estimated(model, term, levels, against).effect
+
+    def _estimated(self, model: _Model, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> _Estimated:
+        effect = self._about(term, levels, against)
+        if lacking := self._unseen(term, levels, against):
+            return _Estimated(replace(effect, lacking=lacking))
+        if model.fit is None:
+            few = f"{len(self._scored):,} scored profiles are too few for so many levels, or these too many to be told"
+            return _Estimated(replace(effect, lacking=few))
+        ones, others = (
+            [self._seen[place].index(level) for place, level in zip(term, given, strict=True)]
+            for given in (levels, against)
+        )
+        found = model.fit.estimate(model.coding.contrast(term, ones, others))
+        if found is None:
+            return _Estimated(replace(effect, lacking="the scored profiles cannot tell it apart from other effects"))
+        effect = replace(
+            effect,
+            estimate=found.value,
+            error=found.error,
+            interval=found.interval,
+            df=found.df,
+            p=found.p,
+            lacking="" if found.error is not None else "too few profiles for an interval",
+        )
+        return _Estimated(effect, found)
+
+    def _about(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
+        factors = [self._design.factors[place] for place in term]
+        return Effect(
+            kind=MAIN if len(term) == 1 else INTERACTION,
+            factors=tuple(one.name for one in factors),
+            levels=tuple(one.names[level] for one, level in zip(factors, levels, strict=True)),
+            against=tuple(one.names[level] for one, level in zip(factors, against, strict=True)),
+            is_group=any(place in self._groups for place in term),
+            profiles=sum(self._counts(term)[both] for both in itertools.product(*zip(levels, against, strict=True))),
+        )
+
+    def _counts(self, term: Term) -> Counter[tuple[int, ...]]:
+        """Count the scored profiles by their levels of some factors."""
+        if term not in self._counted:
+            self._counted[term] = Counter(tuple(one.cell[place] for place in term) for one in self._scored)
+        return self._counted[term]
+
+    def _unseen(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> str:
+        """Name a level of which no profile is scored."""
+        for place, *pair in zip(term, levels, against, strict=True):
+            for level in pair:
+                if level not in self._seen[place]:
+                    factor = self._design.factors[place]
+                    return f"{factor.name} {factor.names[level]!r} is missing: none of its profiles is scored"
+        return ""
+
+
+def _corrected(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Correct p values for the number of effects, and with them what can be found."""
+    corrected = holm({str(place): one.p for place, one in enumerate(effects) if one.p is not None})
+    tests = max(len(corrected), 1)
+    return tuple(
+        replace(
+            one,
+            p_holm=corrected.get(str(place)),
+            detectable=None if one.error is None else minimum_detectable(one.error, (one.df or 1) + 1, tests=tests),
+        )
+        for place, one in enumerate(effects)
+    )
+
+
+def _offsets(effects: Sequence[Effect], mains: Sequence[Estimate | None]) -> Iterator[Offset]:
+    """Say what group effects are worth in merits; a merit can make up for something if it matters beyond chance."""
+    known = list(zip(effects, mains, strict=False))
+    for (group, above), (merit, below) in itertools.product(known, repeat=2):
+        if group.is_group and not merit.is_group and merit.found and above is not None and below is not None:
+            share = above.value / below.value
+            yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(above, below))

@@ -1,4 +1,8 @@
-"""The profiles of a design: every combination of levels, or a fraction of them, in an order that the seed decides."""
+"""Levels as numbers that a model can weigh, so that the sum over a factor's levels is nothing.
+
+So coded, the weight of one factor is its effect on the average over all others, also beside interactions; in a full
+factorial design no two effects then have a part in each other.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,289 @@ import itertools
 import math
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.profile import Profile
-from evenhand.profiles.audit.design import BASE, Design
-from evenhand.profiles.audit.fraction import Cell, fraction
-from evenhand.profiles.reading import profiles_from
+from evenhand.profiles.audit.design import BASE, AuditDesign
+from evenhand.profiles.sources import profiles_from
+
+if TYPE_CHECKING:
+    from evenhand.stats.regression import Matrix
+
+
+# Which factors an effect is about, by their places: one for a main effect, two for an interaction.
+Term: TypeAlias = tuple[int, ...]
+
+
+class Coding:
+    """A model of cells: ``sizes`` says how many levels each factor has, ``terms`` which effects the model knows."""
+
+    def __init__(self, sizes: Sequence[int], terms: Sequence[Term]) -> None:
+        import numpy as np  # noqa: PLC0415 - slow to load, and few commands fit a model
+
+        self._np: Any = np
+        self._codes = [np.vstack([np.eye(size - 1), -np.ones((1, size - 1))]) for size in sizes]
+        self.places: dict[Term, slice] = {}
+        self.width = 1
+        for term in terms:
+            wide = int(np.prod([sizes[factor] - 1 for factor in term]))
+            self.places[term] = slice(self.width, self.width + wide)
+            self.width += wide
+
+    def rows(self, cells: Sequence[Sequence[int]]) -> Matrix:
+        """Give the model's numbers for each cell, of which the first is 1."""
+        np = self._np
+        levels = np.asarray(cells, dtype=int).reshape(len(cells), -1)
+        made: Matrix = np.ones((len(cells), self.width))
+        for term, place in self.places.items():
+            block = self._codes[term[0]][levels[:, term[0]]]
+            for factor in term[1:]:
+                other = self._codes[factor][levels[:, factor]]
+                block = (block[:, :, None] * other[:, None, :]).reshape(len(cells), -1)
+            made[:, place] = block
+        return made
+
+    def contrast(self, term: Term, levels: Sequence[int], against: Sequence[int]) -> Matrix:
+        """Give the weights by which an effect is the difference between levels and others; for two factors, twice."""
+        np = self._np
+        block = np.ones(1)
+        for factor, one, other in zip(term, levels, against, strict=True):
+            block = np.kron(block, self._codes[factor][one] - self._codes[factor][other])
+        made: Matrix = np.zeros(self.width)
+        made[self.places[term]] = block
+        return made
+
+
+def crossings(factors: int, among: Sequence[int] | None = None) -> list[Term]:
+    """Give all pairs of factors; with ``among``, those that have at least one of these."""
+    wanted = range(factors) if among is None else among
+    return [(one, two) for one in range(factors) for two in range(one + 1, factors) if one in wanted or two in wanted]
+
+
+# The level of each factor, by its place.
+Cell: TypeAlias = tuple[int, ...]
+
+# How long is looked for a better fraction, how much worse it may get on the way, and what a cell costs that is there
+# twice: found by trying out; nine cells of four factors of three levels come out as the textbook has them.
+_STARTS: Final = 5
+_TRIES: Final = 20_000
+_HEAT: Final = 4.0
+_TWICE: Final = 12
+
+
+def fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
+    """Choose at most so many cells, no two the same; which ones depends on the seed alone."""
+    least = 1 + sum(size - 1 for size in sizes)
+    if most < least:
+        raise ConfigError(
+            f"max_profiles leaves room for {most:,} of {math.prod(sizes):,} combinations of levels; to tell the "
+            f"factors apart takes {least:,} or more"
+        )
+    return _regular(len(sizes), most) if set(sizes) == {2} else _exchanged(sizes, most, seed)
+
+
+def _regular(factors: int, most: int) -> list[Cell]:
+    """Choose 2^(k-p) cells: some factors vary freely, and each other one follows from a few of these."""
+    free = most.bit_length() - 1
+    columns = _columns(factors, free)
+    return [tuple((cell & column).bit_count() % 2 for column in columns) for cell in range(1 << free)]
+
+
+def _columns(factors: int, free: int) -> list[int]:
+    """Say for each factor, by bits, from which free ones it follows, mixing it with as few effects as possible.
+
+    Two factors whose bits add up to those of a third are mixed with it, and pairs that add up to the same with each
+    other; the first is worse.
+    """
+    chosen: list[int] = []
+    pairs, triples = [0] * (1 << free), [0] * (1 << free)
+    for number in range(factors):
+        if number < free:
+            best = 1 << number
+        else:
+            taken = set(chosen)
+            left = (one for one in range(1, 1 << free) if one not in taken)
+            best = min(left, key=lambda one: (pairs[one], triples[one], -one.bit_count(), one))
+        for one, two in itertools.combinations(chosen, 2):
+            triples[one ^ two ^ best] += 1
+        for one in chosen:
+            pairs[one ^ best] += 1
+        chosen.append(best)
+    return chosen
+
+
+def _exchanged(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
+    """Choose cells in which each level comes equally often, and so does each pair of levels, as nearly as can be."""
+    even = math.lcm(*sizes)
+    least = 1 + sum(size - 1 for size in sizes)
+    count = most - most % even if most - most % even >= least else most
+    main = Coding(sizes, [(place,) for place in range(len(sizes))])
+    for start in range(_STARTS):
+        cells = _Exchange(sizes, count, random.Random(f"{seed}/{start}")).done()  # noqa: S311 - a design, no secret
+        if _rank(main, cells) == main.width:
+            return cells
+    raise ConfigError(
+        f"no {count:,} of {math.prod(sizes):,} combinations of levels were found that tell the factors apart; raise "
+        "max_profiles, or change the seed"
+    )
+
+
+def _rank(coding: Coding, cells: Sequence[Cell]) -> int:
+    import numpy as np  # noqa: PLC0415 - slow to load, and few commands make a design
+
+    return int(np.linalg.matrix_rank(coding.rows(cells)))
+
+
+class _Exchange:
+    """Columns of levels, each balanced from the beginning; two entries of a column change places where that helps.
+
+    At first a change for the worse may be made too, which later changes make good: a search that only ever improves
+    soon comes to where nothing does (annealing).
+    """
+
+    def __init__(self, sizes: Sequence[int], count: int, chance: random.Random) -> None:
+        self._chance = chance
+        self._factors = range(len(sizes))
+        columns = [[place % size for place in range(count)] for size in sizes]
+        for column in columns:
+            chance.shuffle(column)
+        self._cells = [list(cell) for cell in zip(*columns, strict=True)]
+        # How often a level of one factor meets a level of another.
+        self._met = [[[[0] * other for _ in range(size)] for other in sizes] for size in sizes]
+        for cell in self._cells:
+            for a, b in itertools.product(self._factors, repeat=2):
+                self._met[a][b][cell[a]][cell[b]] += 1
+        self._seen = Counter(map(tuple, self._cells))
+
+    def done(self) -> list[Cell]:
+        """Exchange for a while, and give the cells; what is still there twice is left out."""
+        count = len(self._cells)
+        for left in range(_TRIES, 0, -1):
+            factor = self._chance.randrange(len(self._factors))
+            one, two = (self._cells[self._chance.randrange(count)] for _ in range(2))
+            if one[factor] != two[factor]:
+                worst = -_HEAT * left / _TRIES * math.log(1 - self._chance.random())
+                if self._worse(one, two, factor) <= worst:
+                    self._swap(one, two, factor)
+        return list(dict.fromkeys(map(tuple, self._cells)))
+
+    def _worse(self, one: list[int], two: list[int], factor: int) -> float:
+        """Give how much more unevenly levels would meet after a swap, and how many more cells were there twice."""
+        worse = 0
+        a, b = one[factor], two[factor]
+        for other in self._factors:
+            x, y = one[other], two[other]
+            if other != factor and x != y:
+                met = self._met[factor][other]
+                worse += 2 * (met[a][y] + met[b][x] - met[a][x] - met[b][y]) + 4
+        old = (self._seen[tuple(one)] > 1) + (self._seen[tuple(two)] > 1)
+        new = sum(self._seen[tuple(cell)] > 0 for cell in _swapped(one, two, factor))
+        return worse + _TWICE * (new - old)
+
+    def _swap(self, one: list[int], two: list[int], factor: int) -> None:
+        new = _swapped(one, two, factor)
+        for cell, after in zip((one, two), new, strict=True):
+            self._seen[tuple(cell)] -= 1
+            self._seen[tuple(after)] += 1
+            for other in self._factors:
+                if other != factor:
+                    level = cell[other]
+                    for now, by in ((cell[factor], -1), (after[factor], 1)):
+                        self._met[factor][other][now][level] += by
+                        self._met[other][factor][level][now] += by
+        one[factor], two[factor] = two[factor], one[factor]
+
+
+def _swapped(one: list[int], two: list[int], factor: int) -> tuple[list[int], list[int]]:
+    first, second = one.copy(), two.copy()
+    first[factor], second[factor] = two[factor], one[factor]
+    return first, second
+
+
+# Less of one effect in another than this is not worth a line; and what rounding may make of all of it.
+LEAST_MIXED: Final = 0.1
+_NOISE: Final = 1e-6
+# All pairs of more numbers than this would take too long, and nobody reads them: then those with a group, or none.
+_MOST_NUMBERS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """Two effects that have a part in each other: ``mixed`` is 1 where nothing tells them apart."""
+
+    one: tuple[str, ...]
+    other: tuple[str, ...]
+    mixed: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing tells them apart."""
+        return self.mixed > 1 - _NOISE
+
+    @property
+    def words(self) -> str:
+        """Say it in a sentence.
+
+        >>> Alias(one=("experience",), other=("age", "city"), mixed=1.0).words
+        'experience cannot be told apart from age × city'
+        """
+        one, other = " × ".join(self.one), " × ".join(self.other)
+        if self.is_whole:
+            return f"{one} cannot be told apart from {other}"
+        return f"{one} is mixed in part with {other} (correlation {self.mixed:.2f})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the alias as plain JSON values."""
+        return asdict(self) | {"one": list(self.one), "other": list(self.other), "words": self.words}
+
+
+def aliases(
+    names: Sequence[str], sizes: Sequence[int], cells: Sequence[Cell], groups: Sequence[int]
+) -> tuple[Alias, ...]:
+    """Find what is mixed with main effects, and with interactions of groups; the most mixed come first.
+
+    A full factorial design has no such effects.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to load, and few commands make a design
+
+    main: list[Term] = [(place,) for place in range(len(names))]
+    models = ([*main, *crossings(len(names))], [*main, *crossings(len(names), groups)], main)
+    terms = next((one for one in models if Coding(sizes, one).width <= _MOST_NUMBERS), main)
+    coding = Coding(sizes, terms)
+    numbers = coding.rows(cells)
+    # Each effect as directions at right angles, so that the largest stretch from one to another is their correlation.
+    whole = [np.linalg.qr(numbers[:, place] - numbers[:, place].mean(axis=0))[0] for place in coding.places.values()]
+    owner = np.repeat(np.arange(len(terms)), [one.shape[1] for one in whole])
+    together = np.concatenate(whole, axis=1)
+    shared = together.T @ together
+    near = np.unique(owner[np.argwhere(np.abs(shared) > _NOISE)], axis=0)
+    found = []
+    for one, other in near[near[:, 0] < near[:, 1]].tolist():
+        first, second = terms[one], terms[other]
+        if len(first) > 1 and not any(place in groups for place in (*first, *second)):
+            continue
+        mixed = float(np.linalg.norm(shared[np.ix_(owner == one, owner == other)], 2))
+        called = [tuple(names[place] for place in term) for term in (first, second)]
+        if mixed >= LEAST_MIXED:
+            found.append(Alias(one=called[0], other=called[1], mixed=min(mixed, 1.0)))
+    return tuple(sorted(found, key=lambda one: (-round(one.mixed, 6), len(one.one), len(one.other))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factorial:
     """The cells that an audit takes, and the base profiles that each of them is shown in."""
 
-    design: Design
+    design: AuditDesign
     cells: tuple[Cell, ...]
     bases: tuple[Profile, ...] = ()
 
     @classmethod
-    def of(cls, design: Design, folder: str | os.PathLike[str] = ".") -> Factorial:
+    def of(cls, design: AuditDesign, folder: str | os.PathLike[str] = ".") -> Factorial:
         """Choose the cells; paths in the design are seen from a folder."""
         sizes = [len(one.levels) for one in design.factors]
         bases = tuple(itertools.islice(_bases(design, folder), design.max_profiles + 1))
@@ -67,12 +333,12 @@ class Factorial:
             )
 
 
-def _levels(design: Design, cell: Sequence[int]) -> Iterator[tuple[str, str, str]]:
+def _levels(design: AuditDesign, cell: Sequence[int]) -> Iterator[tuple[str, str, str]]:
     for factor, place in zip(design.factors, cell, strict=True):
         level = factor.names[place]
         yield factor.name, level, factor.levels[level]
 
 
-def _bases(design: Design, folder: str | os.PathLike[str]) -> Iterator[Profile]:
+def _bases(design: AuditDesign, folder: str | os.PathLike[str]) -> Iterator[Profile]:
     if design.profiles is not None:
         yield from profiles_from(Path(folder) / design.profiles)

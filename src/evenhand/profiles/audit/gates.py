@@ -9,10 +9,10 @@ from typing import Any
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.demands import Demands
+from evenhand.profiles.audit.design import Demands
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
 from evenhand.profiles.audit.selection import Impact
-from evenhand.reports.numbers import interval_text
+from evenhand.reports.phrases import interval_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

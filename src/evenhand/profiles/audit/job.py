@@ -11,12 +11,12 @@ from typing import Any
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
-from evenhand.evaluators.scoring import PROFILE_SCORE
-from evenhand.profiles.audit.design import Design
+from evenhand.evaluators.profile_score import PROFILE_SCORE
+from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Factorial
-from evenhand.profiles.audit.numbers import aliases_of
-from evenhand.profiles.undertaken import AUDIT, ProfileWork
-from evenhand.reports.numbers import counted
+from evenhand.profiles.audit.result import aliases_of
+from evenhand.profiles.job import AUDIT, ProfileWork
+from evenhand.reports.phrases import counted
 
 MOST_ALIASES = 20
 _NAME = "audit"
@@ -37,7 +37,7 @@ class Auditing:
     timeout: float | None = None
 
     @property
-    def design(self) -> Design:
+    def design(self) -> AuditDesign:
         """The design."""
         return self.factorial.design
 
@@ -91,7 +91,7 @@ class Auditing:
 
 
 def auditing(
-    design: Design,
+    design: AuditDesign,
     *,
     source: str | os.PathLike[str] | None = None,
     repetitions: int | None = None,

@@ -11,9 +11,9 @@ from typing import Any
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval
-from evenhand.evaluators.scoring import SCALE
-from evenhand.profiles.audit.design import Design
-from evenhand.profiles.audit.fraction import Cell
+from evenhand.evaluators.profile_score import SCALE
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.factorial import Cell
 from evenhand.profiles.scores import profile_score
 from evenhand.stats.regression import Estimate, Fit
 
@@ -79,7 +79,7 @@ class Spread:
         return asdict(self)
 
 
-def observed(design: Design, results: Iterable[CaseResult]) -> list[Observed]:
+def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observed]:
     """Read the profiles of a run, in its order."""
     places = [{level: place for place, level in enumerate(one.names)} for one in design.factors]
     found = []
@@ -106,7 +106,7 @@ def observed(design: Design, results: Iterable[CaseResult]) -> list[Observed]:
     return found
 
 
-def levels(design: Design, profiles: Iterable[Observed]) -> tuple[Level, ...]:
+def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ...]:
     """Give how each level of each factor came out."""
     several = list(profiles)
     return tuple(
@@ -132,7 +132,7 @@ def spread(profiles: Iterable[Observed]) -> Spread:
     )
 
 
-def _level(design: Design, factor: str, name: str, mine: list[Observed]) -> Level:
+def _level(design: AuditDesign, factor: str, name: str, mine: list[Observed]) -> Level:
     scored = [(one, one.score) for one in mine if one.score is not None]
     around = mean_of(scored) if scored else None
     return Level(

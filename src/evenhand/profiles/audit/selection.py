@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import Design
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.factorial import Cell
 from evenhand.profiles.audit.observed import Observed
+from evenhand.stats.distributions import t_quantile
 from evenhand.stats.intervals import LEVEL
-from evenhand.stats.student import t_quantile
+from evenhand.stats.regression import NOISE, Fit
 
 FOUR_FIFTHS: Final = 0.8
 
@@ -44,7 +46,7 @@ class Impact:
         return asdict(self) | {"below_four_fifths": self.below_four_fifths}
 
 
-def impacts(design: Design, profiles: Iterable[Observed]) -> tuple[Impact, ...]:
+def impacts(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Impact, ...]:
     """Give the impact of each group, level by level; nothing where the design does not say who is selected."""
     if (mark := design.select_at) is None:
         return ()
@@ -110,3 +112,70 @@ def _interval(mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool
     half = t_quantile(LEVEL, clusters - 1) * error
     low = 0.0 if not any(chosen for _, chosen in mine) else math.exp(logarithm - half)
     return Interval(low=low, high=math.exp(logarithm + half), method="log_ratio")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """Pairs of scored profiles that differ in one group's level only.
+
+    ``difference`` is the mean of ``level`` minus ``against``; ``changed`` counts the pairs whose scores differ at all,
+    ``flipped`` those of which one is selected and the other is not (None where the design does not say who is).
+    ``largest`` is the largest difference, between the two ``profiles`` named.
+    """
+
+    factor: str
+    level: str
+    against: str
+    pairs: int
+    difference: float
+    interval: Interval | None
+    changed: int
+    flipped: int | None
+    largest: float
+    profiles: tuple[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the swap as plain JSON values."""
+        return asdict(self) | {"profiles": list(self.profiles)}
+
+
+def swaps(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Swap, ...]:
+    """Give the swaps of each group: each level for the first one; a fraction may have none."""
+    scored = [one for one in profiles if one.score is not None]
+    found = []
+    for place, factor in enumerate(design.factors):
+        if factor.name not in design.groups:
+            continue
+        same: dict[tuple[str | None, Cell], dict[int, Observed]] = {}
+        for one in scored:
+            rest = (*one.cell[:place], *one.cell[place + 1 :])
+            base = None if design.profiles is None else one.cluster
+            same.setdefault((base, rest), {})[one.cell[place]] = one
+        for level in range(1, len(factor.levels)):
+            pairs = [(mine[level], mine[0]) for mine in same.values() if level in mine and 0 in mine]
+            if pairs:
+                found.append(_swap(design, factor.name, (factor.names[level], factor.names[0]), pairs))
+    return tuple(found)
+
+
+def _swap(design: AuditDesign, factor: str, names: tuple[str, str], pairs: list[tuple[Observed, Observed]]) -> Swap:
+    differences = [(one.score or 0.0) - (other.score or 0.0) for one, other in pairs]
+    # Without base profiles every pair stands for itself, and is called by its first profile.
+    clusters = [one.id if design.profiles is None else one.cluster for one, _ in pairs]
+    mean = Fit([[1.0]] * len(pairs), differences, clusters).estimate([1.0])
+    at = max(range(len(pairs)), key=lambda place: abs(differences[place]))
+    mark = design.select_at
+    return Swap(
+        factor=factor,
+        level=names[0],
+        against=names[1],
+        pairs=len(pairs),
+        difference=sum(differences) / len(pairs),
+        interval=None if mean is None else mean.interval,
+        changed=sum(abs(one) > NOISE for one in differences),
+        flipped=None
+        if mark is None
+        else sum(reaches(one.score or 0.0, mark) != reaches(other.score or 0.0, mark) for one, other in pairs),
+        largest=differences[at],
+        profiles=(pairs[at][0].id, pairs[at][1].id),
+    )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.evaluators.ranking import MOST_MEMBERS
+from evenhand.evaluators.group_ranking import MOST_MEMBERS
 
 DesignName: TypeAlias = Literal["swiss", "random", "staged"]
 DESIGNS: Final = get_args(DesignName)
@@ -53,7 +53,7 @@ class SoFar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class RankingDesign:
     """How profiles are ranked: in groups of what size, for how many rounds, who with whom.
 
     ``rounds`` are those in which everybody takes part. ``top`` is how many of the best matter, if not all: the last
@@ -148,7 +148,7 @@ class Design:
         }
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Design:
+    def from_dict(cls, given: Mapping[str, Any]) -> RankingDesign:
         """Make a design from what ``as_dict`` gave."""
         rest = {key: given[key] for key in ("group_size", "rounds", "top", "seed")}
         return cls(name=given["design"], **rest)

@@ -10,8 +10,8 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase
+from evenhand.evaluators.group_ranking import MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
-from evenhand.evaluators.ranking import MEMBERS, ORDER
 from evenhand.profiles.ranking.entrants import MOST_ENTRANTS, Entrant
 from evenhand.stats.plackett_luce import Ranking
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.engine.job import Job
+from evenhand.evaluators.group_ranking import GROUP_RANKING
 from evenhand.evaluators.pairwise import PairwiseEvaluator
-from evenhand.evaluators.ranking import GROUP_RANKING
-from evenhand.profiles.ranking.design import Design, SoFar
+from evenhand.profiles.job import PROFILES, RANKING, ProfileWork
+from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
+from evenhand.profiles.ranking.fit import Tally
 from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of
-from evenhand.profiles.ranking.tally import Tally
-from evenhand.profiles.reading import profiles_from
-from evenhand.profiles.undertaken import PROFILES, RANKING, ProfileWork
+from evenhand.profiles.sources import profiles_from
 from evenhand.store.store import Store
 
 
@@ -25,7 +25,7 @@ class Rounds:
     ``entrants`` gives the profiles of a run that begins; those of one that goes on are in its first round.
     """
 
-    def __init__(self, design: Design, entrants: Callable[[], Entrants] | None = None) -> None:
+    def __init__(self, design: RankingDesign, entrants: Callable[[], Entrants] | None = None) -> None:
         self.design = design
         self._make = entrants
         self._begin_again()
@@ -84,7 +84,7 @@ class Rounds:
 class RankingWork(ProfileWork):
     """Profiles that are to be ranked, and by which design."""
 
-    design: Design = field(default_factory=Design)
+    design: RankingDesign = field(default_factory=RankingDesign)
 
     def job(self) -> Job:
         """Make the job that the engine does: the first round, and the others after it."""
@@ -106,6 +106,6 @@ def all_rounds(job: Job) -> Job:
     return replace(job, cases=rounds.every, following=None)
 
 
-def design_of(definition: Mapping[str, Any]) -> Design:
+def design_of(definition: Mapping[str, Any]) -> RankingDesign:
     """Give the design of a ranking from its run's definition."""
-    return Design.from_dict(definition[PROFILES])
+    return RankingDesign.from_dict(definition[PROFILES])

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import (
-    about,
-    checking,
-    comparing,
-    evaluations,
-    judges,
-    models,
-    profiles,
-    prompts,
-    runs,
-    test_cases,
-    transfers,
-)
+from evenhand.server.api import models, openapi, prompts, results, runs
 
 router = APIRouter(prefix="/api")
-for _part in (prompts, test_cases, checking, judges, runs, evaluations, profiles, comparing, transfers, models, about):
+for _part in (prompts, prompts, prompts, models, runs, results, results, results, prompts, models, openapi):
     router.include_router(_part.router)

@@ -12,10 +12,16 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
-from evenhand.server.choosing import LONGEST_NAME
 from evenhand.server.problems import Problem
+from evenhand.server.runs.requests import (
+    LONGEST_NAME,
+    MOST_AT_ONCE,
+    MOST_MODELS,
+    MOST_OUTAGE_SECONDS,
+    MOST_REPEATS,
+    RunWanted,
+)
 from evenhand.server.security import guard
-from evenhand.server.starting import MOST_AT_ONCE, MOST_MODELS, MOST_OUTAGE_SECONDS, MOST_REPEATS, RunWanted
 from evenhand.workspace.texts import snake
 
 # A schema inside a schema inside a prompt needs a few dozen.

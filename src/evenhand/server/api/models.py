@@ -1,14 +1,18 @@
-"""The models that runs may name: providers, those that run in the server, and the server's own choice."""
+"""The models that runs may name, and the prompts that a judge would be sent, over HTTP."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.prompt import FieldError
 from evenhand.models.embedded.catalogue import MODELS, PREFIX
-from evenhand.models.embedded.pulling import is_here
-from evenhand.server.api.shapes import ModelsShape
-from evenhand.server.api.shared import Settings, routes
-from evenhand.server.providers import known_providers
+from evenhand.models.embedded.download import is_here
+from evenhand.server.api.bodies import JudgeBody
+from evenhand.server.api.dependencies import Settings, routes
+from evenhand.server.api.schemas import ModelsShape, PreviewShape
+from evenhand.server.runs.preview import Preview
+from evenhand.server.runs.requests import known_providers
 
 router = routes("models")
 
@@ -25,3 +29,16 @@ def list_models(settings: Settings) -> Any:
             for model in MODELS.values()
         ],
     }
+
+
+preview_router = routes("judges")
+
+
+@preview_router.post("/judges/preview", response_model=PreviewShape)
+def preview_prompts(body: JudgeBody) -> Any:
+    """Give the messages that a judge would be sent for a case; nothing is sent, and nothing is kept."""
+    preview = Preview.of(body.model_dump())
+    for field, told in preview.errors.items():
+        raise FieldError(field, told) if field in JudgeBody.model_fields else ConfigError(told)
+    asks = [{"messages": [{"role": one.role, "content": one.content} for one in ask.messages]} for ask in preview.asks]
+    return {"asks": asks, "reply_schema": preview.schema, "why_none": None if preview.asks else preview.why_none}

@@ -15,15 +15,14 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
 from evenhand.server.api.bodies import ResumeBody, RunBody
-from evenhand.server.api.run_shapes import EstimateShape, ProgressShape, RunDetail, RunShape
-from evenhand.server.api.shapes import Page
-from evenhand.server.api.shared import BUSY, Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
-from evenhand.server.cursors import offset_in, offset_written
-from evenhand.server.desk import RunDesk
-from evenhand.server.lineage import pin, unpin
+from evenhand.server.api.dependencies import BUSY, Counts, Cursor, Desk, Key, Limit, Opened, RunId, Settings, routes
+from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.problems import Problem
-from evenhand.server.progress import as_it_is
-from evenhand.server.run_rows import run_detail, run_listed
+from evenhand.server.runs.baseline import pin, unpin
+from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.progress import as_it_is
+from evenhand.server.runs.results import offset_in, offset_written
+from evenhand.server.runs.views import run_detail, run_listed
 from evenhand.store.transfer import export_lines
 from evenhand.workspace.trial import PROMPT
 

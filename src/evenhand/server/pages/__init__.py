@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.pages import (
-    audits,
-    cases,
-    compare,
-    home,
-    judges,
-    login,
-    prompts,
-    rankings,
-    results,
-    runs,
-    settings,
-    transfer,
-)
+from evenhand.server.pages import cases, compare, home, judges, profiles, prompts, results, runs, settings, transfer
 
 router = APIRouter(include_in_schema=False)
-for _part in (home, prompts, cases, judges, transfer, settings, runs, results, rankings, audits, compare, login):
+for _part in (home, prompts, cases, judges, transfer, settings, runs, results, profiles, profiles, compare, settings):
     router.include_router(_part.router)

@@ -11,13 +11,12 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
-from evenhand.reports.numbers import moment_text
-from evenhand.server.api.checking import schema_verdict
-from evenhand.server.api.shared import Opened
-from evenhand.server.pages.differences import Line, changes
-from evenhand.server.pages.forms import Form, Sent, as_typed, see_other
+from evenhand.reports.phrases import moment_text
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.api.prompts import schema_verdict
+from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
+from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
-from evenhand.server.rendering import page
 from evenhand.store.store import Store
 from evenhand.workspace.documents import case_dict
 from evenhand.workspace.texts import CASE_FIELDS, test_case_text

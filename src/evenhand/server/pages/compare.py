@@ -1,30 +1,87 @@
-"""The page that compares two runs, case by case: is B better than A, by how much, and how sure is that (SPEC-T1)."""
+"""What a comparison draws: differences with their intervals around zero, and wins, ties and losses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, PairedDifference
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
-from evenhand.engine.comparing import ANYWAY
+from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
-from evenhand.reports.numbers import NONE, counted, score_text
-from evenhand.reports.standing import Standing
-from evenhand.server.api.shared import Opened
-from evenhand.server.comparisons import MOST_CHANGES, SCORED, Turn, compared
-from evenhand.server.lineage import newest_pair
-from evenhand.server.pages.results_difference import interval_mark, outcome_bar, reach
-from evenhand.server.pages.results_run import own
+from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.phrases import NONE, Standing, counted, score_text
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.run_row import counted_in
+from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import PATIENCE_SECONDS, found_run
-from evenhand.server.pages.runs_row import counted_in
-from evenhand.server.rendering import page
+from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, Turn, compared, newest_pair
 from evenhand.store.store import Store
+
+_ROW: Final = 28
+_BAR: Final = 16
+_WORDS: Final = (("win", "wins", "pass"), ("tie", "ties", "not_evaluated"), ("loss", "losses", "fail"))
+
+
+def reach(found: Iterable[PairedDifference]) -> float:
+    """Give how far the axis goes to both sides of zero, so that all intervals fit: a tenth or more, to a tenth."""
+    far = [0.1]
+    for one in found:
+        if one.interval is not None:
+            far += [abs(one.interval.low), abs(one.interval.high)]
+        elif one.difference is not None:
+            far.append(abs(one.difference))
+    return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
+
+
+def interval_mark(name: str, found: PairedDifference, most: float) -> Markup:
+    """Draw a difference with its interval on an axis from ``-most`` to ``most``."""
+    middle = _ROW / 2
+
+    def across(value: float) -> str:
+        return f"{50 + 50 * max(min(value / most, 1.0), -1.0):.5g}%"
+
+    def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
+        return tag("line", x1=across(x1), y1=f"{y1:g}", x2=across(x2), y2=f"{y2:g}", class_=kind)
+
+    marks = [line(at, 0, at, _ROW, "grid") for at in (-most, most)] + [line(0, 0, 0, _ROW, "zero")]
+    if found.interval is not None:
+        low, high = found.interval.low, found.interval.high
+        marks.append(line(low, middle, high, middle, "interval"))
+        marks += [line(at, middle - 4, at, middle + 4, "interval") for at in (low, high)]
+    if found.difference is not None:
+        marks.append(tag("circle", cx=across(found.difference), cy=f"{middle:g}", r="4.5", class_="mean"))
+    said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
+    title = (tag("title", name), tag("desc", said))
+    return drawn(tag("svg", *title, *marks, role="img", width="100%", height=_ROW, class_="chart", overflow="visible"))
+
+
+def outcome_bar(found: PairedDifference) -> Markup:
+    """Draw one bar for the cases in which B scored more, the same, and less."""
+    counts = (found.wins, found.ties, found.losses)
+    ends = [0.0, *itertools.accumulate(count / max(found.n, 1) for count in counts)]
+    parts = [
+        tag("rect", tag("title", f"{count:,} {one if count == 1 else many} for B"), x=f"{100 * start:.5g}%",
+            width=f"{100 * (end - start):.5g}%", y="0.5", height=_BAR - 1, class_=f"mark-{kind}")
+        for count, (one, many, kind), start, end in zip(counts, _WORDS, ends[:-1], ends[1:], strict=True) if count
+    ]  # fmt: skip
+    said = f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B"
+    title = (tag("title", "Wins, ties and losses"), tag("desc", said))
+    return drawn(
+        tag(
+            "svg", *title, *parts, role="img", width="100%", height=_BAR, class_="chart verdict-bar", overflow="visible"
+        )
+    )
+
 
 router = APIRouter()
 

@@ -10,17 +10,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.reports.charts import verdict_bar
-from evenhand.reports.numbers import moment_text
-from evenhand.reports.standing import Standing, standings
-from evenhand.server.api.shared import Opened
-from evenhand.server.desk import RunDesk
-from evenhand.server.lineage import lineage
-from evenhand.server.pages.results_markup import drawn
-from evenhand.server.pages.runs_baseline import Against
-from evenhand.server.pages.runs_row import Row
-from evenhand.server.progress import AT_WORK, as_it_is
-from evenhand.server.rendering import page
+from evenhand.reports.html.charts import verdict_bar
+from evenhand.reports.phrases import Standing, moment_text, standings
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.run_row import Row
+from evenhand.server.pages.runs import Against
+from evenhand.server.runs.baseline import lineage
+from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.progress import AT_WORK, as_it_is
 from evenhand.store.store import Store
 
 router = APIRouter()

@@ -10,10 +10,9 @@ from fastapi.responses import Response
 
 from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
-from evenhand.server.api.shared import Opened
-from evenhand.server.pages.forms import Form, Sent
-from evenhand.server.previewing import SCORES, Preview
-from evenhand.server.rendering import page
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import Form, Sent, page
+from evenhand.server.runs.preview import SCORES, Preview
 
 router = APIRouter()
 

@@ -1,9 +1,9 @@
-"""The pages of results: the table of a run's evaluations, and all about one case."""
+"""The columns of the table of results: which there are, and which of them somebody wants to see."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import urlencode
@@ -13,24 +13,115 @@ from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.run import RunRecord
 from evenhand.domain.stored import case_to
-from evenhand.reports.numbers import cost_text, duration_text
-from evenhand.reports.rows import case_row
-from evenhand.reports.strict import strict_json
-from evenhand.server.api.shared import Opened
+from evenhand.profiles.job import is_scoring, mode_of
+from evenhand.reports.json import case_row
+from evenhand.reports.phrases import NONE, cost_text, duration_text
+from evenhand.reports.safe_text import plain, strict_json
+from evenhand.server.api.dependencies import Opened
 from evenhand.server.case_results import case_at
-from evenhand.server.exporting import MEDIA, Kind, attachment, exported
-from evenhand.server.filtering import Filter, Order
-from evenhand.server.named_models import models_of
-from evenhand.server.pages import results_columns
-from evenhand.server.pages.results_case import ShownCase
-from evenhand.server.pages.results_markup import as_json, verbatim
-from evenhand.server.pages.results_run import own
+from evenhand.server.pages.base import as_json, page, verbatim
+from evenhand.server.pages.case_view import ShownCase
+from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import found_run
 from evenhand.server.problems import Problem
-from evenhand.server.profile_runs import scale_of
-from evenhand.server.rendering import page
-from evenhand.server.results import Results
+from evenhand.server.runs.profile_summaries import scale_of
+from evenhand.server.runs.results import MEDIA, Kind, Results, attachment, exported
+from evenhand.server.runs.results_index import Filter, Order
+from evenhand.server.runs.views import models_of
 from evenhand.store.store import Store
+
+# What results_columns.js keeps, with dots between the names: the address tells others, this is for the next run.
+COOKIE: Final = "evenhand-columns"
+PARAMETER: Final = "column"
+# How a group stands that a judge put in order; results_row.js has it too.
+RANKED: Final = "ranked"
+_GIST: Final = 36
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column beside verdict, score and case; ``sort`` is what the list is then sorted by."""
+
+    key: str
+    heading: str
+    about: str = ""
+    sort: str | None = None
+    is_number: bool = False
+
+
+# Those with numbers first: runs.css knows them by their places.
+COLUMNS: Final = (
+    Column(key="asked", heading="Asked", about="How often the judge was asked", is_number=True),
+    Column(key="seconds", heading="Latency", about="How long the judgment took", sort="seconds", is_number=True),
+    Column(key="hits", heading="Hits", about="Hits and misses", is_number=True),
+    Column(key="cost", heading="Cost", about="What the judgment cost", sort="cost", is_number=True),
+    Column(key="sample", heading="Sample", is_number=True),
+    Column(key="evaluator", heading="Evaluator", sort="evaluator"),
+    Column(key="model", heading="Model", about="Which model answered", sort="model"),
+    Column(key="question", heading="Input"),
+    Column(key="answer", heading="Output"),
+    Column(key="why", heading="Why", about="What the judge says, or which error there was"),
+)
+_KEYS: Final = tuple(column.key for column in COLUMNS)
+
+
+def asked_for(request: Request) -> tuple[str, ...] | None:
+    """Read from the address which columns are wanted; None where it does not say."""
+    if PARAMETER not in request.query_params:
+        return None
+    wanted = [name for name in request.query_params.getlist(PARAMETER) if name]
+    if unknown := [name for name in wanted if name not in _KEYS]:
+        told = f"there is no column {unknown[0]!r:.40}; known are {', '.join(_KEYS)}"
+        raise Problem(422, "Not valid", told, field=PARAMETER)
+    return tuple(dict.fromkeys(wanted))
+
+
+def kept(request: Request) -> tuple[str, ...] | None:
+    """Give the columns that this browser was told to show; None where it was told nothing that we know."""
+    said = request.cookies.get(COOKIE)
+    if said is None:
+        return None
+    wanted = tuple(name for name in said.split(".") if name in _KEYS)
+    return wanted if wanted or not said else None
+
+
+def usual(run: RunRecord, evaluators: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
+    """Give the columns that tell something about a run; the judge of profiles finds no hits and misses."""
+    told = {"cost": False, "sample": run.repeat > 1, "evaluator": len(evaluators) > 1, "model": len(models) > 1}
+    told |= {"hits": mode_of(run.definition) is None, "question": not is_scoring(run.definition)}
+    return tuple(key for key in _KEYS if told.get(key, True))
+
+
+def shown(keys: Sequence[str]) -> list[Column]:
+    """Give the columns in the order in which they stand in the table."""
+    return [column for column in COLUMNS if column.key in keys]
+
+
+def row_of(item: Mapping[str, Any], scale: int | None) -> dict[str, Any]:
+    """Give a row, its score up to ``scale``; where that is None, it was ranked, and has no score.
+
+    Texts are short here, so that the page is, and the table asks for longer ones as it is scrolled.
+    """
+    is_scored = item["status"] == "scored"
+    standing = item["status"] if not is_scored else item["verdict"] if scale else RANKED
+    why = item["error"] if item["status"] == "error" else item["reasoning"]
+    return {
+        "standing": standing,
+        "score": f"{item['score'] * scale:.2f}" if is_scored and scale else NONE,
+        "case": item["case_id"],
+        "position": item["position"],
+        "asked": item["retry_count"] + 1,
+        "seconds": duration_text(item["seconds"]),
+        "hits": f"{item['hits']} / {item['misses']}",
+        "cost": cost_text(item["cost"]),
+        "sample": item["sample"] + 1,
+        "evaluator": item["evaluator"],
+        "model": item["model"] or "",
+        "question": plain(item["question"], _GIST),
+        "answer": plain(item["answer"] or "", _GIST),
+        "why": plain(why or "", _GIST),
+    }
+
 
 router = APIRouter()
 
@@ -69,7 +160,7 @@ class Wanted:
         for name in ("text", "profile"):
             if len(said.get(name, "")) > LONGEST_TEXT:
                 raise Problem(422, "Not valid", f"what is looked for has at most {LONGEST_TEXT} characters", field=name)
-        return cls(request.url.path, said, results_columns.asked_for(request), scale_of(run) or 1)
+        return cls(request.url.path, said, asked_for(request), scale_of(run) or 1)
 
     @property
     def filter(self) -> Filter:
@@ -102,7 +193,7 @@ class Wanted:
         """Give the address of the same table with something changed; what is empty is left out."""
         changed = [(name, value) for name, value in (dict(self.said) | more).items() if value]
         if self.columns is not None:
-            changed += [(results_columns.PARAMETER, name) for name in self.columns or ("",)]
+            changed += [(PARAMETER, name) for name in self.columns or ("",)]
         return f"{self.path}?{urlencode(changed)}" if changed else self.path
 
     def file(self, ending: str) -> str:
@@ -133,23 +224,22 @@ def results(request: Request, run_id: str) -> Response:
     found_in = cast("Results", request.app.state.results)
     found = found_in.page(run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor"))
     evaluators, models = found_in.evaluators(run), models_of(run)
-    chosen = results_columns.kept(request) if wanted.columns is None else wanted.columns
-    usual = results_columns.usual(run, evaluators, models)
+    chosen = kept(request) if wanted.columns is None else wanted.columns
     scale = scale_of(run)
     return page(
         request,
         "results.html",
         run=run,
         own=own(run),
-        rows=[results_columns.row_of(one, scale) for one in found["items"]],
+        rows=[row_of(one, scale) for one in found["items"]],
         scale=scale,
         total=found["total"],
         next=found["next"],
         wanted=wanted,
         evaluators=evaluators,
         models=models,
-        columns=results_columns.shown(usual if chosen is None else chosen),
-        known=results_columns.COLUMNS,
+        columns=shown(usual(run, evaluators, models) if chosen is None else chosen),
+        known=COLUMNS,
         is_chosen=chosen is not None,
         allowed=_ALLOWED,
         is_filtered=not wanted.filter.is_empty,

@@ -1,4 +1,4 @@
-"""The pages of runs: their list, and one by itself, live while it goes on and with its numbers when it has ended."""
+"""What the page of a run says about the baseline: whether it is that, and how it came out against it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
@@ -15,27 +15,101 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
-from evenhand.domain.errors import NotFoundError
+from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.profiles.tellers import teller_of
-from evenhand.profiles.undertaken import mode_of
-from evenhand.reports.formats import writer_of
-from evenhand.reports.report import Report
-from evenhand.server.counting import Numbers
-from evenhand.server.desk import RunDesk
-from evenhand.server.lineage import is_baseline, newest_pair, of_prompt, run_before
-from evenhand.server.pages import results_run, results_start, runs_baseline
-from evenhand.server.pages.runs_baseline import Against
-from evenhand.server.pages.runs_row import Row, counted_in, profiled_in
+from evenhand.profiles.job import mode_of
+from evenhand.profiles.report_kinds import teller_of
+from evenhand.reports.comparison import verdict_sentence
+from evenhand.reports.phrases import counted
+from evenhand.reports.report import Report, writer_of
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages import run_form, run_view
+from evenhand.server.pages.base import page, see_other
+from evenhand.server.pages.run_row import Row, counted_in, profiled_in
+from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
-from evenhand.server.progress import AT_WORK, as_it_is
-from evenhand.server.rendering import page
+from evenhand.server.runs.baseline import (
+    Turns,
+    baseline_of,
+    compared,
+    is_baseline,
+    newest_pair,
+    of_prompt,
+    pin,
+    run_before,
+    unpin,
+)
+from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.progress import AT_WORK, as_it_is
+from evenhand.server.runs.summaries import Numbers
 from evenhand.store.store import Store
 
+baseline_router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """A run held against its baseline; of ``lines``, each has the address of its cases, and ``why_not`` says why none.
+
+    Where neither is there, both are still being compared.
+    """
+
+    baseline: RunRecord
+    address: str
+    sentence: str = ""
+    lines: tuple[tuple[str, str], ...] = ()
+    why_not: str = ""
+
+    @classmethod
+    def of(cls, request: Request, store: Store, run: RunRecord, seconds: float) -> Against | None:
+        """Compare a run with its baseline, if it has one and both came to an end."""
+        baseline = baseline_of(store, run) if run.status is RunStatus.FINISHED else None
+        if baseline is None:
+            return None
+        address = f"/compare?{urlencode({'a': baseline.id, 'b': run.id})}"
+        try:
+            found = compared(counted_in(request), store, (baseline, run), seconds=seconds)
+        except TimeoutError:
+            return cls(baseline=baseline, address=address)
+        except ConfigError as error:
+            return cls(baseline=baseline, address=address, why_not=str(error).splitlines()[0].rstrip(":"))
+        sentence = verdict_sentence(found.cases.scores)
+        return cls(
+            baseline=baseline,
+            address=address,
+            sentence=f"{sentence[:1].upper()}{sentence[1:]}, where A is the baseline and B this run.",
+            lines=tuple(_lines(Turns.of(found), address)),
+        )
+
+
+def _lines(turns: Turns, address: str) -> list[tuple[str, str]]:
+    told = [
+        (counted(turns.worse, "regression"), f"{address}&way=worse#changes"),
+        (counted(turns.better, "improvement"), f"{address}&way=better#changes"),
+    ]
+    if turns.broken:
+        told.append((f"{counted(turns.broken, 'case')} without a score now", address))
+    return told
+
+
+@baseline_router.post("/runs/{run_id}/pin")
+def pin_run(run_id: str, store: Opened) -> Response:
+    """Hold later runs of the same suite or prompt against this one."""
+    return see_other(own(pin(store, store.runs.find(run_id))))
+
+
+@baseline_router.post("/runs/{run_id}/unpin")
+def unpin_run(run_id: str, store: Opened) -> Response:
+    """Hold no run against this one any more."""
+    run = store.runs.find(run_id)
+    unpin(store, run)
+    return see_other(own(run))
+
+
 router = APIRouter()
-router.include_router(results_start.router)
-router.include_router(runs_baseline.router)
+router.include_router(run_form.router)
+router.include_router(baseline_router)
 
 ON_A_PAGE: Final = 25
 # How long a page waits for the numbers of a run; a very large one is shown without them, until they are counted.
@@ -96,7 +170,7 @@ def one_run(request: Request, run_id: str) -> Response:
     at_work = run.status in AT_WORK
     progress = (cast("RunDesk", request.app.state.desk).progress(run.id) or {}) if at_work else {}
     numbers = None if at_work or not run.cases else _soon(request, run)
-    more = {} if numbers is None else results_run.outcome(run, numbers)
+    more = {} if numbers is None else run_view.outcome(run, numbers)
     return page(
         request,
         "runs_show.html",
@@ -105,17 +179,17 @@ def one_run(request: Request, run_id: str) -> Response:
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
         is_here=progress.get("here", False),
-        live=results_run.live(progress) if at_work else None,
+        live=run_view.live(progress) if at_work else None,
         # One that was never planned has no cases to go on with.
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
         against=Against.of(request, store, run, PATIENCE_SECONDS),
-        kinship=results_run.kinship(run),
-        facts=results_run.facts(run, numbers),
+        kinship=run_view.kinship(run),
+        facts=run_view.facts(run, numbers),
         numbers=numbers,
-        formats=results_run.PROFILE_FORMATS if mode_of(run.definition) else results_run.FORMATS,
-        definition=results_run.defined(run),
+        formats=run_view.PROFILE_FORMATS if mode_of(run.definition) else run_view.FORMATS,
+        definition=run_view.defined(run),
         **more,
     )
 
@@ -139,14 +213,14 @@ def _found(store: Store, run_id: str) -> RunRecord:
 async def cancel(request: Request, run_id: str) -> Response:
     """Take no more work for a run."""
     run = await cast("RunDesk", request.app.state.desk).cancel(run_id)
-    return RedirectResponse(results_run.own(run), status_code=303)
+    return RedirectResponse(run_view.own(run), status_code=303)
 
 
 @router.post("/runs/{run_id}/resume")
 async def resume(request: Request, run_id: str) -> Response:
     """Go on with a run."""
     run = await cast("RunDesk", request.app.state.desk).resume(run_id)
-    return RedirectResponse(results_run.own(run), status_code=303)
+    return RedirectResponse(run_view.own(run), status_code=303)
 
 
 @router.get("/runs/{run_id}/delete")

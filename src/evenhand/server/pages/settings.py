@@ -1,21 +1,24 @@
-"""The page of settings: how it looks, where things are kept, and which models can be asked."""
+"""The page of settings, and logging in."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
 
 from evenhand.models.embedded.catalogue import MODELS as EMBEDDED
+from evenhand.models.embedded.download import is_here
 from evenhand.models.embedded.files import megabytes, models_folder
-from evenhand.models.embedded.pulling import is_here
 from evenhand.models.resolve import JUDGE_VARIABLE
-from evenhand.server.api.shared import Opened
-from evenhand.server.providers import KnownProvider, known_providers
-from evenhand.server.rendering import page
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import page
+from evenhand.server.runs.requests import KnownProvider, known_providers
+from evenhand.server.security import SESSION_COOKIE, equal
+from evenhand.server.settings import ServerSettings
 
 router = APIRouter()
 
@@ -70,3 +73,32 @@ def _embedded() -> list[KnownEmbedded]:
         )
         for one in EMBEDDED.values()
     ]
+
+
+login_router = APIRouter()
+
+_DAYS = 30
+
+
+@login_router.get("/login", name="login")
+def show_login(request: Request) -> Response:
+    """Ask for the token."""
+    return page(request, "login.html", error="")
+
+
+@login_router.post("/login", name="login")
+def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
+    """Set the cookie for whoever shows the token."""
+    settings: ServerSettings = request.app.state.settings
+    if not equal(token, settings.token.reveal()):
+        return page(request, "login.html", status=401, error="That is not the token.")
+    answer = RedirectResponse("/", status_code=303)
+    answer.set_cookie(
+        SESSION_COOKIE,
+        settings.session,
+        max_age=_DAYS * 24 * 3600,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer

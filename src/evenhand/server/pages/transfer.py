@@ -1,7 +1,9 @@
-"""Import and export: prompts with their test cases as one document, looked at before it is taken in."""
+"""What the last imports did, for the pages that they lead to: loading such a page again imports nothing."""
 
 from __future__ import annotations
 
+import secrets
+from collections import OrderedDict
 from typing import Annotated, Final, cast
 
 from fastapi import APIRouter, Query, Request
@@ -9,13 +11,33 @@ from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
-from evenhand.server.api.shared import Opened
-from evenhand.server.api.transfers import export_prompts
-from evenhand.server.import_reports import ImportReports
-from evenhand.server.pages.forms import Form, Sent, see_other
-from evenhand.server.rendering import page
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.api.prompts import export_prompts
+from evenhand.server.pages.base import Form, Sent, page, see_other
 from evenhand.store.store import Store
 from evenhand.workspace.documents import Imported, import_document
+
+_MOST: Final = 32
+
+
+class ImportReports:
+    """Keeps the last few reports, each under a word that nobody guesses."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Imported] = OrderedDict()
+
+    def keep(self, report: Imported) -> str:
+        """Keep a report, and give the word for it."""
+        word = secrets.token_urlsafe(6)
+        self._kept[word] = report
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return word
+
+    def of(self, word: str) -> Imported | None:
+        """Give a report; None where it is forgotten."""
+        return self._kept.get(word)
+
 
 router = APIRouter()
 

@@ -1,0 +1,1 @@
+"""The commands of `evenhand`: one file for each verb, or for a few that belong together."""

@@ -1,0 +1,86 @@
+"""The end of a run: its report on the terminal and in files, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenhand.cli.console import Console
+from evenhand.domain.gates import ExitCode, Gates, exit_code
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.overview import overview_of, report_from
+from evenhand.models.retry import BUDGET
+from evenhand.profiles.job import is_audit
+from evenhand.profiles.report_kinds import teller_of
+from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
+from evenhand.reports.phrases import counted
+from evenhand.reports.report import Report, write
+from evenhand.reports.safe_text import strict_json
+from evenhand.store.store import Store
+
+
+def report_of(store: Store, run: RunRecord) -> Report:
+    """Make the report of a run from what is stored alone."""
+    overview = overview_of(store, run)
+    gates = Gates.of(run.definition.get("gates")).check(overview.summary)
+    if is_audit(run.definition):
+        from evenhand.profiles.audit.result import numbers_of
+
+        gates += numbers_of(run.definition, store.results(run)).gates
+    return report_from(store, run, overview, gates)
+
+
+def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
+    """Give a report on standard output: for people, or as one JSON object for programs."""
+    teller = teller_of(report.run.definition)
+    if json:
+        told = {
+            "schema_version": SCHEMA_VERSION,
+            "run": run_row(report.run),
+            "summary": summary_row(report.summary),
+            "gates": [gate.as_dict() for gate in report.gates],
+        }
+        console.result(strict_json(told if teller is None else told | teller.rows(report)))
+        return
+    from evenhand.reports.terminal import terminal
+
+    written = terminal if teller is None else teller.terminal
+    console.result(written(report, width=console.width, colour=console.colour, html_written=html_written))
+
+
+def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
+    """Write the report to files, and say so; of a run that did not finish they have what is there."""
+    pending = report.summary.cases.pending
+    are = "that is" if pending == 1 else "that are"
+    partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
+    teller = teller_of(report.run.definition)
+    for path in outputs:
+        (write if teller is None else teller.write)(report, path)
+        console.note(f"wrote {path}{partial}")
+
+
+def code_of(report: Report) -> ExitCode:
+    """Give the exit code of a run that ended (SPEC-S8)."""
+    run = report.run
+    stopped = run.status is RunStatus.STOPPED
+    budget = stopped and run.reason.startswith(f"{BUDGET}:")
+    code = exit_code(
+        report.summary,
+        Gates.of(run.definition.get("gates")),
+        interrupted=run.status is RunStatus.INTERRUPTED,
+        usage=stopped and not budget,
+        budget_reached=budget,
+    )
+    # Runs of a kind of its own have gates that only their report knows of.
+    return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
+
+
+def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:
+    """Tell how a run ended, everywhere it was to be told, and give the exit code."""
+    if json or not console.quiet:
+        show(report, console, json=json, html_written=any(path.lower().endswith(".html") for path in outputs))
+    write_files(report, outputs, console)
+    run = report.run
+    if run.status is not RunStatus.FINISHED:
+        how = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
+        console.error(f"{how}; go on with: {again}")
+    return code_of(report)

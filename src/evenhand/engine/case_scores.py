@@ -1,0 +1,167 @@
+"""The terms on which a case is judged: all that it says on that itself, which two runs must share to be compared."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+from evenhand.domain.ask import messages_from
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
+from evenhand.domain.stored import case_to
+from evenhand.domain.verdict import Thresholds, Verdict
+from evenhand.engine.identity import digest_of
+from evenhand.reports.paired_cases import Found, JudgedCase, found_of
+from evenhand.store.records import EVALUATIONS, Row
+from evenhand.store.rows import loads, planned_from
+from evenhand.store.store import Store
+
+# What is another in each run, or says nothing on how a case is to be judged. Metadata are labels to most suites, and
+# to some the name of the model that answers.
+_NOT_JUDGED_BY: Final = (
+    "id", "candidate_answer", "output_messages", "latency", "cost", "metadata", "cluster",
+)  # fmt: skip
+
+
+class Terms:
+    """The terms of a stored case, equal to others where the case would be judged alike.
+
+    Most cases are stored in the same words in both runs, or differ only in what is no term; so they are hashed only
+    where they are not. ``settle`` keeps the hash alone.
+    """
+
+    __slots__ = ("_content", "_digest", "_of_a_prompt")
+
+    def __init__(self, content: str, *, of_a_prompt: bool) -> None:
+        self._content = content
+        self._of_a_prompt = of_a_prompt
+        self._digest: str | None = None
+
+    def settle(self) -> None:
+        """Let go of the case, so that many can be kept."""
+        self._digest = self.digest
+        self._content = ""
+
+    @property
+    def digest(self) -> str:
+        """The hash by which they are told apart."""
+        if self._digest is None:
+            planned = planned_from(0, "", 0, self._content)
+            self._digest = judged_by(planned, of_a_prompt=self._of_a_prompt)
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Terms):
+            return NotImplemented
+        if self._content and other._content and self._of_a_prompt == other._of_a_prompt:
+            if self._content == other._content:
+                return True
+            if _plainly(self._content) == _plainly(other._content):
+                return True
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
+    """Hash what a case says on how it is to be judged: all but its answer, and what is only said about it.
+
+    In a run of a prompt, the system message is what was tried, and versions of it are what is compared.
+    """
+    case = planned.case
+    if of_a_prompt:
+        asked = [message for message in messages_from(case.input_messages) if message.role != "system"]
+        case = replace(case, input_messages=tuple(asked))
+    known = case_to(case)
+    for name in _NOT_JUDGED_BY:
+        known.pop(name, None)
+    return digest_of({"case": known, "evaluators": planned.evaluators})
+
+
+def _plainly(content: str) -> tuple[Mapping[str, Any], Any]:
+    """Read the terms as they are stored: equal ones have equal hashes, others may be written in two ways."""
+    given = loads(content)
+    known = {name: value for name, value in given["case"].items() if name not in _NOT_JUDGED_BY}
+    return known, given.get("evaluators")
+
+
+# Sample, evaluator, status, score, verdict, weight, and whether it is required.
+_Row: TypeAlias = tuple[int, str, str, float | None, str | None, float, int]
+
+# Many cases come out alike.
+_MOST_KNOWN: Final = 4096
+# Stands in a column for a letter that it cannot hold.
+_REPLACED: Final = "\ufffd"
+_CLUSTER: Final = '"cluster"'
+
+
+def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
+    """Give the cases in suite order, each with no more than a comparison needs."""
+    found = functools.lru_cache(_MOST_KNOWN)(functools.partial(_found, run.thresholds))
+    of_a_prompt = "prompt" in run.definition
+    for page, evaluations in store.columns(run):
+        rows = _by_position(store, run, evaluations)
+        for position, identity, _, expected, content, _ in page:
+            judged = rows.get(position, ())
+            yield JudgedCase(
+                id=identity,
+                position=position,
+                cluster=loads(content)["case"].get("cluster") if _CLUSTER in content else None,
+                judged_by=Terms(content, of_a_prompt=of_a_prompt),
+                found=found(expected * run.repeat > len(judged), judged),
+            )
+
+
+def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[_Row, ...]]:
+    """Give the evaluations that count of some positions, in the order of samples and evaluators."""
+    judged: dict[int, tuple[_Row, ...]] = {}
+    for position, those in itertools.groupby(rows, key=lambda row: row[0]):
+        last_rounds: dict[tuple[int, int], _Row] = {}
+        for _, place, sample, _, evaluator, _, status, score, verdict, weight, required, *_ in those:
+            name = _name(store, run, (position, place, sample)) if _REPLACED in evaluator else evaluator
+            last_rounds[sample, place] = (sample, name, status, score, verdict, weight, required)
+        judged[position] = tuple(last_rounds.values())
+    return judged
+
+
+def _name(store: Store, run: RunRecord, place: tuple[int, int, int]) -> str:
+    """Read the name of an evaluator that has letters which its column could not hold."""
+    where = "position = ? AND place = ? AND sample = ?"
+    *_, row = EVALUATIONS.read(store.database, run, where, place, order="round")
+    content: Any = loads(row[-2])
+    return str(content["evaluator"])
+
+
+def _found(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, Found]:
+    """Weigh evaluations as a whole result would be, with nothing in it but what is weighed."""
+    judgments = tuple(
+        Judgment(
+            evaluation=_evaluation(evaluator, Status(status), score, verdict),
+            weight=weight,
+            required=bool(required),
+            sample=sample,
+        )
+        for sample, evaluator, status, score, verdict, weight, required in rows
+    )
+    awaited = int(is_pending)
+    return found_of(CaseResult(position=0, case=_ANY_CASE, judgments=judgments, awaited=awaited, thresholds=thresholds))
+
+
+_ANY_CASE: Final = Case()
+
+
+def _evaluation(evaluator: str, status: Status, score: float | None, verdict: str | None) -> Evaluation:
+    match status:
+        case Status.SCORED:
+            return Evaluation.with_score(
+                evaluator=evaluator, type="", score=score or 0.0, verdict=Verdict(verdict or Verdict.FAIL)
+            )
+        case Status.ERROR:
+            return Evaluation.with_error(evaluator=evaluator, type="", error="error")
+        case _:
+            return Evaluation.without_score(evaluator=evaluator, type="", reasoning="not evaluated")

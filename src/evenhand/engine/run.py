@@ -1,0 +1,220 @@
+"""How a run is getting on, for whoever wants to look."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.domain.gates import ExitCode, GateResult, Gates, exit_code
+from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
+from evenhand.domain.summary import Summary
+from evenhand.domain.verdict import Verdict
+from evenhand.engine.overview import overview_of, results_at
+from evenhand.engine.store_location import DEFAULT, Place, PlaceLike
+from evenhand.reports.csv import COLUMNS, flat_rows
+from evenhand.reports.json import case_row
+from evenhand.reports.overview import Overview
+from evenhand.reports.phrases import mean_sentence
+from evenhand.reports.report import FORMATS, Report, write, writer_of
+from evenhand.store.store import Store
+
+# By names of their own: to look into an enum, for each evaluation, takes seven times as long.
+_PASS, _BORDERLINE = Verdict.PASS, Verdict.BORDERLINE
+
+
+class Progress:
+    """Counts that grow while a run goes on; reading them costs nothing."""
+
+    def __init__(self, *, total: int = 0, done: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.began = clock()
+        self.total = total
+        self.done_before = self.done = done
+        self.scored = self.not_evaluated = self.errors = self.retries = 0
+        self.passed = self.borderline = 0
+        self.calls = self.cached = self.faults = 0
+        self.cost: float | None = 0.0
+        # Which provider is gone and waited for, in words.
+        self.paused: str | None = None
+
+    def add(self, judgment: Judgment) -> None:
+        """Count an evaluation that was committed."""
+        evaluation = judgment.evaluation
+        if judgment.round == 0:
+            self.done += 1
+        self.retries += evaluation.retry_count
+        if evaluation.score is None:  # which only one that did not happen has
+            self.not_evaluated += 1
+        elif evaluation.error is not None:
+            self.errors += 1
+        else:
+            self.scored += 1
+            self.passed += evaluation.verdict is _PASS
+            self.borderline += evaluation.verdict is _BORDERLINE
+
+    @property
+    def failed(self) -> int:
+        """How many were scored and did not pass, not even nearly."""
+        return self.scored - self.passed - self.borderline
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has been at it."""
+        return self._clock() - self.began
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second."""
+        return (self.done - self.done_before) / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest may take at this rate; None while nobody can tell."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+
+_TEXT = "text"
+
+
+class Run:
+    """A run that was made, or one that was stored: iterate over it for its cases, each a ``CaseResult``.
+
+    >>> from evenhand import Case, Contains, evaluate
+    >>> run = evaluate([Case(id="capital", candidate_answer="Paris")], Contains(value="Paris"), store=None)
+    >>> [(result.id, result.outcome.score) for result in run]
+    [('capital', 1.0)]
+    >>> run.summary.cases.mean, run.passed
+    (1.0, True)
+
+    The cases are read from the store as they are wanted, never all at once; the numbers are worked out once, when
+    first asked for. ``Run.open()`` opens the last run, ``Run.open(id)`` any other.
+    """
+
+    def __init__(self, record: RunRecord, place: Place) -> None:
+        self.record = record
+        self._place = place
+
+    @classmethod
+    def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Run:
+        """Open a stored run by its id, by the beginning of it, or as ``last``."""
+        place = Place.of(store)
+        with place.opened(to_read=True) as opened:
+            return cls(opened.runs.find(wanted), place)
+
+    @property
+    def id(self) -> str:
+        """The id, by which the run can be opened again."""
+        return self.record.id
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self.record.name
+
+    @property
+    def status(self) -> RunStatus:
+        """How far it has come: ``finished``, ``stopped``, ``interrupted`` …."""
+        return self.record.status
+
+    def __len__(self) -> int:
+        return self.record.cases
+
+    def __iter__(self) -> Iterator[CaseResult]:
+        with self._opened() as store:
+            yield from store.results(self.record)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Store]:
+        with self._place.opened(to_read=True) as store:
+            store.runs.find(self.id)  # another database may be there by now, and have a run of the same number
+            yield store
+
+    def _at(self, positions: Sequence[int]) -> Iterator[CaseResult]:
+        with self._opened() as store:
+            yield from results_at(store, self.record, positions)
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """The numbers: each mean with how many it is over, its interval, and the judge's errors beside it."""
+        return self._overview.summary
+
+    @functools.cached_property
+    def _overview(self) -> Overview:
+        with self._opened() as store:
+            return overview_of(store, self.record)
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """What the gates wanted, and what was found."""
+        return self._gates.check(self.summary)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it finished, and all gates hold; where none limits them, no case may have ended in an error."""
+        return self.status is RunStatus.FINISHED and exit_code(self.summary, self._gates) is ExitCode.OK
+
+    @property
+    def _gates(self) -> Gates:
+        return Gates.of(self.record.definition.get("gates"))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Give the cases as plain JSON values, as ``results.jsonl`` has them: each with all its evaluations."""
+        return [case_row(result) for result in self]
+
+    def to_pandas(self) -> Any:
+        """Give a ``DataFrame`` with one row per case, evaluator and sample; a case without any has a row too."""
+        try:
+            pandas: Any = importlib.import_module("pandas")  # an extra, slow to load, and without types
+        except ImportError:
+            raise ConfigError("to_pandas needs pandas: pip install 'evenhand[pandas]'") from None
+        return pandas.DataFrame((row for result in self for row in flat_rows(result)), columns=list(COLUMNS))
+
+    def report(self, format: str = _TEXT) -> str:  # noqa: A002 - the word that everybody types
+        """Give a report: as text for people, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``."""
+        if format == _TEXT:
+            from evenhand.reports.terminal import terminal  # noqa: PLC0415 - rich is slow to load
+
+            return terminal(self.whole_report)
+        if format not in FORMATS:
+            known = did_you_mean(str(format), [_TEXT, *FORMATS])
+            raise ConfigError(f"no report format {format!r}{known}; to write a file: run.save(path)")
+        out = io.StringIO()
+        writer_of(format)(self.whole_report, out)
+        return out.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write a report to a file, whose ending says the format: ``run.save("report.html")``."""
+        write(self.whole_report, Path(path))
+        return Path(path)
+
+    @property
+    def whole_report(self) -> Report:
+        """The run with its numbers, for whoever writes a report of it."""
+        return Report(
+            run=self.record,
+            summary=self.summary,
+            gates=self.gates,
+            results=lambda: self,
+            overview=self._overview,
+            at=self._at,
+        )
+
+    def __repr__(self) -> str:
+        try:
+            numbers = mean_sentence(self.summary.cases)
+        except EvenhandError as error:  # whoever prints a run that cannot be read should still see which one it is
+            numbers = str(error)
+        return f"Run {self.id} {self.status.value}: {numbers}"
+
+    def _repr_html_(self) -> str:
+        from evenhand.reports.html.page import fragment_html  # noqa: PLC0415 - for notebooks only
+
+        return fragment_html(self.whole_report)

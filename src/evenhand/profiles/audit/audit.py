@@ -1,0 +1,85 @@
+"""An audit as a program gets it: its effects one by one, its gates, and its reports."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import GateResult
+from evenhand.engine.run import Run
+from evenhand.engine.store_location import DEFAULT, PlaceLike
+from evenhand.profiles.audit import report
+from evenhand.profiles.audit.artifacts import write_artifacts
+from evenhand.profiles.audit.diff import AuditDiff, diff
+from evenhand.profiles.audit.effects import Effect
+from evenhand.profiles.audit.result import AuditNumbers, numbers_of
+from evenhand.profiles.job import is_audit
+from evenhand.reports.phrases import counted
+from evenhand.reports.report import Report
+
+
+class Audit:
+    """What ``audit`` gives.
+
+    ``run`` is the run behind it, with every evaluation; ``numbers`` has all that was found. ``Audit.open()`` opens the
+    last one that is stored, ``Audit.open(id)`` any other.
+    """
+
+    def __init__(self, run: Run) -> None:
+        if not is_audit(run.record.definition):
+            raise ConfigError(f"run {run.id} is no audit; its numbers are in Run.open({run.id!r})")
+        self.run = run
+
+    @classmethod
+    def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Audit:
+        """Open a stored audit by the id of its run, by the beginning of it, or as ``last``."""
+        return cls(Run.open(wanted, store=store))
+
+    @functools.cached_property
+    def numbers(self) -> AuditNumbers:
+        """All numbers: levels, effects, impact ratios, swaps, spread, and what cannot be told apart."""
+        return numbers_of(self.run.record.definition, self.run)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """The effects: main ones first, then interactions with groups."""
+        return self.numbers.effects
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """What the gates wanted, and what was found."""
+        return (*self.run.gates, *self.numbers.gates)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it finished, and all gates hold; where none limits them, no profile may be without a score."""
+        return self.run.passed and all(one.ok for one in self.numbers.gates)
+
+    def report(self) -> str:
+        """Give the report as text for people."""
+        return report.terminal(self._report)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report to a file, whose ending says the format: ``audit.save("audit.html")``."""
+        report.write(self._report, Path(path))
+        return Path(path)
+
+    def save_artifacts(self, folder: str | os.PathLike[str]) -> Path:
+        """Write everything to a folder: what was shown, every reply, what was made of it, report and metadata."""
+        return write_artifacts(self._report, folder)
+
+    def diff(self, other: Audit) -> AuditDiff:
+        """Say which effects differ in another audit of the same design, that one being B."""
+        return diff(self.run.record, other.run.record, self.run, other.run)
+
+    @property
+    def _report(self) -> Report:
+        run = self.run
+        return Report(run=run.record, summary=run.summary, gates=self.gates, results=lambda: run)
+
+    def __repr__(self) -> str:
+        found = [f"{one.name} {one.estimate:+.2f}" for one in self.effects if one.found and one.is_group]
+        told = f"beyond chance: {'; '.join(found)}" if found else "no effect of a group beyond chance"
+        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {told}"

@@ -1,0 +1,183 @@
+"""An audit on a terminal and in files, and the charts of an HTML page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from evenhand.domain.run import RunStatus
+from evenhand.domain.summary import Interval
+from evenhand.profiles import score_report
+from evenhand.profiles.audit.effects import Effect
+from evenhand.profiles.audit.result import AuditNumbers, numbers_of
+from evenhand.profiles.audit.selection import FOUR_FIFTHS, Impact
+from evenhand.profiles.audit.sentences import (
+    EFFECT_HEADINGS,
+    IMPACT_RATIO,
+    KINDS,
+    MOST_ROWS,
+    NO_CERTIFICATE,
+    effect_rows,
+    parts,
+    signed,
+    signed_interval,
+)
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.csv import cell
+from evenhand.reports.html.case import badge
+from evenhand.reports.html.forest import Axis, forest, mark, shown
+from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.page import write_html
+from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
+from evenhand.reports.markdown import escaped
+from evenhand.reports.phrases import (
+    Standing,
+    counted,
+    effort_sentence,
+    interval_text,
+    judges_phrase,
+    next_step,
+    score_text,
+)
+from evenhand.reports.report import Report, Writer, write as write_report
+from evenhand.reports.safe_text import plain, strict_json
+
+# Of a group that is hardly selected the interval has no end worth drawing.
+_WIDEST_RATIO: Final = 2.0
+
+
+def section(report: Report, numbers: AuditNumbers) -> Html:
+    """Show the numbers of an audit; what models and users wrote is only ever text."""
+    blocks = [_shown(block, numbers) for block in parts(numbers, most=None)]
+    gates = [
+        tag("li", badge(Standing.PASS if one.ok else Standing.FAIL), tag("span", one.words)) for one in report.gates
+    ]
+    return tag("section", tag("ul", *gates, class_="gates") if gates else None, *blocks, class_="outcome audit")
+
+
+def _shown(block: Block, numbers: AuditNumbers) -> Html:
+    if block.title in KINDS:
+        return _effects(block.title, list(effect_rows(numbers, KINDS[block.title])))
+    if isinstance(block, Grid) and IMPACT_RATIO in block.headings:
+        return _impacts(block, numbers.impacts)
+    return shown(block)
+
+
+def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Html:
+    """Draw effects on a common scale, with the line at which nothing differs."""
+    reach = max([0.01, *(abs(end) for one, _ in effects for end in _ends(one))])
+    axis = Axis(left=-reach, right=reach, line=0.0)
+    rows = []
+    for one, (name, *numbers) in effects:
+        said = f"{one.name}: {signed(one.estimate)} {signed_interval(one.interval)}"
+        rows.append((name, mark(said, one.estimate, _span(one.interval), axis), numbers))
+    table = forest(EFFECT_HEADINGS, rows, f"{signed(-reach)} to {signed(reach)}")
+    return tag("div", tag("h2", title), table)
+
+
+def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Html:
+    """Draw impact ratios, with the four-fifths line."""
+    reach = min(max([1.0, *(one.interval.high for one in impacts if one.interval is not None)]), _WIDEST_RATIO)
+    axis = Axis(left=0.0, right=reach, line=FOUR_FIFTHS)
+    rows = []
+    for one, (name, *cells) in zip(impacts, grid.rows, strict=True):
+        said = f"{name}: {score_text(one.ratio)} {interval_text(one.interval)}, the line at {FOUR_FIFTHS:.2f}"
+        rows.append((name, mark(said, one.ratio, _span(one.interval), axis), cells))
+    return tag("div", tag("h2", grid.title), forest(grid.headings, rows, f"0 to {reach:.2f}"))
+
+
+def _ends(effect: Effect) -> Iterator[float]:
+    if effect.estimate is not None:
+        yield effect.estimate
+    yield from _span(effect.interval) or ()
+
+
+def _span(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
+
+
+COLUMNS: Final = (
+    "name", "kind", "factors", "levels", "against", "is_group", "profiles", "estimate", "error", "low", "high", "df",
+    "p", "p_holm", "detectable", "found", "lacking",
+)  # fmt: skip
+
+
+def of_report(report: Report) -> AuditNumbers:
+    """Work out the numbers of an audit from its report."""
+    return numbers_of(report.run.definition, report.results())
+
+
+def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
+    """Give the audit for a terminal; what models and users wrote is made plain."""
+    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
+    told = [f"{bold}{_title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
+    if not (html_written and report.run.status is RunStatus.FINISHED):
+        told.append(f"{next_step(report.run)}\n")
+    return "\n".join(told)
+
+
+def rows(report: Report) -> dict[str, Any]:
+    """Give the audit, the scores and the numbers as plain JSON values."""
+    numbers = of_report(report).as_dict()
+    return {"audit": {**numbers, "notice": NO_CERTIFICATE}, **score_report.rows(report)}
+
+
+def markdown(report: Report) -> str:
+    """Give the audit as Markdown, in which what users wrote is escaped."""
+    return f"# {escaped(_title(report, None), None)}\n{as_markdown(_all_parts(report, most=None))}"
+
+
+def write(report: Report, path: str | Path) -> None:
+    """Write the audit to a file, whole or not at all; lines of JSON and JUnit files are those of every scoring."""
+    write_report(report, path, instead=WRITERS)
+
+
+def _write_csv(report: Report, out: TextIO) -> None:
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(COLUMNS)
+    for one in of_report(report).effects:
+        row = one.as_dict()
+        around = row["interval"] or {}
+        row |= {"low": around.get("low"), "high": around.get("high")}
+        row |= {name: " × ".join(row[name]) for name in ("factors", "levels", "against")}
+        writer.writerow([cell(row[column]) for column in COLUMNS])
+
+
+def _write_json(report: Report, out: TextIO) -> None:
+    about = {
+        "schema_version": SCHEMA_VERSION,
+        "run": run_row(report.run),
+        "summary": summary_row(report.summary),
+        "gates": [gate.as_dict() for gate in report.gates],
+    }
+    out.write(strict_json(about | rows(report)) + "\n")
+
+
+def _write_html(report: Report, out: TextIO) -> None:
+    write_html(report, out, section=section(report, of_report(report)))
+
+
+WRITERS: Final[dict[str, Writer]] = {
+    **score_report.WRITERS,
+    "csv": _write_csv,
+    "json": _write_json,
+    "md": lambda report, out: out.write(markdown(report)),
+    "html": _write_html,
+}
+
+
+def _title(report: Report, limit: int | None) -> str:
+    count = counted(report.summary.cases.n, "profile")
+    return f"{plain(report.run.name, limit)}: an audit of {count}, {report.run.status.value}"
+
+
+def _all_parts(report: Report, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
+    yield from parts(of_report(report), most=most)
+    if report.gates:
+        yield Sentences(
+            title="Gates", lines=tuple(f"{'met' if one.ok else 'MISSED'}: {one.words}" for one in report.gates)
+        )
+    told = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
+    yield Sentences(lines=tuple(filter(None, told)))

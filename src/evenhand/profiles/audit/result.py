@@ -1,0 +1,108 @@
+"""All numbers of an audit, worked out from the stored run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.domain.run import CaseResult
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.effects import Effect, Offset, effects_of
+from evenhand.profiles.audit.factorial import Alias, aliases
+from evenhand.profiles.audit.gates import AuditGate, checked
+from evenhand.profiles.audit.observed import Level, Observed, Spread, levels, observed, spread
+from evenhand.profiles.audit.selection import Impact, Swap, impacts, swaps
+from evenhand.profiles.job import PROFILES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditNumbers:
+    """What an audit found.
+
+    ``profiles`` is how many there are, of which ``scored`` have a score and ``pending`` are still to be scored;
+    ``calls`` counts repetitions that ended, of which ``failed`` gave no score. ``cells`` is how many combinations of
+    levels the design has, ``taken`` how many of them are there. Errors are clustered by ``clusters`` base profiles, or
+    profiles. ``widest`` has the largest difference between two levels of each group.
+    """
+
+    design: AuditDesign
+    profiles: int
+    scored: int
+    pending: int
+    calls: int
+    failed: int
+    cells: int
+    taken: int
+    clusters: int
+    levels: tuple[Level, ...]
+    effects: tuple[Effect, ...]
+    widest: tuple[Effect, ...]
+    offsets: tuple[Offset, ...]
+    swaps: tuple[Swap, ...]
+    impacts: tuple[Impact, ...]
+    spread: Spread
+    aliases: tuple[Alias, ...]
+    gates: tuple[AuditGate, ...]
+
+    @property
+    def missing(self) -> tuple[Level, ...]:
+        """The levels of which nothing is known, since none of their profiles has a score."""
+        return tuple(one for one in self.levels if one.missing)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the numbers as plain JSON values."""
+        counts = ("profiles", "scored", "pending", "calls", "failed", "cells", "taken", "clusters")
+        lists = ("levels", "effects", "widest", "offsets", "swaps", "impacts", "aliases", "gates")
+        return (
+            {"design": self.design.as_dict()}
+            | {name: getattr(self, name) for name in counts}
+            | {"missing": [{"factor": one.factor, "level": one.level} for one in self.missing]}
+            | {name: [one.as_dict() for one in getattr(self, name)] for name in lists}
+            | {"spread": self.spread.as_dict()}
+        )
+
+
+def design_of(definition: Mapping[str, Any]) -> AuditDesign:
+    """Give the design that a run's definition keeps."""
+    return AuditDesign.stored(definition[PROFILES]["design"])
+
+
+def numbers_of(definition: Mapping[str, Any], results: Iterable[CaseResult]) -> AuditNumbers:
+    """Work out the numbers of an audit from the definition and the results of its run."""
+    design = design_of(definition)
+    return numbers_from(design, observed(design, results))
+
+
+def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
+    """Work out the numbers of an audit from its profiles."""
+    found = effects_of(design, profiles)
+    impact = impacts(design, profiles)
+    cells = sorted({one.cell for one in profiles})
+    return AuditNumbers(
+        design=design,
+        profiles=len(profiles),
+        scored=sum(one.score is not None for one in profiles),
+        pending=sum(one.pending for one in profiles),
+        calls=sum(len(one.scores) + one.failures for one in profiles),
+        failed=sum(one.failures for one in profiles),
+        cells=design.cells,
+        taken=len(cells),
+        clusters=found.clusters,
+        levels=levels(design, profiles),
+        effects=found.effects,
+        widest=found.widest,
+        offsets=found.offsets,
+        swaps=swaps(design, profiles),
+        impacts=impact,
+        spread=spread(profiles),
+        aliases=() if len(cells) == design.cells else aliases_of(design, cells),
+        gates=checked(design.gates, found, impact),
+    )
+
+
+def aliases_of(design: AuditDesign, cells: list[tuple[int, ...]]) -> tuple[Alias, ...]:
+    """Say which effects cells of a design cannot tell apart."""
+    names = [one.name for one in design.factors]
+    groups = [place for place, name in enumerate(names) if name in design.groups]
+    return aliases(names, [len(one.levels) for one in design.factors], cells, groups)

@@ -1,0 +1,220 @@
+"""The numbers of an audit in sentences and tables, for whatever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evenhand.domain.summary import Interval
+from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect
+from evenhand.profiles.audit.factorial import LEAST_MIXED
+from evenhand.profiles.audit.result import AuditNumbers
+from evenhand.profiles.audit.selection import FOUR_FIFTHS, Impact
+from evenhand.reports.blocks import Block, Grid, Sentences
+from evenhand.reports.phrases import NONE, counted, interval_text, score_text
+
+NO_CERTIFICATE: Final = (
+    "An audit measures a configuration, on these profiles, on this day; it is not a legal certificate."
+)
+# Effects are shown by kind, each under its title.
+KINDS: Final = {"Main effects": MAIN, "Interactions with groups": INTERACTION}
+IMPACT_RATIO: Final = "impact ratio"
+NOTE: Final = "note"
+EFFECT_HEADINGS: Final = ("effect", "points", "95 %", "p (Holm)", "detectable", "profiles", NOTE)
+MOST_ROWS: Final = 60
+
+
+def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
+    """Give the parts in the order in which they are read; ``most`` is how long a table may be, None for all of it."""
+    yield Sentences(lines=tuple(overview(numbers)))
+    for title, kind in KINDS.items():
+        if rows := [row for _, row in effect_rows(numbers, kind)]:
+            yield Grid(title=title, headings=EFFECT_HEADINGS, rows=_cut(rows, most), words=(NOTE,))
+    if numbers.impacts:
+        yield _impacts(numbers)
+    if numbers.swaps:
+        yield _swaps(numbers, most)
+    yield _levels(numbers, most)
+    if lines := tuple(_offsets(numbers)):
+        yield Sentences(title="What makes up for a group", lines=_cut_lines(lines, most))
+    if numbers.aliases:
+        lines = tuple(one.words for one in numbers.aliases)
+        yield Sentences(title="What this fraction cannot tell apart", lines=_cut_lines(lines, most))
+    yield Sentences(lines=tuple(_method(numbers)))
+
+
+def overview(numbers: AuditNumbers) -> Iterator[str]:
+    """Say what was audited, what is missing, and what stands out."""
+    design = numbers.design
+    whole = numbers.taken == numbers.cells
+    cells = f"all {numbers.cells:,}" if whole else f"{numbers.taken:,} of {numbers.cells:,}"
+    told = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
+    yield f"{told}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
+    for one in numbers.missing:
+        yield f"missing: {one.factor} {one.level!r} has no score at all; nothing is said of it, and it is no zero"
+    if numbers.failed:
+        yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and in no mean"
+    if numbers.pending:
+        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are those of the others"
+    found = [one for one in numbers.effects if one.found and one.is_group]
+    if found:
+        yield f"beyond chance: {'; '.join(f'{one.name} {signed(one.estimate)}' for one in found[:MOST_ROWS])}"
+    elif any(one.p is not None for one in numbers.effects if one.is_group):
+        least = max(one.detectable or 0.0 for one in numbers.effects if one.is_group and one.kind == MAIN)
+        tail = f"; of {least:.2f} points or more, it would be found 4 times in 5" if least else ""
+        yield f"no effect of a group beyond chance{tail}"
+    else:
+        yield "no effect of a group can be told from chance: too few profiles are scored"
+    yield from _spread(numbers)
+
+
+def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tuple[str, ...]]]:
+    """Give the effects of a kind, each with the cells of its row."""
+    mixed: dict[tuple[str, ...], list[str]] = {}
+    for alias in numbers.aliases:
+        if alias.is_whole:
+            mixed.setdefault(alias.one, []).append(" × ".join(alias.other))
+            mixed.setdefault(alias.other, []).append(" × ".join(alias.one))
+    for one in numbers.effects:
+        if one.kind == kind:
+            others = mixed.get(one.factors)
+            notes = [
+                f"may be {', '.join(others)} instead" if others else "",
+                one.lacking or ("beyond chance" if one.found else ""),
+            ]
+            yield (
+                one,
+                (
+                    one.name,
+                    signed(one.estimate),
+                    signed_interval(one.interval),
+                    p_text(one.p_holm),
+                    score_text(one.detectable),
+                    f"{one.profiles:,}",
+                    "; ".join(filter(None, notes)),
+                ),
+            )
+
+
+def signed(value: float | None) -> str:
+    """Write a difference with its sign.
+
+    >>> signed(0.5), signed(-0.25), signed(None)
+    ('+0.50', '-0.25', '–')
+    """
+    if value is None:
+        return NONE
+    return f"{value:+.2f}" if round(value, 2) else "0.00"
+
+
+def signed_interval(interval: Interval | None) -> str:
+    """Write an interval around a difference."""
+    return NONE if interval is None else f"[{signed(interval.low)}, {signed(interval.high)}]"
+
+
+def p_text(p: float | None) -> str:
+    """Write a p value.
+
+    >>> p_text(0.0421), p_text(0.00001), p_text(None)
+    ('0.042', '<0.001', '–')
+    """
+    if p is None:
+        return NONE
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _spread(numbers: AuditNumbers) -> Iterator[str]:
+    spread = numbers.spread
+    if spread.mean is None:
+        yield "no profile was scored twice, so that nothing is known of how far the judge agrees with itself"
+        return
+    widest = "" if spread.widest is None else f"; the widest {score_text(spread.largest)} ({spread.widest})"
+    around = interval_text(spread.interval)
+    yield f"spread of a profile's repetitions: {spread.mean:.2f} {around} over {spread.profiles:,}{widest}"
+
+
+def _impacts(numbers: AuditNumbers) -> Grid:
+    rows = tuple(
+        (
+            f"{one.factor}: {one.level}",
+            f"{one.selected:,} of {one.scored:,}",
+            score_text(one.rate),
+            score_text(one.ratio),
+            interval_text(one.interval),
+            one.lacking or _against_the_line(one),
+        )
+        for one in numbers.impacts
+    )
+    title = f"Selected at {numbers.design.select_at:g} or more, and the four-fifths line"
+    headings = ("level", "selected", "rate", IMPACT_RATIO, "95 %", NOTE)
+    return Grid(title=title, headings=headings, rows=rows, words=(NOTE,))
+
+
+def _against_the_line(impact: Impact) -> str:
+    if impact.level == impact.against:
+        return "highest rate"
+    return f"{'below' if impact.below_four_fifths else 'not below'} {FOUR_FIFTHS:.2f}"
+
+
+def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
+    rows = [
+        (
+            f"{one.factor}: {one.level} for {one.against}",
+            f"{one.pairs:,}",
+            signed(one.difference),
+            signed_interval(one.interval),
+            f"{one.changed:,}",
+            NONE if one.flipped is None else f"{one.flipped:,}",
+            f"{signed(one.largest)} ({one.profiles[0]}, {one.profiles[1]})",
+        )
+        for one in numbers.swaps
+    ]
+    headings = ("swap", "pairs", "points", "95 %", "changed", "flipped", "largest")
+    return Grid(
+        title="The same profile with another group", headings=headings, rows=_cut(rows, most), words=("largest",)
+    )
+
+
+def _levels(numbers: AuditNumbers, most: int | None) -> Grid:
+    rows = [
+        (
+            f"{one.factor}: {one.level}",
+            "missing" if one.missing else score_text(one.mean),
+            interval_text(one.interval),
+            f"{one.scored:,} of {one.profiles:,}",
+            f"{one.failed:,} of {one.calls:,}",
+        )
+        for one in numbers.levels
+    ]
+    return Grid(title="Levels", headings=("level", "mean", "95 %", "scored", "failed"), rows=_cut(rows, most))
+
+
+def _offsets(numbers: AuditNumbers) -> Iterator[str]:
+    for one in numbers.offsets:
+        around = "" if one.interval is None else f" {interval_text(one.interval)}"
+        yield f"{one.group} weighs as much as {one.share:.2f}{around} times {one.merit}"
+
+
+def _method(numbers: AuditNumbers) -> Iterator[str]:
+    who = "base profiles" if numbers.design.profiles else "profiles"
+    tested = sum(one.p is not None for one in numbers.effects)
+    yield (
+        f"Effects are differences in points from 0 to 10, on the average over all other factors. Errors are clustered "
+        f"by {numbers.clusters:,} {who} (CR2), p values corrected for {tested:,} effects (Holm). "
+        "Detectable is the smallest true effect that would be found 4 times in 5, with that correction."
+    )
+    if any(one.error == 0 for one in numbers.effects):
+        yield "Where scores show no noise at all, intervals have no width; that is no certainty about other profiles."
+    if numbers.aliases:
+        yield f"Effects that are mixed by less than {LEAST_MIXED} are not listed."
+    yield NO_CERTIFICATE
+
+
+def _cut(rows: Sequence[tuple[str, ...]], most: int | None) -> tuple[tuple[str, ...], ...]:
+    if most is None or len(rows) <= most:
+        return tuple(rows)
+    return (*rows[:most], (f"and {len(rows) - most:,} more", *[""] * (len(rows[0]) - 1)))
+
+
+def _cut_lines(lines: tuple[str, ...], most: int | None) -> tuple[str, ...]:
+    return lines if most is None or len(lines) <= most else (*lines[:most], f"and {len(lines) - most:,} more")

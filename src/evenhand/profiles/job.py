@@ -1,0 +1,149 @@
+"""Work on profiles as a job: where they come from, by which criteria, by whom; and the modes of such runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.scale import is_finite_number
+from evenhand.engine.identity import describe
+from evenhand.engine.job import Following, Job
+from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
+from evenhand.evaluators.profile_score import PROFILE_SCORE
+from evenhand.models.prices import PriceBook
+from evenhand.profiles.sources import ProfilesLike, profiles_from
+
+# The key of a run's definition that says that it is about profiles, and how they are evaluated.
+PROFILES: Final = "profiles"
+SCORING: Final = "scoring"
+RANKING: Final = "ranking"
+AUDIT: Final = "audit"
+# By this key a stored evaluator is known as one that only a program can make again.
+_MADE_IN_PYTHON: Final = "python"
+_NAME: Final = "profiles"
+_ANY_SCORE: Final = {"pass": 0, "borderline": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileWork:
+    """Which profiles, by which criteria, by whom.
+
+    ``kept`` is what the run keeps of ``judge``, a name or a mapping without secrets; None where the judge is an object
+    that only the program has, which then is the only one that can go on with the run.
+    """
+
+    profiles: ProfilesLike
+    criteria: str
+    judge: object = None
+    kept: str | Mapping[str, Any] | None = None
+    max_attempts: int = DEFAULT_ATTEMPTS
+    name: str | None = None
+    prices: Mapping[str, Any] | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise ConfigError(f"name must be text, not {self.name!r:.80}")
+        if self.timeout is not None and (not is_finite_number(self.timeout) or self.timeout <= 0):
+            raise ConfigError(f"timeout is {self.timeout!r:.80}; it must be a number of seconds above 0")
+
+    def job_with(
+        self,
+        *,
+        mode: Mapping[str, Any],
+        evaluator: Mapping[str, Any],
+        cases: Callable[[], Iterable[PlannedCase]],
+        following: Following | None = None,
+        has_verdicts: bool = True,
+    ) -> Job:
+        """Make the job that the engine does; profiles are read, and their mistakes told, when it is planned.
+
+        Without ``has_verdicts`` nobody passes or fails: a low score, or a lost pair, is no failure.
+        """
+        own: dict[str, Any] = {**evaluator, "criteria": self.criteria, "max_attempts": self.max_attempts}
+        if not has_verdicts:
+            own["thresholds"] = _ANY_SCORE
+        client = registry.judge(self.judge)
+        evaluators = (registry.evaluator({**own, "judge": client}),)
+        definition: dict[str, Any] = {"name": self.called, PROFILES: dict(mode), "evaluators": [own]}
+        if not has_verdicts:
+            definition["thresholds"] = _ANY_SCORE
+        if self.kept is not None:
+            definition["judge"] = self.kept
+        elif self.judge is not None:
+            own[_MADE_IN_PYTHON] = definition["judge"] = describe(client)
+        definition |= {
+            key: value for key, value in (("prices", self.prices), ("timeout", self.timeout)) if value is not None
+        }
+        return Job(
+            name=self.called,
+            definition=definition,
+            cases=cases,
+            evaluators_for=lambda _: evaluators,
+            prices=PriceBook(self.prices),
+            timeout=self.timeout,
+            following=following,
+        )
+
+    @property
+    def called(self) -> str:
+        """The name of the run."""
+        if self.name:
+            return self.name
+        return Path(self.profiles).resolve().name if isinstance(self.profiles, str | os.PathLike) else _NAME
+
+
+def mode_of(definition: Mapping[str, Any]) -> str | None:
+    """Tell how a run evaluates profiles, by its definition; None where it is not about profiles."""
+    about = definition.get(PROFILES)
+    return about.get("mode") if isinstance(about, Mapping) else None
+
+
+def is_scoring(definition: Mapping[str, Any]) -> bool:
+    """Tell whether a run scores profiles one by one; an audit does."""
+    return mode_of(definition) in (SCORING, AUDIT)
+
+
+def is_ranking(definition: Mapping[str, Any]) -> bool:
+    """Tell whether a run ranks profiles."""
+    return mode_of(definition) == RANKING
+
+
+def require_scores(run: RunRecord) -> None:
+    """Refuse to compare a ranking by scores: a group has none."""
+    if is_ranking(run.definition):
+        raise ConfigError(f"run {run.id} ranks profiles, and a place is no score; compare the two orders instead")
+
+
+def is_audit(definition: Mapping[str, Any]) -> bool:
+    """Tell whether a run audits a judge."""
+    return mode_of(definition) == AUDIT
+
+
+def going_on(job: Job) -> Job:
+    """Let the job of a stored ranking go on with its next rounds; other jobs stay as they are."""
+    if not is_ranking(job.definition):
+        return job
+    from evenhand.profiles.ranking.job import Rounds, design_of  # noqa: PLC0415 - brings much arithmetic along
+
+    return replace(job, following=Rounds(design_of(job.definition)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring(ProfileWork):
+    """Profiles that are to be scored."""
+
+    def job(self) -> Job:
+        """Make the job that the engine does."""
+        evaluator = {"name": "score", "type": PROFILE_SCORE}
+        return self.job_with(mode={"mode": SCORING}, evaluator=evaluator, cases=self._cases)
+
+    def _cases(self) -> Iterator[PlannedCase]:
+        for position, profile in enumerate(profiles_from(self.profiles)):
+            yield PlannedCase(position=position, case=profile.case)

@@ -1,0 +1,287 @@
+"""A ranking on a terminal and in files: sentences, tables, and the chart of an HTML page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from evenhand.domain.run import RunStatus
+from evenhand.profiles.ranking.design import RankingDesign
+from evenhand.profiles.ranking.fit import ranks_from
+from evenhand.profiles.ranking.job import design_of
+from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.csv import cell
+from evenhand.reports.html.forest import Axis, forest, mark, shown
+from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.page import write_html
+from evenhand.reports.json import SCHEMA_VERSION, run_row
+from evenhand.reports.markdown import escaped
+from evenhand.reports.phrases import NONE, counted, effort_sentence, interval_text, judges_phrase, next_step, score_text
+from evenhand.reports.report import Report, Writer, write as write_report
+from evenhand.reports.safe_text import plain, strict_json
+from evenhand.stats.slots import SIGN
+
+MOST_SHOWN: Final = 50
+_ID: Final = 60
+_FAILED_SHOWN: Final = 10
+_ERROR: Final = 200
+# Below this an interval around the position says more than the evidence does.
+_LEAST_GROUPS: Final = 20
+
+
+def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
+    """Give the blocks in the order in which they are read: the order, and then how far it can be believed."""
+    shown = shown_profiles(ranks, design, most=most)
+    yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
+    left = len(ranks.profiles) - len(shown)
+    if left:
+        yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
+    yield about(ranks, design)
+    yield trust(ranks)
+
+
+def about(ranks: Ranks, design: RankingDesign) -> Sentences:
+    """Say what was ranked, and what is missing."""
+    return Sentences(lines=tuple(_about(ranks, design)))
+
+
+def trust(ranks: Ranks) -> Sentences:
+    """Say how far the judge can be believed."""
+    return Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
+
+
+def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
+    """Give the profiles that a short report shows: the top that was asked for, or the first ones."""
+    return ranks.profiles[: None if most is None else design.top or most]
+
+
+def _headings(design: RankingDesign) -> tuple[str, ...]:
+    rates = ("wins", "95 %", "wins, length apart") if design.in_pairs else ()
+    return ("rank", "95 %", "tier", "profile", "strength", *rates, "groups")
+
+
+def _row(one: RankedProfile, design: RankingDesign) -> tuple[str, ...]:
+    rates = (
+        (share_text(one.win_rate), interval_text(one.win_rate_interval), share_text(one.win_rate_without_length))
+        if design.in_pairs
+        else ()
+    )
+    return (
+        NONE if one.rank is None else str(one.rank),
+        span_text(one),
+        NONE if one.tier is None else str(one.tier),
+        plain(one.id, _ID),
+        score_text(one.strength),
+        *rates,
+        f"{one.groups:,}",
+    )
+
+
+def span_text(one: RankedProfile) -> str:
+    """Write the interval around a rank."""
+    return NONE if one.interval is None else f"{one.interval[0]:,}–{one.interval[1]:,}"
+
+
+def share_text(share: float | None) -> str:
+    """Write a share in percent."""
+    return NONE if share is None else f"{share:.0%}"
+
+
+def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
+    planned = sum(design.group_counts(len(ranks.profiles)))
+    judged = ranks.groups - ranks.pending - ranks.failed
+    groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
+    told = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
+    if ranks.tiers:
+        tiers = f", {ranks.tiers:,} tiers that can be told apart"
+        told += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
+    yield told
+    if (left := planned - judged - ranks.failed) > 0:
+        yield f"{counted(left, 'group')} not judged yet; the order may change"
+    if ranks.failed:
+        group, error = ranks.errors[0]
+        told = f"{counted(ranks.failed, 'failed group')}, of weight for nobody; {group}: {plain(error, _ERROR)}"
+        yield f"{told} (evenhand resume --retry-errors asks again)"
+    unranked = ranks.profiles.without_rank
+    if unranked:
+        names = ", ".join(plain(one, _ID) for one in unranked[:_FAILED_SHOWN])
+        more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
+        yield f"without a rank, since no group of theirs was ranked: {names}{more}"
+    if ranks.profiles.in_tier(None):
+        yield "no interval where a profile was in fewer than two groups; more rounds give one"
+    if ranks.total_retries:
+        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used and were asked for again"
+
+
+def _trust(ranks: Ranks) -> Iterator[str]:
+    if ranks.agreement is not None:
+        yield f"the order agrees with {ranks.agreement:.0%} of what the judge said of two profiles"
+    yield position_sentence(ranks)
+    if ranks.length is not None:
+        low, high = ranks.length.interval
+        yield (
+            f"length: twice the length goes with {ranks.length.doubling:+.2f} of strength [{low:+.2f}, {high:+.2f}]; "
+            "whether that is deserved, only reading can tell"
+        )
+    if ranks.cycles:
+        way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
+        best = min(MOST_IN_CYCLES, len(ranks.order))
+        yield f"cycles: {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
+    else:
+        yield "cycles: none"
+
+
+def position_sentence(ranks: Ranks) -> str:
+    """Say whether the judge favours a slot."""
+    bias = ranks.position
+    test = bias.test
+    if test.p is None:
+        return "position: too few groups to tell whether the judge favours a slot"
+    p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
+    found = "the judge favours a slot" if bias.found else "no sign that the judge favours a slot"
+    if test.test == SIGN:
+        told = f"position: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
+        return f"{told}, and the first of two won {1 - test.places[0]:.0%}" if test.places else told
+    told = f"position: {found} ({test.test} test, {p}, n = {test.n:,})"
+    if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
+        low, high = bias.interval
+        told += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
+        told += f"[{low:+.2f}, {high:+.2f}], which the order allows for"
+    return told
+
+
+MOST_DRAWN: Final = 200
+
+
+def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Html:
+    """Show a ranking; what models and users wrote is only ever text."""
+    others = [shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid)]
+    return tag("section", _leaderboard(ranks, design, most), *_slots(ranks), *others, class_="outcome leaderboard")
+
+
+def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
+    """Draw the ranks of the best on a common scale, the first on the left."""
+    best = ranks.profiles[: design.top or most]
+    last = max([*(one.interval[1] for one in best if one.interval), *(one.rank or 1 for one in best), 2])
+    axis = Axis(left=1, right=last)
+    headings = ["profile", "rank", "95 %", "tier", "strength"]
+    if design.in_pairs:
+        headings += ["wins", "95 %", "wins, length apart"]
+    rows = [(one.id, _drawn(one, axis), _numbers(one, design)) for one in best]
+    return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
+
+
+def _drawn(one: RankedProfile, axis: Axis) -> Html:
+    said = f"{one.id}: no rank" if one.rank is None else f"{one.id}: rank {one.rank}, 95 %: {span_text(one)}"
+    return mark(said, one.rank, one.interval, axis)
+
+
+def _numbers(one: RankedProfile, design: RankingDesign) -> list[str]:
+    numbers = [
+        NONE if one.rank is None else f"{one.rank:,}",
+        span_text(one),
+        NONE if one.tier is None else str(one.tier),
+        score_text(one.strength),
+    ]
+    if design.in_pairs:
+        numbers += [share_text(one.win_rate), interval_text(one.win_rate_interval)]
+        numbers.append(share_text(one.win_rate_without_length))
+    return numbers
+
+
+def _slots(ranks: Ranks) -> list[Html]:
+    """Draw the mean place of what was shown in each slot; all would lie at one half."""
+    places = ranks.position.test.places
+    if not places:
+        return []
+    axis = Axis(left=0, right=1, line=0.5)
+    rows = [
+        (f"slot {slot}", mark(f"slot {slot}: mean place {place:.2f}", place, None, axis), [score_text(place)])
+        for slot, place in enumerate(places, 1)
+    ]
+    title = tag("h2", "Mean place by the slot in which a profile was shown")
+    return [tag("div", title, forest(("slot", "mean place"), rows, "always best to always worst"))]
+
+
+COLUMNS: Final = (
+    "rank", "low", "high", "tier", "id", "strength", "groups", "failures", "win_rate", "win_rate_low", "win_rate_high",
+    "win_rate_without_length", "attributes",
+)  # fmt: skip
+
+
+def ranks_in(report: Report) -> Ranks:
+    """Work out the ranking from its report."""
+    return ranks_from(report.results(), seed=design_of(report.run.definition).seed)
+
+
+def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
+    """Give the ranking for a terminal, the best first; what models and users wrote is made plain."""
+    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
+    told = f"{bold}{_title(report, max(width - 40, 20))}{usual}\n\n{as_text(_blocks(report), width=width)}"
+    # A command to copy, which must not be broken into lines.
+    return told if html_written and report.run.status is RunStatus.FINISHED else f"{told}\n{next_step(report.run)}\n"
+
+
+def rows(report: Report) -> dict[str, Any]:
+    """Give the ranking as plain JSON values."""
+    ranks = ranks_in(report)
+    design = design_of(report.run.definition).as_dict()
+    return {"ranking": {**design, **ranks.numbers()}, "profiles": [one.as_dict() for one in ranks.profiles]}
+
+
+def write(report: Report, path: str | Path) -> None:
+    """Write the ranking to a file, whole or not at all; a JUnit file is about groups, as that of every run is."""
+    write_report(report, path, instead=WRITERS)
+
+
+def _write_csv(report: Report, out: TextIO) -> None:
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(COLUMNS)
+    for one in ranks_in(report).profiles:
+        row = one.as_dict()
+        row["low"], row["high"] = one.interval or (None, None)
+        around = one.win_rate_interval
+        row["win_rate_low"], row["win_rate_high"] = (None, None) if around is None else (around.low, around.high)
+        writer.writerow([cell(row[column]) for column in COLUMNS])
+
+
+def _write_jsonl(report: Report, out: TextIO) -> None:
+    out.writelines(strict_json(one.as_dict()) + "\n" for one in ranks_in(report).profiles)
+
+
+def _write_json(report: Report, out: TextIO) -> None:
+    about = {"schema_version": SCHEMA_VERSION, "run": run_row(report.run)}
+    out.write(strict_json(about | rows(report)) + "\n")
+
+
+def _write_markdown(report: Report, out: TextIO) -> None:
+    out.write(f"# {escaped(_title(report, None), None)}\n{as_markdown(_blocks(report, most=None))}")
+
+
+def _write_html(report: Report, out: TextIO) -> None:
+    design = design_of(report.run.definition)
+    write_html(report, out, section=section(ranks_in(report), design))
+
+
+WRITERS: Final[dict[str, Writer]] = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "json": _write_json,
+    "md": _write_markdown,
+    "html": _write_html,
+}
+
+
+def _blocks(report: Report, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
+    yield from blocks(ranks_in(report), design_of(report.run.definition), most=most)
+    told = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
+    yield Sentences(lines=tuple(filter(None, told)))
+
+
+def _title(report: Report, limit: int | None) -> str:
+    design = design_of(report.run.definition)
+    how = "in pairs" if design.in_pairs else f"in groups of {design.group_size}"
+    return f"{plain(report.run.name, limit)}: a ranking {how}, {design.name}, {report.run.status.value}"

@@ -1,0 +1,206 @@
+"""The result of a ranking: the order, and how sure each rank is (SPEC-K2, K3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from evenhand.domain.summary import Interval
+from evenhand.stats.slots import SlotTest
+
+if TYPE_CHECKING:
+    from evenhand.stats.plackett_luce import Floats, Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedProfile:
+    """The place of one profile.
+
+    ``rank`` counts from 1, and equal ones share it. ``interval`` has the best and the worst rank that the evidence
+    leaves, None where it was in fewer than two groups. Those of a ``tier`` cannot be told apart from its first.
+    ``strength`` is on the scale of log-odds around 0: one that is 1 stronger is ranked before the other 73 times out
+    of 100. ``groups`` counts the groups in which it was ranked, ``failures`` those in which the judge failed; where it
+    was ranked in none, rank and strength are None. In pairs it has a ``win_rate``, ties counting half, and
+    ``win_rate_without_length``, what that would be if all texts were equally long.
+    """
+
+    id: str
+    rank: int | None = None
+    interval: tuple[int, int] | None = None
+    tier: int | None = None
+    strength: float | None = None
+    groups: int = 0
+    failures: int = 0
+    win_rate: float | None = None
+    win_rate_interval: Interval | None = None
+    win_rate_without_length: float | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the place as plain JSON values."""
+        interval = None if self.interval is None else list(self.interval)
+        return {**asdict(self), "interval": interval, "attributes": dict(self.attributes)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places(Sequence[RankedProfile]):
+    """The profiles in their order, the best first and those without a rank last; each is made when it is looked at.
+
+    Columns have an entry for each profile that has a rank; ``groups`` and ``failures`` have one for all. ``best``,
+    ``worst`` and the tier are 0 where there is no interval. ``rates`` and ``attributes`` are by place.
+    """
+
+    ids: Sequence[str]
+    ranks: Numbers
+    best: Numbers
+    worst: Numbers
+    tiers: Numbers
+    strengths: Floats
+    groups: Numbers
+    failures: Numbers
+    rates: Mapping[int, Mapping[str, Any]]
+    attributes: Mapping[int, Mapping[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, wanted: int) -> RankedProfile: ...
+    @overload
+    def __getitem__(self, wanted: slice) -> tuple[RankedProfile, ...]: ...
+    def __getitem__(self, wanted: int | slice) -> RankedProfile | tuple[RankedProfile, ...]:
+        places = range(len(self.ids))[wanted]
+        return self._at(places) if isinstance(places, int) else tuple(self._at(place) for place in places)
+
+    def _at(self, place: int) -> RankedProfile:
+        known: dict[str, Any] = {}
+        if place < len(self.ranks):
+            tier = int(self.tiers[place]) or None
+            known = {
+                "rank": int(self.ranks[place]),
+                "interval": None if tier is None else (int(self.best[place]), int(self.worst[place])),
+                "tier": tier,
+                "strength": float(self.strengths[place]),
+                **self.rates.get(place, {}),
+            }
+        return RankedProfile(
+            id=self.ids[place],
+            groups=int(self.groups[place]),
+            failures=int(self.failures[place]),
+            attributes=self.attributes.get(place, {}),
+            **known,
+        )
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids of those that have a rank, the best first."""
+        return tuple(self.ids[: len(self.ranks)])
+
+    @property
+    def without_rank(self) -> tuple[str, ...]:
+        """The ids of those that have none."""
+        return tuple(self.ids[len(self.ranks) :])
+
+    @property
+    def last_rank(self) -> int:
+        """The last rank that anybody has, or might have as far as the evidence goes."""
+        return max(int(self.ranks.max(initial=1)), int(self.worst.max(initial=1)))
+
+    @property
+    def last_tier(self) -> int:
+        """How many tiers there are."""
+        return int(self.tiers.max(initial=0))
+
+    def in_tier(self, tier: int | None) -> int:
+        """Count those of a tier; with None, those that have a rank and no tier."""
+        return int((self.tiers == (tier or 0)).sum())
+
+
+REFITS: Final = 200
+LEVEL: Final = 0.95
+# Preferences are looked through for cycles among so many of the best.
+MOST_IN_CYCLES: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionBias:
+    """Whether the judge favours a slot: a test, and what being shown first adds to a strength beside being last."""
+
+    test: SlotTest
+    advantage: float | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the test speaks for a bias."""
+        return self.test.p is not None and self.test.p < 1 - LEVEL
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the finding as plain JSON values."""
+        interval = None if self.interval is None else list(self.interval)
+        return {**self.test.as_dict(), "found": self.found, "advantage": self.advantage, "interval": interval}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthEffect:
+    """What a text of twice the length is stronger by; the interval is Student's t."""
+
+    doubling: float
+    interval: tuple[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the finding as plain JSON values."""
+        return {"doubling": self.doubling, "interval": list(self.interval)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """A ranking: the profiles in their order, the best first, and how far the judge can be believed.
+
+    ``agreement`` is the share of what the judge said of two in a group that the order agrees with. ``cycles`` are
+    some in which each was preferred to the next and the last to the first, out of ``in_cycles`` profiles among the
+    best 500. ``groups`` counts those that were formed so far, ``failed`` where the judge failed, ``pending`` those that
+    are not judged yet; ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
+    """
+
+    profiles: Places
+    groups: int
+    failed: int
+    pending: int
+    total_retries: int
+    errors: tuple[tuple[str, str], ...]
+    agreement: float | None
+    position: PositionBias
+    length: LengthEffect | None
+    cycles: tuple[tuple[str, ...], ...]
+    in_cycles: int
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids of the profiles that were ranked, the best first."""
+        return self.profiles.order
+
+    @property
+    def tiers(self) -> int:
+        """How many tiers can be told apart."""
+        return self.profiles.last_tier
+
+    def numbers(self) -> dict[str, Any]:
+        """Give what is said of the whole as plain JSON values."""
+        return {
+            "order": list(self.order),
+            "groups": self.groups,
+            "failed_groups": self.failed,
+            "pending_groups": self.pending,
+            "total_retries": self.total_retries,
+            "errors": [{"group": group, "error": error} for group, error in self.errors],
+            "tiers": self.tiers,
+            "agreement": self.agreement,
+            "position_bias": self.position.as_dict(),
+            "length": None if self.length is None else self.length.as_dict(),
+            "cycles": [list(one) for one in self.cycles],
+            "in_cycles": self.in_cycles,
+            "level": LEVEL,
+            "refits": REFITS,
+        }

@@ -1,0 +1,40 @@
+"""How each kind of run over profiles is told: on a terminal, as JSON, and in files."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from evenhand.profiles.job import mode_of
+from evenhand.reports.report import Report
+
+# Loaded when used: what ranks and audits brings a library for arithmetic along.
+_TELLERS: Final = {
+    "scoring": "evenhand.profiles.score_report",
+    "ranking": "evenhand.profiles.ranking.report",
+    "audit": "evenhand.profiles.audit.report",
+}
+
+
+class Teller(Protocol):
+    """A module that tells of one kind of run."""
+
+    def terminal(self, report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
+        """Tell it on a terminal."""
+        ...
+
+    def rows(self, report: Report) -> dict[str, Any]:
+        """Give what it has beside other runs, as plain JSON values."""
+        ...
+
+    def write(self, report: Report, path: str | Path) -> None:
+        """Write it to a file."""
+        ...
+
+
+def teller_of(definition: Mapping[str, Any]) -> Teller | None:
+    """Give the teller for a run, by its definition; None where it is told like every other."""
+    module = _TELLERS.get(mode_of(definition) or "")
+    return None if module is None else cast("Teller", importlib.import_module(module))

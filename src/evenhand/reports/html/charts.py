@@ -1,0 +1,244 @@
+"""Charts, drawn as SVG: a bar of verdicts, a histogram of scores, means with their intervals.
+
+They stretch with the page while their letters keep their size: what lies across is given in percent, what lies
+upright in pixels. Colours come from the classes that a style sheet knows; where there is none, as in a notebook, the
+attributes hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from evenhand.domain.summary import Summary, Tally
+from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
+from evenhand.reports.html.markup import Html, join, tag
+from evenhand.reports.phrases import Standing, counted, interval_text, score_text
+
+BINS: Final = 20
+
+_MARKS: Final = {
+    Standing.PASS: "#2e86c1",
+    Standing.BORDERLINE: "#f2c037",
+    Standing.FAIL: "#b83a0a",
+    Standing.ERROR: "#3d1358",
+    Standing.NOT_EVALUATED: "#a3abb5",
+    Standing.PENDING: "none",
+}
+_OUTLINE: Final = "#5b6470"
+_OUTLINED: Final = {Standing.BORDERLINE, Standing.NOT_EVALUATED, Standing.PENDING}
+
+_BAR_HEIGHT: Final = 16
+_LEAST_SHARE: Final = 0.006
+
+_PLOT_TOP: Final = 34
+_PLOT_HEIGHT: Final = 132
+_PLOT_BOTTOM: Final = _PLOT_TOP + _PLOT_HEIGHT
+_BIN_GAP: Final = 0.004
+
+_ROW_HEIGHT: Final = 28
+# In a table without a style sheet, whose columns a width in percent would leave without any.
+_PLOT_WIDTH: Final = "200"
+
+
+def bin_of(score: float) -> int:
+    """Give the number of the histogram's bin for a score.
+
+    >>> bin_of(0.1 + 0.7), bin_of(1.0)
+    (16, 19)
+    """
+    return min(int(score * BINS + FLOAT_NOISE), BINS - 1)
+
+
+def verdict_bar(counts: Mapping[Standing, int]) -> Html:
+    """Draw one bar with a part for each standing; even a single case among thousands can be seen."""
+    present = [(standing, count) for standing, count in counts.items() if count]
+    total = sum(count for _, count in present)
+    said = ", ".join(f"{count:,} {standing.word}" for standing, count in present) or "no cases"
+    shares = [max(count / total, _LEAST_SHARE) for _, count in present]
+    ends = [end / sum(shares) for end in itertools.accumulate(shares)]
+    parts = [
+        _mark(standing, start, end - start, 0.5, _BAR_HEIGHT - 1, said=f"{count:,} {standing.word}")
+        for (standing, count), start, end in zip(present, [0.0, *ends], ends, strict=False)
+    ]
+    return _svg("Verdicts", said, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+
+
+def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds) -> Html:
+    """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline."""
+    sizes = [sum(one.values()) for one in bins]
+    if not any(sizes):
+        return tag("p", "No case has a score.", class_="empty")
+    step = _step(max(sizes))
+    top = -(-max(sizes) // step) * step
+    svg = _svg(
+        "Histogram of case scores",
+        f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to 1.",
+        *_grid(range(0, top + 1, step), top),
+        *(_bin(number, one, top) for number, one in enumerate(bins) if sizes[number]),
+        _threshold("pass", thresholds.pass_at, y=11),
+        _threshold("borderline", thresholds.borderline_at, y=25),
+        *(_tick(tenth / 10) for tenth in range(0, 11, 2)),
+        height=_PLOT_BOTTOM + 20,
+        class_="chart histogram",
+    )
+    return join(tag("div", svg, class_="plot"), _numbers(bins))
+
+
+def means_plot(summary: Summary) -> Html:
+    """Show the means of all cases, of each evaluator and of each model, with their intervals.
+
+    It is a table whose last column is drawn.
+    """
+    rows = [("cases", summary.cases), *summary.evaluators.items(), *summary.models.items()]
+    axis = _svg(
+        "Scale",
+        "From 0 to 1.",
+        *(_label(score_text(at, 1), at, 13, anchor) for at, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))),
+        height=16,
+        width=_PLOT_WIDTH,
+        class_="chart",
+    )
+    head = [tag("th", name, scope="col") for name in ("Scores of", "Mean", "Interval", "Scored")]
+    return tag(
+        "table",
+        tag("thead", tag("tr", *head, tag("th", axis, scope="col", class_="drawn"))),
+        tag("tbody", *(_forest_row(name, tally) for name, tally in rows)),
+        class_="forest",
+    )
+
+
+def _forest_row(name: str, tally: Tally) -> Html:
+    return tag(
+        "tr",
+        tag("th", name, scope="row"),
+        tag("td", score_text(tally.mean), class_="number"),
+        tag("td", interval_text(tally.interval), class_="number"),
+        tag("td", f"{tally.scored:,} of {tally.n:,}", class_="number"),
+        tag("td", _interval_mark(name, tally), class_="drawn"),
+    )
+
+
+def _interval_mark(name: str, tally: Tally) -> Html:
+    middle = _ROW_HEIGHT / 2
+    drawn = [_line(at, 0, at, _ROW_HEIGHT, "grid") for at in (0, 0.25, 0.5, 0.75, 1)]
+    said = f"{name}: no mean"
+    if tally.mean is not None:
+        said = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
+        if tally.interval is not None:
+            low, high = max(tally.interval.low, 0.0), min(tally.interval.high, 1.0)
+            said += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
+            drawn += [
+                _line(low, middle, high, middle, "interval"),
+                _line(low, middle - 4, low, middle + 4, "interval"),
+                _line(high, middle - 4, high, middle + 4, "interval"),
+            ]
+        drawn.append(tag("circle", cx=_percent(tally.mean), cy=f"{middle:g}", r="4.5", class_="mean"))
+    return _svg(name, said, *drawn, height=_ROW_HEIGHT, width=_PLOT_WIDTH, class_="chart")
+
+
+def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
+    low, high = number / BINS, (number + 1) / BINS
+    present = [(standing, count) for standing, count in counts.items() if count]
+    said = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
+    bars: list[Html] = []
+    floor = float(_PLOT_BOTTOM)
+    for standing, count in present:
+        height = count / top * _PLOT_HEIGHT
+        floor -= height
+        bars.append(_mark(standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
+    # The whole column tells its numbers, not just what may be a sliver of colour.
+    column = tag("rect", x=_percent(low), width=_percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
+                 fill="none", pointer_events="all")  # fmt: skip
+    return tag("g", tag("title", said), column, *bars)
+
+
+def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Html:
+    """Give the histogram's numbers as a table, for those who read rather than look."""
+    shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
+    rows = [
+        tag("tr", tag("th", f"{number / BINS:.2f} to {(number + 1) / BINS:.2f}", scope="row"),
+            *(tag("td", f"{one.get(standing, 0):,}", class_="number") for standing in shown))
+        for number, one in enumerate(bins) if any(one.values())
+    ]  # fmt: skip
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("score", *shown)))
+    return tag("details", tag("summary", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows)),
+               class_="numbers")  # fmt: skip
+
+
+def _grid(values: Iterable[int], top: int) -> Iterable[Html]:
+    for value in values:
+        y = _PLOT_BOTTOM - value / top * _PLOT_HEIGHT
+        yield _line(0, y, 1, y, "grid" if value else "base")
+        yield tag("text", f"{value:,}", x="-8", y=f"{y + 4:g}", text_anchor="end", class_="label")
+
+
+def _threshold(name: str, at: float, *, y: int) -> Html:
+    # Each label has a line of its own, so that marks which lie close do not write over each other.
+    anchor, aside = ("start", 5) if at < 0.3 else ("end", -5)
+    label = tag("text", f"{name} {at:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
+    return join(_line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
+
+
+def _tick(at: float) -> Html:
+    return _label(score_text(at, 1), at, _PLOT_BOTTOM + 16, "middle")
+
+
+def _label(said: str, at: float, y: float, anchor: str) -> Html:
+    return tag("text", said, x=_percent(at), y=f"{y:g}", text_anchor=anchor, class_="label")
+
+
+def _mark(standing: Standing, start: float, width: float, y: float, height: float, *, said: str | None = None) -> Html:
+    return tag(
+        "rect",
+        None if said is None else tag("title", said),
+        x=_percent(start),
+        width=_percent(width),
+        y=f"{y:.4g}",
+        height=f"{height:.4g}",
+        class_=f"mark-{standing}",
+        fill=_MARKS[standing],
+        stroke=_OUTLINE if standing in _OUTLINED else None,
+    )
+
+
+def _hatching() -> Html:
+    """Give the pattern for marks that must not be taken for a colour; a style sheet may use it."""
+    stripe = tag("line", x1=0, y1=0, x2=0, y2=6, class_="hatching")
+    pattern = tag("pattern", stripe, id="evenhand-hatching", width=6, height=6, patternUnits="userSpaceOnUse",
+                  patternTransform="rotate(45)")  # fmt: skip
+    return tag("defs", pattern)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
+    faint = "0.2" if kind == "grid" else None
+    return tag("line", x1=_percent(x1), y1=f"{y1:g}", x2=_percent(x2), y2=f"{y2:g}", class_=kind,
+               stroke="currentColor", stroke_opacity=faint)  # fmt: skip
+
+
+def _svg(title: str, said: str, *drawn: Html, height: int, class_: str, width: str = "100%") -> Html:
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("desc", said),
+        *drawn,
+        role="img",
+        width=width,
+        height=height,
+        overflow="visible",
+        fill="currentColor",
+        class_=class_,
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.5g}%"
+
+
+def _step(most: int) -> int:
+    """Give the step between gridlines: 1, 2 or 5 times a power of ten, so that there are four of them at most."""
+    power = 1
+    while 20 * power < most:
+        power *= 10
+    return next(step for step in (power, 2 * power, 5 * power) if 4 * step >= most)

@@ -1,0 +1,205 @@
+"""From the cases of two runs, pair by pair, to the numbers of their comparison (SPEC-T1)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol
+
+from evenhand.domain.comparison import STANDINGS, Change, Compared
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.run import CaseResult
+from evenhand.domain.verdict import FLOAT_NOISE
+from evenhand.reports.phrases import Standing
+from evenhand.reports.summary import over_samples
+from evenhand.stats.paired import PairedScores, holm
+
+# The score of the whole case, among those of the evaluators, which have names.
+_WHOLE: Final = None
+
+
+class Found(NamedTuple):
+    """Where a case, or an evaluation of it, stands; the score is None unless it counts."""
+
+    standing: Standing
+    score: float | None
+
+
+class JudgedBy(Protocol):
+    """What says how a case is to be judged, equal to others that say the same."""
+
+    def settle(self) -> None:
+        """Let go of what takes room."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCase:
+    """What a comparison keeps of a case in one run, until it meets the same case in the other.
+
+    ``judged_by`` is all that the case itself says on how it is to be judged.
+    """
+
+    id: str
+    position: int
+    cluster: str | None
+    judged_by: JudgedBy
+    found: Mapping[str | None, Found]
+
+    def settled(self) -> JudgedCase:
+        """Let go of what takes room, so that many can wait."""
+        self.judged_by.settle()
+        return self
+
+
+def found_of(result: CaseResult) -> Mapping[str | None, Found]:
+    """Take from a result what counts; samples are averaged first, so that a case is one case."""
+    found: dict[str | None, Found] = {_WHOLE: _found_of(result)}
+    by_evaluator: dict[str, list[Evaluation]] = {}
+    for judgment in result.judgments:
+        by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
+    for name, evaluations in by_evaluator.items():
+        status, score, verdict = over_samples(evaluations)
+        if status is Status.SCORED and verdict is not None:
+            found[name] = Found(Standing(verdict.value), score)
+        else:
+            found[name] = Found(Standing(status.value), None)
+    return found
+
+
+def _found_of(result: CaseResult) -> Found:
+    if result.pending:
+        return Found(Standing.PENDING, None)
+    outcome = result.outcome  # worked out from all samples: once is enough
+    standing = Standing.of(outcome)
+    return Found(standing, outcome.score if standing.scored else None)
+
+
+class Comparing:
+    """Takes in the cases of two runs pair by pair, and gives the numbers; what it keeps are sums, and a few changes.
+
+    ``evaluator`` is the one whose changes are wanted, None for those of whole cases; ``limit`` is how many of them.
+    """
+
+    def __init__(self, *, evaluator: str | None = None, limit: int | None = None) -> None:
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise ConfigError(f"limit is {limit!r:.80}; it must be a whole number, 0 or more, or None for all changes")
+        self._evaluator = evaluator
+        self._counted: dict[str | None, _Counting] = {_WHOLE: _Counting()}
+        self._changes = _Largest(limit)
+
+    def add(self, a: JudgedCase | None, b: JudgedCase | None) -> None:
+        """Take in a case: as it is in A and in B, None where a run does not have it."""
+        ours = {} if a is None else a.found
+        theirs = {} if b is None else b.found
+        cluster = (a and a.cluster) or (b and b.cluster) or None
+        for name in dict.fromkeys((*ours, *theirs)):
+            if (counting := self._counted.get(name)) is None:
+                counting = self._counted[name] = _Counting()
+            counting.add(ours.get(name), theirs.get(name), cluster)
+        if a is not None and b is not None and self._evaluator in ours and self._evaluator in theirs:
+            self._changes.add(a, ours[self._evaluator], theirs[self._evaluator])
+
+    @property
+    def in_common(self) -> int:
+        """How many cases both runs have."""
+        return self._counted[_WHOLE].in_common
+
+    @property
+    def changed(self) -> int:
+        """How many cases, scored in both runs, have another score or verdict in B."""
+        return self._changes.count
+
+    def changes(self) -> tuple[Change, ...]:
+        """Give the changes, the largest first."""
+        return self._changes.sorted()
+
+    def cases(self) -> Compared:
+        """Give the numbers of whole cases."""
+        return self._counted[_WHOLE].compared()
+
+    def evaluators(self) -> dict[str, Compared]:
+        """Give the numbers of each evaluator, with p values that allow for their number."""
+        found = {name: one.compared() for name, one in self._counted.items() if name is not None}
+        if self._evaluator is not None and self._evaluator not in found:
+            known = did_you_mean(str(self._evaluator), found)
+            raise ConfigError(f"no evaluator of these runs has the name {self._evaluator!r:.80}{known}")
+        corrected = holm({name: one.scores.p for name, one in found.items() if one.scores.p is not None})
+        return {name: replace(one, p_holm=corrected.get(name)) for name, one in found.items()}
+
+
+class _Counting:
+    """The counts behind a ``Compared``."""
+
+    __slots__ = ("_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common")
+
+    def __init__(self) -> None:
+        self.in_common = 0
+        self._only_a = 0
+        self._only_b = 0
+        self._unscored: Counter[tuple[bool, bool]] = Counter()
+        self._pairs = PairedScores()
+        self._transitions: Counter[tuple[Standing, Standing]] = Counter()
+
+    def add(self, a: Found | None, b: Found | None, cluster: str | None) -> None:
+        if a is None or b is None:
+            self._only_a += a is not None
+            self._only_b += b is not None
+            return
+        self.in_common += 1
+        self._transitions[a.standing, b.standing] += 1
+        if a.score is not None and b.score is not None:
+            self._pairs.add(a.score, b.score, cluster)
+        else:
+            self._unscored[a.score is None, b.score is None] += 1
+
+    def compared(self) -> Compared:
+        states = [Standing(name) for name in STANDINGS]
+        return Compared(
+            in_common=self.in_common,
+            only_a=self._only_a,
+            only_b=self._only_b,
+            unscored_a=self._unscored[True, False],
+            unscored_b=self._unscored[False, True],
+            unscored_both=self._unscored[True, True],
+            pending=sum(count for pair, count in self._transitions.items() if Standing.PENDING in pair),
+            scores=self._pairs.compared(),
+            transitions=tuple(tuple(self._transitions[before, after] for after in states) for before in states),
+        )
+
+
+class _Largest:
+    """The largest changes, so many of them at most, and how many there were."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        # By size, a new verdict before none, and cases that stand first in the suite before others.
+        self._heap: list[tuple[float, bool, int, int, Change]] = []
+        self.count = 0
+
+    def add(self, case: JudgedCase, a: Found, b: Found) -> None:
+        if a.score is None or b.score is None:
+            return
+        size, turned = abs(b.score - a.score), a.standing is not b.standing
+        if size <= FLOAT_NOISE and not turned:
+            return
+        self.count += 1
+        change = Change(
+            case_id=case.id,
+            score_a=a.score,
+            score_b=b.score,
+            standing_a=a.standing.value,
+            standing_b=b.standing.value,
+        )
+        # Rounded, so that float noise does not order what is equal.
+        entry = (round(size, 9), turned, -case.position, -self.count, change)
+        if self._limit is None or len(self._heap) < self._limit:
+            heapq.heappush(self._heap, entry)
+        elif self._limit:
+            heapq.heappushpop(self._heap, entry)
+
+    def sorted(self) -> tuple[Change, ...]:
+        return tuple(change for *_, change in sorted(self._heap, reverse=True))

@@ -1,0 +1,84 @@
+"""Results as tests tell of them: a case that does not do, and all cases together at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.run import CaseResult, Judgment
+from evenhand.reports.phrases import Standing, mean_sentence, pass_rate_sentence, score_text
+from evenhand.reports.safe_text import plain
+from evenhand.reports.summary import NO_ANSWER, blamed, no_answer, summarize
+
+_LONGEST: Final = 1000
+_CASE: Final = "case"
+
+
+def told(result: CaseResult, wanted: str | None = None) -> str:
+    """Say what was found about a case, each evaluator with its reasons; ``wanted`` is the verdict that was."""
+    standing = Standing.of_case(result)
+    lines = [f"case {plain(result.id)!r}: {_heading(standing, result, wanted)}"]
+    for judgment in result.judgments:
+        lines += _lines(judgment)
+    answers = [answer.text for answer in result.answers if answer.text is not None]
+    if (answer := answers[0] if answers else result.case.candidate_answer) is not None:
+        lines.append(f"  answer: {plain(answer, _LONGEST)}")
+    return "\n".join(lines)
+
+
+def _heading(standing: Standing, result: CaseResult, wanted: str | None) -> str:
+    if standing is Standing.ERROR:
+        return f"{blamed(result)} failed"
+    if not standing.scored:
+        return standing.word
+    demand = "" if wanted is None else f"; wanted {wanted}{'' if wanted == Standing.PASS else ' or better'}"
+    return f"{standing.word}, score {score_text(result.outcome.score)}{demand}"
+
+
+def _lines(judgment: Judgment) -> Iterator[str]:
+    evaluation = judgment.evaluation
+    standing = Standing.of(evaluation)
+    score = f" {score_text(evaluation.score)}" if standing.scored else ""
+    yield f"  {plain(evaluation.evaluator)}: {standing.word}{score}"
+    # What models say must not pass for lines of ours.
+    yield from (f"    missed: {plain(miss, _LONGEST)}" for miss in evaluation.misses)
+    reason = evaluation.error or evaluation.reasoning
+    if reason and reason not in evaluation.misses:  # a check's reason is what it missed
+        yield f"    {plain(reason, _LONGEST)}"
+
+
+def noted(result: CaseResult) -> dict[str, Any]:
+    """Give of a result what is summed up at the end, in plain values that get through to another process."""
+    outcome = result.outcome
+    status = outcome.status
+    return {
+        "status": status.value,
+        "score": outcome.score,
+        "verdict": None if outcome.verdict is None else outcome.verdict.value,
+        "cluster": result.case.cluster,
+        "no_answer": status is Status.ERROR and no_answer(outcome.evaluations),
+    }
+
+
+def summed_up(found: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """Say how all noted results came out together: the mean and the pass rate, with n and interval."""
+    tally = summarize(_result(one) for one in found).evaluators[_CASE]
+    return mean_sentence(tally), pass_rate_sentence(tally)
+
+
+def _result(noted_one: Mapping[str, Any]) -> CaseResult:
+    """Make a result with one evaluation, which stands for the whole case."""
+    status = noted_one["status"]
+    evaluation = Evaluation(
+        evaluator=_CASE,
+        type=_CASE,
+        status=status,
+        score=noted_one["score"],
+        verdict=noted_one["verdict"],
+        reasoning=status,
+        error=(NO_ANSWER if noted_one["no_answer"] else status) if status == Standing.ERROR else None,
+    )
+    case = Case(cluster=noted_one["cluster"])
+    return CaseResult(position=0, case=case, judgments=(Judgment(evaluation=evaluation, cost=0.0),))

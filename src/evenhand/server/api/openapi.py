@@ -1,0 +1,183 @@
+"""The OpenAPI document and the page that shows it, which works offline."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from evenhand.server.api.dependencies import routes
+from evenhand.server.api.schemas import Health
+from evenhand.server.pages.base import page
+from evenhand.version import __version__
+
+_METHODS: Final = ("get", "post", "put", "patch", "delete")
+_DEEPEST: Final = 4
+_CODE: Final = re.compile(r"(`{1,2})([^`]+)\1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A parameter, or a field of a body: ``place`` is where it goes, ``kind`` what it must be."""
+
+    name: str
+    place: str
+    kind: str
+    required: bool
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A route, as the page shows it."""
+
+    method: str
+    path: str
+    title: str
+    about: str
+    anchor: str
+    fields: tuple[Field, ...]
+    answers: tuple[tuple[str, str, str], ...]
+    changes: bool
+
+
+def described(document: Mapping[str, Any]) -> dict[str, list[Route]]:
+    """Give the routes of an OpenAPI document by their groups, in its order."""
+    schemas = document.get("components", {}).get("schemas", {})
+    groups: dict[str, list[Route]] = {}
+    for path, operations in document["paths"].items():
+        for method in _METHODS:
+            if method in operations:
+                operation = operations[method]
+                group = next(iter(operation.get("tags", ())), "more")
+                groups.setdefault(group, []).append(_route(method, path, operation, schemas))
+    return groups
+
+
+def _route(method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Route:
+    return Route(
+        method=method.upper(),
+        path=path,
+        title=operation.get("summary", ""),
+        about=operation.get("description", ""),
+        anchor=operation["operationId"],
+        fields=(*_parameters(operation, schemas), *_body(operation, schemas)),
+        answers=tuple(_answers(operation, schemas)),
+        changes=method != "get",
+    )
+
+
+def _parameters(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[Field]:
+    for one in operation.get("parameters", ()):
+        yield Field(
+            name=one["name"],
+            place=one["in"],
+            kind=kind_of(one["schema"], schemas),
+            required=one.get("required", False),
+            about=one.get("description", ""),
+        )
+
+
+def _body(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[Field]:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = _named(content.get("schema", {}), schemas)
+    for name, one in schema.get("properties", {}).items():
+        yield Field(
+            name=name,
+            place="body",
+            kind=kind_of(one, schemas),
+            required=name in schema.get("required", ()),
+            about=one.get("description", ""),
+        )
+
+
+def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for status, one in operation["responses"].items():
+        if status[0] == "2":
+            content = next(iter(one.get("content", {}).items()), None)
+            if content is None:
+                yield status, "nothing", ""
+            else:
+                media, given = content
+                example = _example(given.get("schema", {}), schemas)
+                shown = json.dumps(example, indent=2) if isinstance(example, (dict, list)) else ""
+                yield status, media, shown
+
+
+def in_pieces(text: str) -> list[tuple[str, bool]]:
+    """Take apart what is said into pieces, with whether each is code: that stands between backticks, one or two.
+
+    >>> in_pieces("Gives ``next`` or `null`.")
+    [('Gives ', False), ('next', True), (' or ', False), ('null', True), ('.', False)]
+    """
+    pieces = [(piece, place % 3 == 2) for place, piece in enumerate(_CODE.split(text)) if place % 3 != 1]
+    return [(piece, is_code) for piece, is_code in pieces if piece]
+
+
+def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+    """Say in words what a value must be.
+
+    >>> kind_of({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, {})
+    'integer, 1 or more, or null'
+    """
+    if several := schema.get("anyOf"):
+        return ", or ".join(dict.fromkeys(kind_of(one, schemas) for one in several))
+    if values := schema.get("enum"):
+        return " | ".join(map(str, values))
+    if "const" in schema:
+        return str(schema["const"])
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    kind = str(schema.get("type", "any"))
+    if kind == "array":
+        return f"list of {kind_of(schema.get('items', {}), schemas)}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None and high < 2**50:
+        return f"{kind}, {low} to {high}"
+    return kind if low is None else f"{kind}, {low} or more"
+
+
+def _named(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the schema that a reference names; of several, the first."""
+    if several := schema.get("anyOf"):
+        return _named(several[0], schemas)
+    if "$ref" in schema:
+        found: Mapping[str, Any] = schemas[str(schema["$ref"]).rpartition("/")[2]]
+        return found
+    return schema
+
+
+def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int = 0) -> Any:
+    """Make up a value of a schema: its names, with the kinds of their values."""
+    whole = _named(schema, schemas)
+    if depth < _DEEPEST and "properties" in whole:
+        return {name: _example(one, schemas, depth + 1) for name, one in whole["properties"].items()}
+    if depth < _DEEPEST and whole.get("type") == "array":
+        return [_example(whole.get("items", {}), schemas, depth + 1)]
+    return kind_of(schema, schemas)
+
+
+router = routes("about")
+
+
+@router.get("/health", response_model=Health, name="health")
+def get_health() -> Any:
+    """Tell that the server is there; this needs no token."""
+    return {"status": "ok", "version": __version__}
+
+
+@router.get("/openapi.json", response_class=JSONResponse, include_in_schema=False)
+def get_openapi(request: Request) -> JSONResponse:
+    """Give the OpenAPI document."""
+    return JSONResponse(request.app.openapi())
+
+
+@router.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+def show_docs(request: Request) -> HTMLResponse:
+    """Show all routes with what they take and give."""
+    return page(request, "api.html", groups=described(request.app.openapi()), in_pieces=in_pieces)

@@ -1,0 +1,211 @@
+"""Results over HTTP: evaluations, comparisons, rankings and audits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, cast
+
+from fastapi import Depends, Path, Query, Request
+from fastapi.responses import StreamingResponse
+
+from evenhand.domain.errors import ConfigError, NotFoundError
+from evenhand.domain.stored import case_to
+from evenhand.engine.comparison import ANYWAY
+from evenhand.reports.json import case_row
+from evenhand.server.api.dependencies import BUSY, Counts, Cursor, Limit, Opened, Profiled, RunId, routes
+from evenhand.server.api.profile_schemas import AuditShape, RankingShape
+from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
+from evenhand.server.case_results import case_result
+from evenhand.server.problems import Problem
+from evenhand.server.runs.baseline import MOST_CHANGES, compared
+from evenhand.server.runs.progress import as_it_is
+from evenhand.server.runs.results import MEDIA, Results, attachment, exported
+from evenhand.server.runs.results_index import Filter, Order
+
+router = routes("evaluations")
+
+_Names = Annotated[list[str] | None, Query(max_length=50)]
+_Score = Annotated[float | None, Query(ge=0, le=1, allow_inf_nan=False)]
+
+
+def _results(request: Request) -> Results:
+    return cast("Results", request.app.state.results)
+
+
+def _filter(
+    *,
+    verdict: Annotated[list[Literal["pass", "borderline", "fail"]] | None, Query(max_length=3)] = None,
+    status: Annotated[list[Literal["scored", "not_evaluated", "error"]] | None, Query(max_length=3)] = None,
+    evaluator: _Names = None,
+    model: _Names = None,
+    min_score: _Score = None,
+    max_score: _Score = None,
+    has_error: bool | None = None,
+    retried: bool | None = None,
+    text: Annotated[
+        str | None,
+        Query(
+            max_length=200,
+            description="Looked for in the case's id, question, reference and answer, and in the profiles of a group.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None, Query(max_length=200, description="The exact id of a profile; of a ranking, the groups it was in.")
+    ] = None,
+) -> Filter:
+    return Filter(
+        verdict=tuple(verdict or ()),
+        status=tuple(status or ()),
+        evaluator=tuple(evaluator or ()),
+        model=tuple(model or ()),
+        min_score=min_score,
+        max_score=max_score,
+        has_error=has_error,
+        retried=retried,
+        text=text,
+        profile=profile,
+    )
+
+
+def _order(
+    *,
+    sort: Literal[
+        "position", "score", "cost", "seconds", "evaluator", "verdict", "status", "model", "case_id"
+    ] = "position",
+    descending: bool = False,
+) -> Order:
+    return Order(by=sort, descending=descending)
+
+
+@router.get("/runs/{run}/evaluations", response_model=Page[EvaluationShape])
+def list_evaluations(
+    run: RunId,
+    *,
+    store: Opened,
+    results: Annotated[Results, Depends(_results)],
+    wanted: Annotated[Filter, Depends(_filter)],
+    order: Annotated[Order, Depends(_order)],
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """List the evaluations of a run, the last round of each; what an order does not apply to comes last."""
+    return results.page(as_it_is(store, store.runs.find(run)), wanted, order, limit=limit, cursor=cursor)
+
+
+@router.get(
+    "/runs/{run}/evaluations/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {media: {"schema": {"type": "string"}} for media in ("text/csv", "application/jsonl")},
+            "description": "A row or a line for each evaluation.",
+        }
+    },
+)
+def export_evaluations(
+    run: RunId,
+    *,
+    store: Opened,
+    results: Annotated[Results, Depends(_results)],
+    wanted: Annotated[Filter, Depends(_filter)],
+    order: Annotated[Order, Depends(_order)],
+    form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
+) -> StreamingResponse:
+    """Give all evaluations that a filter leaves, in their order and with whole texts, as CSV or JSON lines."""
+    found = as_it_is(store, store.runs.find(run))
+    lines = exported(store, found, results.places(found, wanted, order), form)
+    return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(found, form))
+
+
+@router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)
+def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: Opened) -> Any:
+    """Give a case in full: its question and answers, and all evaluations with prompts, raw replies and checks."""
+    found = store.runs.find(run)
+    result = case_result(store, found, case_id)
+    if result is None:
+        raise NotFoundError(f"run {found.id} has no case {case_id!r:.200}")
+    return {"position": result.position, "case": case_to(result.case), **case_row(result)}
+
+
+comparison_router = routes("comparisons")
+
+# A hundred thousand cases take about as long.
+PATIENCE_SECONDS: Final = 20.0
+_Run = Annotated[str, Query(max_length=200, description="The run's id, how that begins, or last.")]
+
+
+@comparison_router.get("/compare", response_model=ComparisonShape, responses=BUSY)
+def compare_two_runs(
+    a: _Run,
+    b: _Run,
+    *,
+    store: Opened,
+    counts: Counts,
+    evaluator: Annotated[
+        str | None, Query(max_length=300, description="Compare by this evaluator, not by whole cases.")
+    ] = None,
+    limit: Annotated[int, Query(ge=0, le=10_000, description="How many changed cases to list.")] = MOST_CHANGES,
+    anyway: Annotated[bool, Query(description="Also runs that are not finished, or were judged differently.")] = False,
+) -> Any:
+    """Tell whether run B is better than run A: the difference with its interval, a test, and the cases that changed."""
+    runs = as_it_is(store, store.runs.find(a)), as_it_is(store, store.runs.find(b))
+    try:
+        found = compared(
+            counts, store, runs, seconds=PATIENCE_SECONDS, evaluator=evaluator, most_changes=limit, anyway=anyway
+        )
+    except TimeoutError:
+        wait = {"retry-after": "5"}
+        raise Problem(503, "Not compared yet", "both runs are large; ask again in a moment", headers=wait) from None
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(ANYWAY, "to compare them all the same: anyway=true")) from None
+    return found.as_dict()
+
+
+profile_router = routes("profiles")
+
+# A ranking of some thousand profiles takes longer, and is there for who asks again.
+PROFILE_PATIENCE_SECONDS: Final = 20.0
+
+
+@profile_router.get("/runs/{run}/ranking", response_model=RankingShape, responses=BUSY)
+def get_ranking(run: RunId, store: Opened, profiled: Profiled) -> Any:
+    """Give the ranking of a run, the best first, with how sure each place is; 409 if the run ranks nothing.
+
+    While the run goes on, the order may change.
+    """
+    found = as_it_is(store, store.runs.find(run))
+    try:
+        ranks = profiled.ranks(store, found, PROFILE_PATIENCE_SECONDS)
+    except TimeoutError:
+        raise _not_yet() from None
+    from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
+
+    return {
+        "run": found.id,
+        "status": found.status.value,
+        "ranking": {**design_of(found.definition).as_dict(), **ranks.numbers()},
+        "profiles": [one.as_dict() for one in ranks.profiles],
+    }
+
+
+@profile_router.get("/runs/{run}/audit", response_model=AuditShape, responses=BUSY)
+def get_audit(run: RunId, store: Opened, profiled: Profiled, counts: Counts) -> Any:
+    """Give the numbers of an audit: effects with intervals, impact ratios, swaps, gates; 409 if the run is none."""
+    found = as_it_is(store, store.runs.find(run))
+    try:
+        numbers = profiled.audit(store, found, PROFILE_PATIENCE_SECONDS)
+        gates = (*counts.of(store, found, PROFILE_PATIENCE_SECONDS).gates, *numbers.gates)
+    except TimeoutError:
+        raise _not_yet() from None
+    from evenhand.profiles.audit.sentences import NO_CERTIFICATE  # noqa: PLC0415 - brings much arithmetic along
+
+    return {
+        "run": found.id,
+        "status": found.status.value,
+        "audit": {**numbers.as_dict(), "notice": NO_CERTIFICATE},
+        "gates": [one.as_dict() for one in gates],
+    }
+
+
+def _not_yet() -> Problem:
+    wait = {"retry-after": "5"}
+    return Problem(503, "Not worked out yet", "the run is large; ask again in a moment", headers=wait)

@@ -1,0 +1,168 @@
+"""The pages of rankings and audits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from markupsafe import Markup
+
+from evenhand.domain.run import RunStatus
+from evenhand.reports.phrases import NONE, counted, interval_text, score_text
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.run_row import counted_in, profiled_in
+from evenhand.server.pages.run_view import own
+from evenhand.server.pages.runs import found_run
+from evenhand.server.runs.progress import AT_WORK
+
+if TYPE_CHECKING:
+    from evenhand.profiles.ranking.result import RankedProfile, Ranks
+    from evenhand.reports.html.forest import Axis
+
+
+router = APIRouter()
+
+ON_A_PAGE: Final = 200
+# How long a page waits for a ranking to be worked out; a large one is shown when somebody asks again.
+PATIENCE_SECONDS: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A row of the leaderboard; ``groups`` is the address of the groups in which the profile was."""
+
+    id: str
+    groups: str
+    rank: str
+    drawn: Markup
+    numbers: tuple[str, ...]
+
+
+@router.get("/runs/{run_id}/ranking")
+def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) -> Response:
+    """Show a ranking, so many profiles at a time; ``after`` is how many come before."""
+    run = found_run(request, run_id)
+    known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
+    try:
+        ranks = profiled_in(request).ranks(store, run, PATIENCE_SECONDS)
+    except TimeoutError:
+        return page(request, "ranking.html", ranks=None, **known)
+    from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
+    from evenhand.profiles.ranking.report import about, trust  # noqa: PLC0415
+
+    design = design_of(run.definition)
+    first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
+    last = min(first + ON_A_PAGE, len(ranks.profiles))
+    address = f"{own(run)}/ranking"
+    return page(
+        request,
+        "ranking.html",
+        ranks=ranks,
+        may_change=run.status is not RunStatus.FINISHED,
+        how="in pairs, each in both orders" if design.in_pairs else f"in groups of {design.group_size}",
+        design=design,
+        about=about(ranks, design).lines,
+        trust=trust(ranks),
+        worst=_worst(ranks),
+        tiers=list(_tiers(ranks, first, last, own(run), in_pairs=design.in_pairs)),
+        slots=_slots(ranks),
+        shown=f"{first + 1:,} to {last:,} of {len(ranks.profiles):,}",
+        before=f"{address}?after={max(first - ON_A_PAGE, 0)}" if first else None,
+        after=f"{address}?after={last}" if last < len(ranks.profiles) else None,
+        **known,
+    )
+
+
+def _worst(ranks: Ranks) -> int:
+    """Give the rank at the right end of the scale."""
+    return max(2, ranks.profiles.last_rank)
+
+
+def _tiers(
+    ranks: Ranks, first: int, last: int, address: str, *, in_pairs: bool
+) -> Iterator[tuple[str, str, list[Place]]]:
+    """Give the profiles of a page by tier: what it is called, how many are in it, and its rows."""
+    from evenhand.reports.html.forest import Axis  # noqa: PLC0415
+
+    axis = Axis(left=1, right=_worst(ranks))
+    shown = ranks.profiles[first:last]
+    for (ranked, tier), members in itertools.groupby(shown, lambda one: (one.rank is not None, one.tier)):
+        size = ranks.profiles.in_tier(tier) if ranked else len(ranks.profiles.without_rank)
+        rows = [_place(one, axis, address, in_pairs=in_pairs) for one in members]
+        yield _title(tier) if ranked else "Without a rank", counted(size, "profile"), rows
+
+
+def _title(tier: int | None) -> str:
+    return "No interval, no tier" if tier is None else f"Tier {tier}"
+
+
+def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> Place:
+    from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
+    from evenhand.reports.html.forest import mark  # noqa: PLC0415
+
+    said = "no rank" if one.rank is None else f"rank {one.rank:,}, 95 %: {span_text(one)}"
+    rates = (
+        (share_text(one.win_rate), interval_text(one.win_rate_interval), share_text(one.win_rate_without_length))
+        if in_pairs
+        else ()
+    )
+    groups = f"{one.groups:,}" + (f", {one.failures:,} failed" if one.failures else "")
+    return Place(
+        id=one.id,
+        groups=f"{address}/results?{urlencode({'profile': one.id})}",
+        rank=NONE if one.rank is None else f"{one.rank:,}",
+        drawn=drawn(mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
+        numbers=(span_text(one), score_text(one.strength), *rates, groups),
+    )
+
+
+def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
+    """Draw the mean place of what was shown in each slot; all would lie at one half."""
+    from evenhand.reports.html.forest import Axis, mark  # noqa: PLC0415
+
+    axis = Axis(left=0, right=1, line=0.5)
+    return [
+        (
+            f"{slot + 1}, letter {ascii_uppercase[slot]}",
+            drawn(mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
+            score_text(place),
+        )
+        for slot, place in enumerate(ranks.position.test.places)
+    ]
+
+
+audit_router = APIRouter()
+
+# How long a page waits for an audit to be worked out; a large one is shown when somebody asks again.
+AUDIT_PATIENCE_SECONDS: Final = 3.0
+
+
+@audit_router.get("/runs/{run_id}/audit")
+def audit(request: Request, run_id: str, store: Opened) -> Response:
+    """Show an audit as its report does."""
+    run = found_run(request, run_id)
+    known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
+    try:
+        numbers = profiled_in(request).audit(store, run, AUDIT_PATIENCE_SECONDS)
+        counts = counted_in(request).of(store, run, AUDIT_PATIENCE_SECONDS)
+    except TimeoutError:
+        return page(request, "audit.html", numbers=None, **known)
+    from evenhand.profiles.audit.report import section  # noqa: PLC0415 - brings much arithmetic along
+
+    report = counts.report(store, run)
+    report = replace(report, gates=(*report.gates, *numbers.gates))
+    return page(
+        request,
+        "audit.html",
+        numbers=numbers,
+        may_change=run.status is not RunStatus.FINISHED,
+        section=drawn(section(report, numbers)),
+        **known,
+    )

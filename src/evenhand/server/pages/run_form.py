@@ -1,0 +1,206 @@
+"""The form that starts a run of a prompt: what it would take is told before anything is spent."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from evenhand import registry
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt
+from evenhand.domain.run import RunRecord
+from evenhand.engine.budget import Limits
+from evenhand.engine.estimate import RULES, Estimate
+from evenhand.engine.job import DEFAULT_CONCURRENCY, Job
+from evenhand.models.embedded.catalogue import MODELS, PREFIX
+from evenhand.models.embedded.download import is_here
+from evenhand.models.prices import PRICES_AS_OF
+from evenhand.reports.phrases import cost_text
+from evenhand.reports.safe_text import plain
+from evenhand.server.api.dependencies import Opened
+from evenhand.server.pages.base import Form, Sent, page, see_other
+from evenhand.server.pages.run_view import own
+from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.requests import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, OF_FILES, RunWanted
+from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store
+
+router = APIRouter()
+
+# More than that are not chosen one by one.
+MOST_LISTED: Final = 200
+_MOST_CALLS: Final = 10**9
+_GIST: Final = 120
+_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What stands in the form, as it was typed; ``chosen`` are the test cases, None for all of them."""
+
+    prompt: Prompt
+    typed: Mapping[str, str]
+    chosen: tuple[str, ...] | None = None
+
+    @property
+    def wanted(self) -> RunWanted:
+        """Read what is wanted; what cannot be right is refused, by field."""
+        names = [line.strip() for line in self.typed["models"].splitlines() if line.strip()]
+        if not names:
+            raise FieldError("models", "there is none; name at least one, such as openai/gpt-5-mini")
+        if len(names) > MOST_MODELS:
+            raise FieldError("models", f"there are {len(names)}; {MOST_MODELS} are allowed")
+        return RunWanted(
+            prompt=self.prompt.id,
+            version=self.prompt.version,
+            models=tuple(names),
+            judge=self.typed["judge"].strip() or None,
+            test_cases=self.chosen,
+            repeat=self._whole("repeat", MOST_REPEATS) or 1,
+            concurrency=self._whole("concurrency", MOST_AT_ONCE),
+            max_calls=self._whole("max_calls", _MOST_CALLS),
+            max_cost=self._dollars(),
+        )
+
+    def _whole(self, name: str, most: int) -> int | None:
+        said = self.typed[name].strip().replace(",", "")
+        if not said:
+            return None
+        # However many zeros: a long number takes long to read.
+        if not said.isascii() or not said.isdecimal() or len(said) > 20 or not 1 <= int(said) <= most:
+            raise FieldError(name, f"it must be a whole number from 1 to {most:,}")
+        return int(said)
+
+    def _dollars(self) -> float | None:
+        said = self.typed["max_cost"].strip().removeprefix("$").replace(",", "")
+        if not said:
+            return None
+        try:
+            return Limits(max_cost=float(said)).max_cost
+        except (ValueError, ConfigError):
+            raise FieldError("max_cost", "it must be a number of dollars, such as 0.50") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run that could be started, and what it would take."""
+
+    wanted: RunWanted
+    job: Job
+    estimate: Estimate
+    rules: tuple[str, ...] = (*RULES, f"Prices are of {PRICES_AS_OF}.")
+
+    @classmethod
+    def of(cls, store: Store, settings: ServerSettings, draft: Draft, *, to_ask: bool) -> Prepared:
+        """Make everything ready; nobody is asked, and without ``to_ask`` nobody can be."""
+        wanted = draft.wanted
+        job = wanted.job(store, settings, to_ask=to_ask)
+        return cls(wanted=wanted, job=job, estimate=wanted.estimate(store, job))
+
+    @property
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Give a line for each model, and one for all."""
+        lines = [
+            (one.model, _between(one.calls, one.most_calls), f"{one.input_tokens:,}", f"{one.output_tokens:,}",
+             _dollars(one.low, one.high))
+            for one in self.estimate.models
+        ]  # fmt: skip
+        whole = self.estimate
+        return [*lines, ("in all", _between(whole.calls, whole.most_calls), "", "", _dollars(whole.low, whole.high))]
+
+
+@router.get("/runs/new")
+def new_run(request: Request, store: Opened, prompt: str = "", version: str = "") -> Response:
+    """Show the form, or first the prompts to choose from."""
+    if not prompt:
+        return page(request, "runs_choose.html", prompts=store.prompts.all())
+    settings: ServerSettings = request.app.state.settings
+    number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else None
+    typed = dict.fromkeys(_FIELDS, "") | {
+        "models": "\n".join(settings.models),
+        "judge": settings.judge or "",
+        "repeat": "1",
+        "concurrency": str(DEFAULT_CONCURRENCY),
+    }
+    return _form(request, store, Draft(prompt=store.prompts.find(prompt, number), typed=typed))
+
+
+@router.post("/runs/new")
+async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
+    """Tell what a run would take, or start it."""
+    draft = await run_in_threadpool(_draft, store, sent)
+    is_start = sent.text("do") == "start"
+    try:
+        prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft, to_ask=is_start)
+        if is_start:
+            return see_other(own(await _started(cast("RunDesk", request.app.state.desk), sent, prepared)))
+    except FieldError as error:
+        return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
+    except ConfigError as error:
+        return await run_in_threadpool(_form, request, store, draft, errors={"": str(error)})
+    return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
+
+
+async def _started(desk: RunDesk, sent: Form, prepared: Prepared) -> RunRecord:
+    """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
+    wanted = prepared.wanted
+    # Which form it was, and what stood in it.
+    key = hashlib.sha256(repr((sent.text("form"), wanted)).encode()).hexdigest()
+    run, _ = await desk.start(lambda: prepared.job, wanted.scope, wanted.pace, key=key, asked="page")
+    return run
+
+
+def _draft(store: Store, sent: Form) -> Draft:
+    prompt = store.prompts.find(sent.text("prompt"), sent.number("version"))
+    chosen = tuple(sent.texts("test_cases")) if sent.has("listed") else None
+    if chosen is not None and set(chosen) == {case_id for case_id, _ in _listed(store, prompt)}:
+        chosen = None  # all of them, also those that are not chosen one by one
+    return Draft(prompt=prompt, typed={name: sent.text(name) for name in _FIELDS}, chosen=chosen)
+
+
+def _form(
+    request: Request,
+    store: Store,
+    draft: Draft,
+    *,
+    errors: Mapping[str, str] | None = None,
+    prepared: Prepared | None = None,
+) -> Response:
+    prompt = draft.prompt
+    text = prompt.text
+    values: dict[str, Any] = {
+        "prompt": prompt,
+        "versions": store.prompts.versions(prompt.id),
+        "asks_judge": text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None,
+        "is_schema": text.evaluation_mode is EvaluationMode.SCHEMA,
+        "draft": draft,
+        "cases": _listed(store, prompt),
+        "providers": [name for name in registry.points(registry.MODELS) if name not in OF_FILES],
+        "here": [f"{PREFIX}{model.name}" for model in MODELS.values() if is_here(model)],
+        "form": secrets.token_hex(16),
+        "errors": errors or {},
+        "prepared": prepared,
+    }
+    return page(request, "runs_new.html", status=422 if errors else 200, **values)
+
+
+def _listed(store: Store, prompt: Prompt) -> list[tuple[str, str]]:
+    """Give the test cases with the beginning of what they ask, where they are few enough to choose from."""
+    if prompt.test_cases > MOST_LISTED:
+        return []
+    return [(one.id, plain(one.text.input[: 4 * _GIST], _GIST)) for one in store.prompts.cases(prompt.id)]
+
+
+def _between(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _dollars(low: float | None, high: float | None) -> str:
+    return cost_text(low) if low == high else f"{cost_text(low)} to {cost_text(high)}"

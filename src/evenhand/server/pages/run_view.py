@@ -1,0 +1,203 @@
+"""One run as its page shows it: what it was, how it gets on, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from evenhand.domain.run import RunRecord
+from evenhand.domain.summary import Summary, Tally
+from evenhand.evaluators.profile_score import SCALE
+from evenhand.profiles.job import RANKING, mode_of
+from evenhand.profiles.scores import from_0_to_10
+from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.phrases import (
+    NONE,
+    Standing,
+    cost_text,
+    counted,
+    duration_text,
+    effort_sentence,
+    flag_phrases,
+    mean_sentence,
+    moment_text,
+    pass_rate_sentence,
+    standings,
+)
+from evenhand.server.pages.base import as_json, drawn
+from evenhand.server.runs.profile_summaries import scale_of
+from evenhand.server.runs.summaries import Numbers
+from evenhand.server.runs.views import names_in, told
+from evenhand.suites.lint import kinship_notes
+from evenhand.workspace.trial import PROMPT
+
+# Runs over profiles have a row or a line for each of these.
+PROFILE_FORMATS: Final = (
+    ("html", "A report that stands alone"),
+    ("json", "The run with its numbers and profiles"),
+    ("jsonl", "A line for each profile"),
+    ("csv", "A row for each profile, of an audit for each effect"),
+    ("md", "A summary to paste"),
+    ("xml", "JUnit, for CI"),
+)
+FORMATS: Final = (
+    ("html", "A report that stands alone"),
+    ("json", "The run with its numbers and cases"),
+    ("jsonl", "A line for each case"),
+    ("csv", "A row for each evaluation, for spreadsheets"),
+    ("md", "A summary to paste"),
+    ("xml", "JUnit, for CI"),
+)
+# Evaluations a second, below which they are counted by the minute.
+_SLOW: Final = 0.95
+Fact = tuple[str, str, str | None]
+
+
+def own(run: RunRecord) -> str:
+    """Give the address of a run's page."""
+    return f"/runs/{quote(run.id, safe='')}"
+
+
+def facts(run: RunRecord, numbers: Numbers | None) -> list[Fact]:
+    """Say what was judged, when, and by whom, each with where that leads."""
+    return list(_facts(run, numbers))
+
+
+def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
+    prompt = run.definition.get(PROMPT)
+    if isinstance(prompt, Mapping):
+        named = f"{prompt.get('name')}, version {prompt.get('version')}"
+        yield "Prompt", named, f"/prompts/{quote(str(prompt.get('id')), safe='')}"
+    yield "Started", moment_text(run.created), None
+    if run.finished is not None:
+        yield "Took", duration_text(max(run.finished - run.created, 0)), None
+    if run.source is not None:
+        yield "Suite", run.source, None
+    judges = () if numbers is None else numbers.summary.judges
+    if said := ", ".join(judges) or told(run.definition.get("judge")):
+        yield "Judges" if judges[1:] else "Judge", said, None
+    mode = mode_of(run.definition)
+    if mode is None:
+        yield "Answers", told(run.definition.get("target")) or "given with the cases", None
+    yield (
+        {None: "Cases", RANKING: "Groups"}.get(mode, "Profiles"),
+        f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""),
+        None,
+    )
+    if run.forked_from is not None:
+        yield "Forked from", run.forked_from, f"/runs/{quote(run.forked_from, safe='')}"
+
+
+def kinship(run: RunRecord) -> list[str]:
+    """Warn of a judge that is kin to a model whose answers it judges."""
+    target = run.definition.get("target")
+    notes = [note for name in names_in(target) for note in kinship_notes({**run.definition, "target": name})]
+    return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(notes)]
+
+
+def live(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Say how a run gets on; run.js writes the same words while it goes on."""
+    done, total = progress["done"], progress["total"]
+    left, rate = progress["eta"], progress["rate"]
+    return {
+        "done": done,
+        "total": total,
+        "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
+        "paused": progress.get("paused", ""),
+        "facts": (
+            ("rate", "Rate", _rate(rate)),
+            ("eta", "Left", NONE if left is None else duration_text(left)),
+            ("errors", "Errors", _count(progress["errors"])),
+            ("retries", "Retries", _count(progress["retries"])),
+            ("calls", "Calls", _count(progress["calls"])),
+            ("cached", "From the cache", _count(progress["cached"])),
+            ("cost", "Cost", NONE if progress["calls"] is None else cost_text(progress["cost"])),
+        ),
+    }  # fmt: skip
+
+
+def _rate(rate: float | None) -> str:
+    if not rate:
+        return NONE
+    return f"{rate:.1f} a second" if rate >= _SLOW else f"{60 * rate:.1f} a minute"
+
+
+def _more(progress: Mapping[str, Any]) -> str:
+    if progress["waiting"]:
+        return ", waiting for its turn"
+    if progress["stopping"]:
+        return ", stopping"
+    return ", paused" if progress.get("paused") else ""
+
+
+def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
+    """Show the numbers, each mean with how many it is over and an interval; those of profiles are from 0 to 10."""
+    summary = numbers.summary
+    cases = summary.cases
+    address = f"{own(run)}/results"
+    of_profiles = scale_of(run) == SCALE.high
+    what = "Profile scores as shares of 10" if of_profiles else "Case scores"
+    return {
+        "headline": _headline(from_0_to_10(cases) if of_profiles else cases),
+        "is_of_ten": of_profiles,
+        "pass_rate": _pass_rate(run, cases),
+        "bar": drawn(verdict_bar(standings(cases))),
+        "legend": [
+            (standing, count, _look_at(address, standing))
+            for standing, count in standings(cases).items()
+            if count or standing.scored
+        ],
+        "spread": f"{what}, {cases.scored:,} of {counted(cases.n, 'profile' if of_profiles else 'case')}, by verdict.",
+        "histogram": drawn(score_histogram(numbers.bins, run.thresholds)),
+        "methods": _methods(summary) + (" A score of 10 is 1.0 here." if of_profiles else ""),
+        "means": drawn(means_plot(replace(summary, models={}))),
+        "models": drawn(means_plot(replace(summary, evaluators={}))) if summary.models else None,
+        "effort": effort_sentence(summary, run),
+        "errors": list(summary.errors_by_class.items()),
+        "flags": list(flag_phrases(summary)),
+        "reasons": list(summary.reasons.items()),
+    }
+
+
+def _pass_rate(run: RunRecord, cases: Tally) -> str:
+    told = pass_rate_sentence(cases)
+    if scale_of(run) != SCALE.high:
+        return told
+    return f"{told}; a profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more"
+
+
+def _headline(cases: Tally) -> tuple[str, str, str, str]:
+    """Say the mean the way it must be said: with n, an interval, and what the errors would do to it (SPEC-E2)."""
+    found, over, rest = mean_sentence(cases).partition(" over ")
+    if not over:
+        return found, "", "", ""
+    word, mean, around = found.split(" ", 2)
+    return f"{word} ", mean, f" {around}", over + rest
+
+
+def _look_at(address: str, standing: Standing) -> str | None:
+    """Give the address of the evaluations that stand so."""
+    match standing:
+        case Standing.PENDING:
+            return None
+        case Standing.ERROR | Standing.NOT_EVALUATED:
+            return f"{address}?status={standing.value}"
+        case _:
+            return f"{address}?verdict={standing.value}&status=scored"
+
+
+def _methods(summary: Summary) -> str:
+    intervals = [one.interval for one in (summary.cases, *summary.evaluators.values()) if one.interval is not None]
+    methods = ", ".join(sorted({one.method for one in intervals}))
+    return f"With {intervals[0].level:.0%} intervals ({methods})." if intervals else "Too few scores for intervals."
+
+
+def _count(number: int | None) -> str:
+    return NONE if number is None else f"{number:,}"
+
+
+def defined(run: RunRecord) -> Any:
+    """Show how a run was defined; the stored definition holds no secrets."""
+    return as_json({"definition": dict(run.definition), "options": dict(run.options)})

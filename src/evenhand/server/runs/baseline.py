@@ -1,0 +1,191 @@
+"""Runs of the same suite or prompt, the baseline among them, and how two runs compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from evenhand.domain.comparison import STANDINGS, Change, Comparison
+from evenhand.domain.errors import ConflictError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.comparison import Side, compare_runs
+from evenhand.profiles.job import is_ranking, require_scores
+from evenhand.reports.phrases import Standing
+from evenhand.server.runs.summaries import Counted
+from evenhand.store.store import Store
+from evenhand.store.transfer import BASELINE
+from evenhand.suites.definition_diff import judging_differences
+from evenhand.workspace.trial import PROMPT
+
+# How far back one looks for the run before.
+_NEAR: Final = 200
+
+
+def of_prompt(run: RunRecord) -> str | None:
+    """Give the id of the prompt that a run tried, if it is such a run."""
+    known = run.definition.get(PROMPT)
+    return str(known.get("id")) if isinstance(known, dict) else None
+
+
+def lineage(run: RunRecord) -> tuple[str, str]:
+    """Say what a run is a run of: a prompt, a suite's file, or what a program calls by its name."""
+    if (prompt := of_prompt(run)) is not None:
+        return "prompt", prompt
+    return ("suite", run.source) if run.source is not None else ("program", run.name)
+
+
+def is_baseline(run: RunRecord) -> bool:
+    """Tell whether others are held against a run."""
+    return run.options.get(BASELINE) is True
+
+
+def baseline_of(store: Store, run: RunRecord) -> RunRecord | None:
+    """Find the run that this one is held against; None where there is none, or it is that itself."""
+    return next((one for one in _pinned(store, run) if one.id != run.id), None) if not is_baseline(run) else None
+
+
+def pin(store: Store, run: RunRecord) -> RunRecord:
+    """Hold later runs of the same suite or prompt against this one, and no longer against another."""
+    if run.status is not RunStatus.FINISHED:
+        raise ConflictError(f"run {run.id} is not finished ({run.status.value}), and no baseline for others")
+    if is_ranking(run.definition):
+        raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, and no baseline for others")
+    with store.database.transaction():
+        store.database.lock()
+        for one in _pinned(store, run):
+            _mark(store, one, is_pinned=False)
+        _mark(store, store.runs.find(run.id), is_pinned=True)
+    return store.runs.find(run.id)
+
+
+def unpin(store: Store, run: RunRecord) -> None:
+    """Hold no run against this one any more."""
+    with store.database.transaction():
+        store.database.lock()
+        _mark(store, store.runs.find(run.id), is_pinned=False)
+
+
+def run_before(store: Store, run: RunRecord) -> RunRecord | None:
+    """Find the last finished run of the same suite or prompt before this one; scores of rankings are not compared."""
+    if is_ranking(run.definition):
+        return None
+    near = store.runs.newest(_NEAR)
+    earlier = (one for one in near if one.number < run.number and one.status is RunStatus.FINISHED)
+    return next((one for one in earlier if lineage(one) == lineage(run)), None)
+
+
+def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
+    """Find the two newest runs that can be compared, and give their ids: A, then the newer B."""
+    seen: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in newest_first:
+        if run.status is RunStatus.FINISHED and not is_ranking(run.definition):
+            later = seen.setdefault(lineage(run), [])
+            for one in later:
+                if not judging_differences(run.definition, one.definition):
+                    return run.id, one.id
+            later.append(run)
+    return None
+
+
+def _pinned(store: Store, run: RunRecord) -> list[RunRecord]:
+    # Whatever else has the word in its options is looked at, and left alone.
+    rows = store.database.rows("SELECT id FROM runs WHERE options LIKE ? ORDER BY number DESC", [f'%"{BASELINE}"%'])
+    found = [store.runs.find(identity) for (identity,) in rows]
+    return [one for one in found if is_baseline(one) and lineage(one) == lineage(run)]
+
+
+def _mark(store: Store, run: RunRecord, *, is_pinned: bool) -> None:
+    options = {name: value for name, value in run.options.items() if name != BASELINE}
+    options |= {BASELINE: True} if is_pinned else {}
+    store.runs.set_options(run, options)
+
+
+MOST_CHANGES: Final = 100
+SCORED: Final = ("pass", "borderline", "fail")
+_WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict"}
+
+
+def compared(
+    counts: Counted,
+    store: Store,
+    runs: tuple[RunRecord, RunRecord],
+    *,
+    seconds: float,
+    evaluator: str | None = None,
+    most_changes: int | None = MOST_CHANGES,
+    anyway: bool = False,
+) -> Comparison:
+    """Compare run B with run A; raises ``TimeoutError`` where that takes longer than so many seconds, and goes on.
+
+    ``most_changes`` is how many of the cases that changed are named, all if it is None.
+    """
+    a, b = runs
+    for run in runs:
+        require_scores(run)
+
+    def compare() -> Comparison:
+        return compare_runs(
+            Side(store=store, run=a),
+            Side(store=store, run=b),
+            differing=judging_differences(a.definition, b.definition),
+            evaluator=evaluator,
+            limit=most_changes,
+            anyway=anyway,
+        )
+
+    return counts.compared(store, runs, compare, seconds, str(evaluator or ""), str(most_changes), str(anyway))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """How many cases came to a worse verdict, how many to a better one, and how many lost their score to an error."""
+
+    worse: int
+    better: int
+    broken: int
+
+    @classmethod
+    def of(cls, found: Comparison) -> Turns:
+        """Count them in the table of verdicts."""
+        rows = [dict(zip(STANDINGS, row, strict=True)) for row in found.cases.transitions]
+        table = dict(zip(STANDINGS, rows, strict=True))
+        pairs = [(before, after) for before in SCORED for after in SCORED]
+        return cls(
+            worse=sum(table[before][after] for before, after in pairs if is_worse(before, after)),
+            better=sum(table[before][after] for before, after in pairs if is_worse(after, before)),
+            broken=sum(table[before]["error"] for before in SCORED),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Which changes are wanted: from one verdict, to another, or all that went the same ``way``."""
+
+    before: str
+    after: str
+    way: str
+
+    @property
+    def is_any(self) -> bool:
+        """Whether some are left out."""
+        return bool(self.before or self.after or self.way in _WAYS)
+
+    @property
+    def words(self) -> str:
+        """Say which."""
+        if self.way in _WAYS:
+            return _WAYS[self.way]
+        before, after = (Standing(one).word if one in STANDINGS else "anything" for one in (self.before, self.after))
+        return f"From {before} to {after}"
+
+    def takes(self, change: Change) -> bool:
+        """Tell whether a change is wanted."""
+        before, after = change.standing_a, change.standing_b
+        turned = {"worse": is_worse(before, after), "better": is_worse(after, before)}
+        return self.before in ("", before) and self.after in ("", after) and turned.get(self.way, True)
+
+
+def is_worse(before: str, after: str) -> bool:
+    """Tell whether a verdict became worse; an error is nobody's verdict."""
+    return before in SCORED and after in SCORED and SCORED.index(after) > SCORED.index(before)

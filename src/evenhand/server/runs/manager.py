@@ -1,0 +1,302 @@
+"""The runs that this server works on: a few at once, each as a task on its loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from evenhand.domain.errors import ConflictError, EvenhandError, RunBusyError, RunNotFoundError, StoreError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine import telemetry
+from evenhand.engine.job import Job, Pace, Scope
+from evenhand.engine.plan import begin, fill, undo
+from evenhand.engine.runner import Runner
+from evenhand.server.once import forget, once, outcome_of
+from evenhand.server.runs.progress import AT_WORK, live_progress, progress_in
+from evenhand.server.runs.requests import require_all_offered, taken_up
+from evenhand.server.runs.summaries import Counted
+from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans runs. A key and the run that it stands for are noted at once; the cases come after, page by page.
+
+    So whoever asks again gets that run, though it may still be planning. What is wrong with a case is told to the first
+    who asked; then there is no run, and the key is free.
+    """
+
+    store: Store
+    _mine: threading.Lock = field(default_factory=threading.Lock)
+
+    def planned(
+        self, job: Callable[[], Job], scope: Scope, *, key: str | None, asked: Any
+    ) -> tuple[RunRecord, Job | None]:
+        """Give a run that is planned, with its job; or that of an earlier request under the same key, without."""
+        # Of many who ask at once, one reads the test cases; other processes are kept away by the transaction.
+        with self._mine if key is not None else contextlib.nullcontext():
+            known = outcome_of(self.store, key, asked)
+            if known is not None:
+                return self.store.runs.find(known), None
+            made = job()
+            identity, is_new = once(self.store, key, asked, lambda: begin(self.store, made, scope).id)
+        run = self.store.runs.find(identity)
+        if not is_new:
+            return run, None
+        try:
+            return fill(self.store, run, made, scope), made
+        except Exception:
+            with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+                self._undo(run, key)
+            raise
+
+    def _undo(self, run: RunRecord, key: str | None) -> None:
+        with self.store.database.transaction():
+            undo(self.store, run)
+            forget(self.store, key)
+
+
+MOST_AT_ONCE: Final = 4
+MOST_WAITING: Final = 100
+# Of those who watch; others ask for the progress every now and then.
+MOST_STREAMS: Final = 100
+# Of a run here, and of one that another process works on, which has to be counted in the store.
+WATCH_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 1.0
+# How long questions under way may take when the server ends, and then what they brought to be stored.
+CLOSING_SECONDS: Final = 0.8
+
+SERVER_STOPPED: Final = "the server was stopped; resume it here or with: evenhand resume {}"
+
+_log = logging.getLogger("evenhand.server")
+
+
+@dataclass(slots=True)
+class Work:
+    """A run in hand: it waits for its turn, is driven, or has ended just now."""
+
+    run: RunRecord
+    runner: Runner
+    task: asyncio.Task[None] | None = None
+    is_waiting: bool = True
+    is_stopping: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def progress(self) -> dict[str, Any]:
+        """Tell how the run gets on; reading this costs the run nothing."""
+        told = live_progress(self.run, self.runner.progress)
+        return told | {"waiting": self.is_waiting, "stopping": self.is_stopping}
+
+
+class RunDesk:
+    """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
+
+    def __init__(self, store: Store, settings: ServerSettings, counts: Counted | None = None) -> None:
+        self._store = store
+        self._counts = counts or Counted()
+        self._settings = settings
+        self._planner = Planner(store)
+        self._work: dict[str, Work] = {}
+        self._taking_up: set[str] = set()
+        self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self._streams_end = asyncio.Event()
+        self._is_closed = False
+        self._streams = 0
+        # The runs that the end of the server interrupted.
+        self.left: list[str] = []
+
+    async def start(
+        self, job: Callable[[], Job], scope: Scope, pace: Pace, *, key: str | None = None, asked: Any = None
+    ) -> tuple[RunRecord, bool]:
+        """Plan a run and work on it in the background; what is wrong with the job is raised, and nothing is kept.
+
+        With a ``key``, whoever has ``asked`` for the same under it before gets that run: then the second is False.
+        """
+        self._require_room()
+
+        def offered() -> Job:
+            made = job()
+            require_all_offered(made.definition, self._settings)
+            return made
+
+        run, made = await asyncio.to_thread(self._planner.planned, offered, scope, key=key, asked=asked)
+        return (run, False) if made is None else (self.drive(run, made, pace), True)
+
+    async def resume(self, wanted: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
+        """Go on with a run of which something is missing; refused where it is finished, busy, or from elsewhere.
+
+        ``change`` gets the pace at which it would go on, and gives the one at which it does.
+        """
+        self._require_room()
+        run = await asyncio.to_thread(self._store.runs.find, wanted)
+        # A claim keeps other processes away, and not a second resume here: it would mark a run that ends just now.
+        if run.id in self._work or run.id in self._taking_up:
+            raise RunBusyError(f"run {run.id} is being worked on already")
+        self._taking_up.add(run.id)
+        try:
+            return self.drive(*await asyncio.to_thread(taken_up, self._store, run, change))
+        finally:
+            self._taking_up.discard(run.id)
+
+    def drive(self, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
+        """Work in the background on a run that is planned and claimed by this process."""
+        if run.id in self._work:  # somebody else was quicker between two looks
+            raise RunBusyError(f"run {run.id} is being worked on already")
+        observer = telemetry.observer(run_id=run.id)
+        runner = Runner(
+            self._store,
+            run,
+            job,
+            pace,
+            observers=() if observer is None else (observer,),
+            tell=lambda outage: _log.warning("run %s: %s", run.id, outage),
+        )
+        work = Work(run, runner)
+        self._work[run.id] = work
+        work.task = asyncio.create_task(self._driven(work), name=f"run {run.id}")
+        work.task.add_done_callback(functools.partial(self._let_go, work))
+        return run
+
+    async def cancel(self, wanted: str) -> RunRecord:
+        """Take no more work for a run: what is under way may end, and the run can be resumed."""
+        run = await asyncio.to_thread(self._store.runs.find, wanted)
+        work = self._work.get(run.id)
+        if work is None:
+            if await asyncio.to_thread(self._store.runs.in_hand, run):
+                raise RunBusyError(f"another process works on run {run.id}; stop it there")
+            raise ConflictError(f"nobody works on run {run.id}, so there is nothing to cancel")
+        self._stop(work)
+        return run
+
+    def progress(self, run_id: str) -> dict[str, Any] | None:
+        """Tell how a run gets on or how it ended, wherever it is worked on; None where there is no such run."""
+        work = self._work.get(run_id)
+        if work is not None:
+            return work.progress()
+        try:
+            return progress_in(self._store, self._store.runs.find(run_id), self._counts)
+        except RunNotFoundError:
+            return None
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether as many watch as there is room for."""
+        return self._streams >= MOST_STREAMS
+
+    async def watch(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Tell how a run gets on, at most twice a second, until it ends or the server does."""
+        self._streams += 1
+        try:
+            async for told in self._watched(run_id):
+                yield told
+        finally:
+            self._streams -= 1
+
+    async def _watched(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
+        while True:
+            work = self._work.get(run_id)
+            if work is None:
+                told = await asyncio.to_thread(self.progress, run_id)
+                if told is None:
+                    return
+            else:
+                told = work.progress()
+            yield told
+            if told["status"] not in AT_WORK:
+                return
+            ended = [self._streams_end.wait()] + ([] if work is None else [work.ended.wait()])
+            await _first_of(ended, POLL_SECONDS if work is None else WATCH_SECONDS)
+            if self._streams_end.is_set():
+                return
+            if work is not None and work.ended.is_set():
+                yield work.progress()
+                return
+
+    def end_streams(self) -> None:
+        """Let all who watch go at once: a server that ends does not wait for them."""
+        self._streams_end.set()
+
+    async def close(self) -> None:
+        """End in good order and soon: what is under way may take a moment, and all runs can be resumed."""
+        self._is_closed = True
+        self.end_streams()
+        at_work = [work.run.id for work in self._work.values() if not work.is_stopping]
+        for work in list(self._work.values()):
+            self._stop(work)
+        tasks = [work.task for work in self._work.values() if work.task is not None]
+        if not tasks:
+            return
+        _, slow = await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
+        for task in slow:
+            task.cancel()
+        if slow:
+            await asyncio.wait(slow, timeout=CLOSING_SECONDS)
+        await asyncio.to_thread(self._say_why, at_work)
+
+    def _say_why(self, were_at_work: list[str]) -> None:
+        """Say of the runs that the end of the server interrupted how they go on."""
+        for identity in were_at_work:
+            with contextlib.suppress(EvenhandError):  # it is marked already, only in other words
+                run = self._store.runs.find(identity)
+                if run.status is RunStatus.INTERRUPTED:
+                    self._store.runs.mark(run, RunStatus.INTERRUPTED, SERVER_STOPPED.format(run.id))
+                    self.left.append(run.id)
+
+    def _stop(self, work: Work) -> None:
+        if work.is_stopping:
+            return
+        work.is_stopping = True
+        if work.is_waiting and work.task is not None:
+            work.task.cancel()
+        else:
+            work.runner.interrupt()
+
+    def _require_room(self) -> None:
+        """Refuse another run where too many wait, or the server is ending."""
+        if self._is_closed:
+            raise ConflictError("the server is ending; start the run again when it is back")
+        if len(self._work) >= MOST_AT_ONCE + MOST_WAITING:
+            raise ConflictError(f"{len(self._work)} runs are waiting already; start this one when some have ended")
+
+    async def _driven(self, work: Work) -> None:
+        async with self._places:
+            work.is_waiting = False
+            work.run = await work.runner.run()
+
+    def _let_go(self, work: Work, task: asyncio.Task[None]) -> None:
+        """See how a run ended: also one whose task was cancelled before it began."""
+        if task.cancelled() or task.exception() is not None:
+            if not task.cancelled():  # any trouble is this run's, and not the server's
+                _log.error("run %s broke off", work.run.id, exc_info=task.exception())
+            self._see_end(work)
+        work.is_waiting = work.is_stopping = False
+        self._work.pop(work.run.id, None)
+        work.ended.set()
+
+    def _see_end(self, work: Work) -> None:
+        """Mark a run that was never begun, or whose runner could not: nobody else could cancel or delete it."""
+        try:
+            work.run = self._store.runs.find(work.run.id)
+            if work.run.status in AT_WORK:
+                why = "it was interrupted" if work.is_waiting else "it broke off"
+                work.run = self._store.runs.mark(work.run, RunStatus.INTERRUPTED, why)
+        except EvenhandError:
+            work.run = replace(work.run, status=RunStatus.INTERRUPTED, reason="it broke off")
+
+
+async def _first_of(waits: list[Any], seconds: float) -> None:
+    tasks = [asyncio.ensure_future(one) for one in waits]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)

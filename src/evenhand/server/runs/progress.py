@@ -1,0 +1,103 @@
+"""How a run gets on, in plain JSON values: from the run itself, or counted in the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.run import Progress
+from evenhand.server.runs.summaries import Counted
+from evenhand.store.store import Store
+
+AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
+_LEFT = "the process that worked on it is gone; it can be resumed"
+_UNPLANNED = "it was still planning when the process that did so ended; delete it, and start it again"
+_UNPLANNED_SUITE = "it was still planning when the process that did so ended; go on with: evenhand resume {}"
+_EFFORT = ("retries", "calls", "cached", "cost")
+_ONLY_LIVE = ("rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", *_EFFORT)
+# How long somebody waits for what the numbers of a run say.
+PATIENCE_SECONDS = 2.0
+# Of what was done anew after an error, the last counts.
+_LAST_ROUNDS = (
+    "SELECT status, verdict, COUNT(*) FROM evaluations AS one WHERE run = ? AND NOT EXISTS (SELECT 1 FROM evaluations "
+    "AS later WHERE later.run = one.run AND later.position = one.position AND later.place = one.place AND "
+    "later.sample = one.sample AND later.round > one.round) GROUP BY status, verdict"
+)
+
+
+def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
+    """Tell how a run gets on that this process works on.
+
+    What it counts beside ``done`` and ``total`` is of this process: not what was done before the run was resumed.
+    """
+    at_work = run.status in AT_WORK
+    left = progress.seconds_left if at_work else None
+    return {
+        "run": run.id,
+        "status": run.status.value,
+        "reason": run.reason,
+        "done": progress.done,
+        "total": progress.total or run.cases * run.repeat,
+        "rate": round(progress.rate, 3) if at_work else 0.0,
+        "eta": (None if left is None else round(left, 1)) if at_work else 0.0,
+        "errors": progress.errors,
+        "not_evaluated": progress.not_evaluated,
+        "passed": progress.passed,
+        "borderline": progress.borderline,
+        "failed": progress.failed,
+        "retries": progress.retries,
+        "calls": progress.calls,
+        "cached": progress.cached,
+        "cost": progress.cost,
+        "paused": (progress.paused or "") if at_work else "",
+        "waiting": False,
+        "stopping": False,
+        "here": at_work,
+    }
+
+
+def progress_in(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+    """Tell how far a run has come that this process does not work on.
+
+    What only the process at work on it knows is null. What came of a run that has ended is counted; what takes long to
+    count, of a very large one, is null until it is.
+    """
+    run = as_it_is(store, run)
+    total, done = store.extent(run)
+    known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
+    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, counts)
+    return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
+
+
+def _outcome(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+    rows = store.database.rows(_LAST_ROUNDS, [run.number])
+    found = Counter[str]()
+    for status, verdict, count in rows:
+        found[verdict if status == "scored" else status] += count
+    try:
+        summary = counts.of(store, run, PATIENCE_SECONDS).summary
+    except TimeoutError:  # it is counted all the same, for who asks again
+        effort: dict[str, Any] = dict.fromkeys(_EFFORT)
+    else:
+        effort = {name: getattr(summary, name) for name in _EFFORT}
+    return effort | {
+        "rate": 0.0,
+        "eta": 0.0,
+        "errors": found["error"],
+        "not_evaluated": found["not_evaluated"],
+        "passed": found["pass"],
+        "borderline": found["borderline"],
+        "failed": found["fail"],
+    }
+
+
+def as_it_is(store: Store, run: RunRecord) -> RunRecord:
+    """Give a run whose process is gone as interrupted, which it is, though nobody was left to say so."""
+    if run.status not in AT_WORK or store.runs.in_hand(run):
+        return run
+    reason = _LEFT
+    if run.status is RunStatus.PLANNING:
+        reason = _UNPLANNED if run.source is None else _UNPLANNED_SUITE.format(run.id)
+    return replace(run, status=RunStatus.INTERRUPTED, reason=reason)

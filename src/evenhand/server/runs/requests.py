@@ -1,0 +1,221 @@
+"""What a user of the server wants to run or resume, which models they may name, and the job that it takes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evenhand import registry
+from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
+from evenhand.domain.prompt import EvaluationMode, FieldError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.budget import Limits
+from evenhand.engine.estimate import Estimate
+from evenhand.engine.estimator import forecast
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace, Scope
+from evenhand.models.environment import variable
+from evenhand.models.providers import Provider
+from evenhand.models.resolve import JUDGE_VARIABLE
+from evenhand.profiles.job import going_on, mode_of
+from evenhand.server.settings import ServerSettings
+from evenhand.store.store import Store
+from evenhand.store.transfer import IMPORTED
+from evenhand.suites.suite import job_of_run
+from evenhand.workspace.trial import Trial, is_trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownProvider:
+    """A provider: the names of its variables, and which of them is set.
+
+    Of one that another package brings, nobody can tell what it needs: ``needs_key`` is None.
+    """
+
+    name: str
+    variables: tuple[str, ...] = ()
+    needs_key: bool | None = None
+    found: str | None = None
+
+    @property
+    def has_key(self) -> bool | None:
+        """Whether its key is set; None where it needs none, or nobody can tell."""
+        return self.found is not None if self.needs_key else None
+
+    @property
+    def state(self) -> str:
+        """Whether its models can be asked."""
+        if self.found:
+            return "key is set"
+        return "no key" if self.needs_key else "needs no key"
+
+    @classmethod
+    def of(cls, name: str, made: Any) -> KnownProvider:
+        """Look which of its variables is set."""
+        if not isinstance(made, Provider):
+            return cls(name=name)
+        found = next((one for one in made.key_variables if variable(one)), None)
+        return cls(name=name, variables=made.key_variables, needs_key=made.needs_key, found=found)
+
+
+def known_providers() -> list[KnownProvider]:
+    """Give the providers that are registered, but for those whose models are files or run in the server."""
+    points = registry.points(registry.MODELS).items()
+    return [KnownProvider.of(name, point.load()) for name, point in points if name not in (*OF_FILES, EMBEDDED)]
+
+
+LONGEST_NAME: Final = 200
+EMBEDDED: Final = "embedded"
+# Providers whose models are files.
+OF_FILES: Final = ("recorded",)
+
+
+def require_offered(name: str, settings: ServerSettings, field: str) -> str:
+    """Give the name of a model back if users may ask for it; ``field`` is where they wrote it."""
+    if name in (settings.judge, *settings.models):
+        return name
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise FieldError(field, f"a model's name has at most {LONGEST_NAME} characters, all of which can be printed")
+    provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
+    known = [one for one in registry.points(registry.MODELS) if one not in OF_FILES]
+    if provider == EMBEDDED:
+        from evenhand.models.embedded.catalogue import MODELS  # noqa: PLC0415 - few ask for it
+
+        if rest and rest[0] not in MODELS:
+            raise FieldError(field, f"no embedded model {rest[0]!r:.80}{did_you_mean(rest[0], MODELS)}")
+    elif not rest:
+        raise FieldError(field, f"{name!r:.80} names no provider; write one before it, such as openai/gpt-5-mini")
+    elif provider not in known:
+        raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, known)}")
+    return name
+
+
+def require_all_offered(definition: Mapping[str, Any], settings: ServerSettings) -> None:
+    """Refuse the definition of a run that names a model which users may not name."""
+    target = definition.get("target")
+    models = target.get("models", ()) if isinstance(target, Mapping) else ()
+    for field, names in (("models", models), ("judge", [definition.get("judge")])):
+        for name in names:
+            if isinstance(name, str):
+                require_offered(name, settings, field)
+
+
+NO_CACHE = "no_cache"
+
+
+def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tuple[RunRecord, Job, Pace]:
+    """Claim a run and make its job from what it stored, or say why it cannot go on here."""
+    pace = change(
+        Pace(
+            concurrency=run.definition.get("concurrency") or DEFAULT_CONCURRENCY,
+            use_cache=run.options.get(NO_CACHE) is not True,
+        )
+    )
+    if run.status is RunStatus.FINISHED and not pace.retry_errors:
+        raise ConflictError(f"run {run.id} is finished; with retry_errors its errors are done again")
+    if run.options.get(IMPORTED):
+        raise ConfigError(f"run {run.id} was imported; look at what it would use with: evenhand resume {run.id}")
+    if run.status is RunStatus.PLANNING:
+        raise ConfigError(f"the cases of run {run.id} were never all read; delete it, and start it again")
+    if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
+        raise ConfigError(f"run {run.id} was started by a program, and only that can go on with it; run it again")
+    job = going_on(job_of_run(store, run))
+    store.runs.claim(run)
+    return store.runs.mark(run, RunStatus.RUNNING), job, pace
+
+
+_OF_THE_TARGET: Final = "target: "
+MOST_MODELS: Final = 20
+MOST_REPEATS: Final = 100
+MOST_AT_ONCE: Final = 1_000
+MOST_OUTAGE_SECONDS: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedScope(Scope):
+    """A scope that knows whether the run asks anew: when it is resumed, it does so again."""
+
+    no_cache: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the scope as plain JSON values."""
+        return Scope.as_dict(self) | ({NO_CACHE: True} if self.no_cache else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWanted:
+    """A run that somebody wants: a prompt by id or name, models and a judge by their names."""
+
+    prompt: str
+    models: tuple[str, ...]
+    version: int | None = None
+    judge: str | None = None
+    test_cases: tuple[str, ...] | None = None
+    repeat: int = 1
+    concurrency: int | None = None
+    max_cost: float | None = None
+    max_calls: int | None = None
+    use_cache: bool = True
+    outage_timeout: float | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """How often each case is judged, and whether replies from before will do."""
+        return AskedScope(repeat=self.repeat, no_cache=not self.use_cache)
+
+    @property
+    def pace(self) -> Pace:
+        """How much at once, and what it may spend."""
+        return Pace(
+            concurrency=self.concurrency or DEFAULT_CONCURRENCY,
+            limits=Limits(max_calls=self.max_calls, max_cost=self.max_cost),
+            use_cache=self.use_cache,
+            outage_timeout=DEFAULT_OUTAGE_SECONDS if self.outage_timeout is None else self.outage_timeout,
+        )
+
+    def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:
+        """Make the job; what cannot be right is refused here, by field, and nobody is asked.
+
+        One that is not ``to_ask`` anybody, but only to be estimated, needs no keys.
+        """
+        prompt = store.prompts.find(self.prompt, self.version)
+        models = [require_offered(name, settings, "models") for name in self.models or settings.models]
+        judge = settings.judge if self.judge is None else require_offered(self.judge, settings, "judge")
+        if judge is None and prompt.text.criteria is not None and prompt.text.evaluation_mode is EvaluationMode.LLM:
+            judge = _judge_of_the_environment()
+        trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
+        job = _job_of(trial, store, to_ask=to_ask)
+        if self.max_cost is not None:
+            self._require_prices(self.estimate(store, job))
+        return job
+
+    def estimate(self, store: Store, job: Job) -> Estimate:
+        """Tell what the run would take; nobody is asked."""
+        return forecast(store, job, self.scope, use_cache=self.use_cache)
+
+    def _require_prices(self, expected: Estimate) -> None:
+        unknown = [one.model for one in expected.models if one.low is None]
+        if unknown:
+            raise FieldError("max_cost", f"nobody knows what {' and '.join(unknown)} costs; set max_calls instead")
+
+
+def _judge_of_the_environment() -> str:
+    name = os.environ.get(JUDGE_VARIABLE, "").strip()
+    if not name:
+        raise FieldError(
+            "judge", "there is none; name one, such as openai/gpt-5-mini, or start the server with --judge"
+        )
+    return name
+
+
+def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
+    """Make the job, and say by field which model cannot be asked: keys are the server's, from its environment."""
+    try:
+        return trial.job(store, to_ask=to_ask)
+    except (MissingKeyError, MissingModelError) as error:
+        told = str(error).replace(", or give api_key", " where the server runs")
+        if told.startswith(_OF_THE_TARGET):
+            raise FieldError("models", told.removeprefix(_OF_THE_TARGET)) from None
+        raise FieldError("judge", told) from None

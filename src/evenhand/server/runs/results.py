@@ -1,0 +1,193 @@
+"""The evaluations of a run as a list: filtered, sorted, page by page, and as a file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import io
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+import orjson
+
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.targets.model import MODEL
+from evenhand.reports.csv import COLUMNS, cell, flat_rows
+from evenhand.reports.safe_text import strict_json
+from evenhand.server.case_results import cases_at
+from evenhand.server.problems import Problem
+from evenhand.server.runs.results_index import Filter, Narrow, Order
+from evenhand.server.runs.views import rows_shown
+from evenhand.store.store import Store
+
+
+def written(place: Any) -> str:
+    """Write a place in a list.
+
+    >>> read(written([3, "score"]))
+    [3, 'score']
+    """
+    return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
+
+
+def read(cursor: str) -> Any:
+    """Read a place in a list, or refuse what was not written here."""
+    try:
+        return orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        refuse()
+
+
+def refuse() -> NoReturn:
+    """Refuse a cursor."""
+    raise Problem(422, "Not valid", "it is not the next of a page of this list", field="cursor")
+
+
+def offset_written(offset: int) -> str:
+    """Write how many come before."""
+    return written([offset])
+
+
+def offset_in(cursor: str | None) -> int:
+    """Read how many come before."""
+    match [0] if cursor is None else read(cursor):
+        case [int(offset)] if 0 <= offset < 2**53 and not isinstance(offset, bool):
+            return offset
+        case _:
+            refuse()
+
+
+# The place of an evaluation in its run: position, place and sample.
+Place: TypeAlias = tuple[int, int, int]
+# A smaller run is copied when it is needed, and not ahead.
+_LARGE: Final = 2_000
+_LARGEST: Final = 2**53
+_MOST_NAMES: Final = 50
+
+
+class Results:
+    """Gives the evaluations of runs page by page. Threads may share it."""
+
+    def __init__(self, store: Store, reading: Store) -> None:
+        self._store = store
+        self._narrow = Narrow(reading)
+        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="results")
+        self._asked: set[str] = set()
+        self._mine = threading.Lock()
+
+    def close(self) -> None:
+        """End what is done ahead."""
+        self._ahead.shutdown(wait=False, cancel_futures=True)
+        self._narrow.close()
+        self._ahead.shutdown(wait=True)
+
+    def page(self, run: RunRecord, wanted: Filter, order: Order, *, limit: int, cursor: str | None) -> dict[str, Any]:
+        """Give a page: its items, how many there are in all, and the cursor of the next one."""
+        if wanted.is_empty and order == Order():
+            return self._in_order(run, limit, cursor)
+        keyed, total = self._narrow.page(run, wanted, order, limit=limit + 1, after=_read(cursor, order))
+        places = [place for _, place in keyed[:limit]]
+        more = _written(order, *keyed[limit - 1]) if len(keyed) > limit else None
+        return {
+            "items": rows_shown(self._store, run, places),
+            "total": total,
+            "next": more,
+        }
+
+    def places(self, run: RunRecord, wanted: Filter, order: Order) -> list[Place]:
+        """Give the places of all that is wanted, as it stands at this moment."""
+        keyed, _ = self._narrow.page(run, wanted, order, limit=_LARGEST, after=None)
+        return [place for _, place in keyed]
+
+    def evaluators(self, run: RunRecord) -> list[str]:
+        """Name the evaluators of a run; of a large one, those of its first cases, until it was copied."""
+        if (names := self._narrow.evaluators(run, _MOST_NAMES)) is not None:
+            return names
+        rows = self._store.database.rows(
+            "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? AND position < ? ORDER BY evaluator LIMIT ?",
+            [run.number, _LARGE, _MOST_NAMES],
+        )
+        return [row[0] for row in rows]
+
+    def _in_order(self, run: RunRecord, limit: int, cursor: str | None) -> dict[str, Any]:
+        after = _read(cursor, Order())
+        place = (-1, -1, -1) if after is None else after[1]
+        found = self._store.database.rows(
+            "SELECT DISTINCT position, place, sample FROM evaluations WHERE run = ? AND (position, place, sample) > "
+            "(?, ?, ?) ORDER BY position, place, sample LIMIT ?",
+            [run.number, *place, limit + 1],
+        )
+        places: list[Place] = [(one[0], one[1], one[2]) for one in found[:limit]]
+        _, total = self._store.extent(run)
+        self._prepare(run, total)
+        more = _written(Order(), places[-1][0], places[-1]) if len(found) > limit else None
+        return {"items": rows_shown(self._store, run, places), "total": total, "next": more}
+
+    def _prepare(self, run: RunRecord, total: int) -> None:
+        """Copy what is narrow of a large run ahead: who looks at it will want to filter it."""
+        with self._mine:
+            if total < _LARGE or run.id in self._asked or run.status is RunStatus.RUNNING:
+                return
+            self._asked.add(run.id)
+        self._ahead.submit(self._narrow.copy, run)
+
+
+def _written(order: Order, key: Any, place: Sequence[int]) -> str:
+    return written([order.by, order.descending, key, *place])
+
+
+def _read(cursor: str | None, order: Order) -> tuple[Any, Place] | None:
+    if cursor is None:
+        return None
+    match read(cursor):
+        case [order.by, order.descending, (int() | float() | str()) as key, int(position), int(place), int(sample)]:
+            if all(0 <= one < _LARGEST for one in (position, place, sample)) and (
+                isinstance(key, (float, str)) or abs(key) < _LARGEST
+            ):
+                return key, (position, place, sample)
+    return refuse()
+
+
+Kind: TypeAlias = Literal["csv", "jsonl"]
+MEDIA: Final[dict[str, str]] = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+# Those of the report of a run, and which model answered, by which lists are filtered.
+NAMES: Final = (*COLUMNS, MODEL)
+_PAGE: Final = 200
+
+
+def exported(store: Store, run: RunRecord, places: Sequence[Place], kind: Kind) -> Iterator[bytes]:
+    """Write evaluations by their places, in that order, piece by piece."""
+    if kind == "csv":
+        yield _as_csv([NAMES])
+    for first in range(0, len(places), _PAGE):
+        rows = _rows(store, run, places[first : first + _PAGE])
+        if kind == "csv":
+            yield _as_csv([[cell(row.get(name)) for name in NAMES] for row in rows])
+        else:
+            yield "".join(f"{strict_json({name: row.get(name) for name in NAMES})}\n" for row in rows).encode()
+
+
+def attachment(run: RunRecord, kind: Kind) -> dict[str, str]:
+    """Name the file for who saves it."""
+    return {"content-disposition": f'attachment; filename="{run.id}-evaluations.{kind}"'}
+
+
+def _rows(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
+    found = cases_at(store, run, sorted({position for position, _, _ in places}))
+    rows: dict[Place, dict[str, Any]] = {}
+    for position, stored in found.items():
+        model = {MODEL: stored.result.case.metadata.get(MODEL)}
+        flat = itertools.islice(flat_rows(stored.result), len(stored.places))
+        for (place, sample), row in zip(stored.places, flat, strict=True):
+            rows[position, place, sample] = row | model
+    return [rows[place] for place in places if place in rows]  # a run may be deleted meanwhile
+
+
+def _as_csv(rows: Sequence[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_NONNUMERIC).writerows(rows)
+    return text.getvalue().encode()

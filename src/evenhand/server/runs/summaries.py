@@ -1,0 +1,95 @@
+"""The numbers of a run as its pages show them, counted once for as long as nothing is added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from evenhand.domain.comparison import Comparison
+from evenhand.domain.gates import GateResult, Gates
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.summary import Summary
+from evenhand.engine.overview import kept_overview, overview_of, report_from
+from evenhand.reports.overview import Overview
+from evenhand.reports.phrases import Standing, counted
+from evenhand.reports.report import Report
+from evenhand.server.runs.background_cache import Aside
+from evenhand.store.store import Store
+
+# A handful of kilobytes each.
+MOST_NUMBERS: Final = 256
+# These may hold every case that changed.
+MOST_COMPARISONS: Final = 8
+
+Key: TypeAlias = tuple[str, str, float | None, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What a run came to: its overview, and what its gates say."""
+
+    overview: Overview
+    gates: tuple[GateResult, ...]
+
+    @classmethod
+    def of(cls, store: Store, run: RunRecord) -> Numbers:
+        """Take what is kept of a run, or go through its results once; memory stays flat."""
+        overview = overview_of(store, run)
+        return cls(overview=overview, gates=Gates.of(run.definition.get("gates")).check(overview.summary))
+
+    @property
+    def summary(self) -> Summary:
+        """The numbers of the cases and of each evaluator."""
+        return self.overview.summary
+
+    @property
+    def bins(self) -> Sequence[Mapping[Standing, int]]:
+        """How the scores of the cases spread."""
+        return self.overview.bins
+
+    @property
+    def ranking_sentence(self) -> str:
+        """Say what a ranking came to: that its groups were ranked is all that their scores say."""
+        cases = self.summary.cases
+        told = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
+        return told if cases.scored == cases.n else f"{told} of {cases.n:,}"
+
+    def report(self, store: Store, run: RunRecord) -> Report:
+        """Give what the writers of files need."""
+        return report_from(store, run, self.overview, self.gates)
+
+
+class Counted:
+    """Numbers of runs that were asked for before, and comparisons: each for as long as nothing is judged in between."""
+
+    def __init__(self) -> None:
+        self._numbers: Aside[Numbers] = Aside(MOST_NUMBERS)
+        self._comparisons: Aside[Comparison] = Aside(MOST_COMPARISONS)
+
+    def has(self, store: Store, run: RunRecord) -> bool:
+        """Tell whether the numbers of a run are known as it stands."""
+        return self._numbers.has(state_of(store, run)) or kept_overview(store, run) is not None
+
+    def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
+        """Give the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""
+        if run.status in (RunStatus.PLANNING, RunStatus.RUNNING):
+            return Numbers.of(store, run)
+        return self._numbers.get(state_of(store, run), lambda: Numbers.of(store, run), seconds)
+
+    def compared(
+        self,
+        store: Store,
+        runs: tuple[RunRecord, RunRecord],
+        compare: Callable[[], Comparison],
+        seconds: float,
+        *how: str,
+    ) -> Comparison:
+        """Give a comparison of two runs, as ``how`` says; raises ``TimeoutError`` where that takes longer."""
+        return self._comparisons.get((*(state_of(store, run) for run in runs), *how), compare, seconds)
+
+
+def state_of(store: Store, run: RunRecord) -> Key:
+    """Say how a run stands, so that it differs once something was judged in it, or judged again."""
+    ((judged,),) = store.database.rows("SELECT COUNT(*) FROM evaluations WHERE run = ?", [run.number])
+    return run.id, run.status.value, run.finished, int(judged)

@@ -1,0 +1,250 @@
+"""Runs and evaluations as lists show them, in plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any, Final
+
+from evenhand.domain.ask import messages_from
+from evenhand.domain.case import Case
+from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.engine.targets.model import MODEL
+from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
+from evenhand.evaluators.pairwise import PLACES
+from evenhand.profiles.job import is_ranking
+from evenhand.reports.json import run_row, summary_row
+from evenhand.server.runs.baseline import is_baseline
+from evenhand.server.runs.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
+from evenhand.server.runs.summaries import Counted
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
+from evenhand.store.rows import loads, planned_of_row
+from evenhand.store.store import Store
+from evenhand.workspace.trial import PROMPT
+
+
+def names_in(defined: Any) -> list[str]:
+    """Give the names of the models that a part of a definition names.
+
+    >>> names_in({"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]})
+    ['openai/gpt-5-mini', 'ollama/qwen2.5:7b']
+    """
+    match defined:
+        case str():
+            return [defined]
+        case list() | tuple():
+            return [name for one in defined for name in names_in(one)]
+        case {"models": found} | {"model": found}:
+            return names_in(found)
+    return []
+
+
+def models_of(run: RunRecord) -> list[str]:
+    """Name the models that answered where there may be several, so that each case says which."""
+    target = run.definition.get("target")
+    return names_in(target) if isinstance(target, Mapping) and "models" in target else []
+
+
+def judge_of(run: RunRecord) -> str | None:
+    """Name the judge, where the definition does."""
+    return next(iter(names_in(run.definition.get("judge"))), None)
+
+
+def told(defined: Any) -> str | None:
+    """Name a judge or a target for people: a program or a function by what it is."""
+    if names := names_in(defined):
+        return ", ".join(names)
+    if isinstance(defined, Mapping):
+        return str(defined.get("command") or defined.get("python") or dict(defined))
+    return None if defined is None else str(defined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A profile of a group, under the letter that the judge knew it by; ``place`` is None where nobody was ranked."""
+
+    letter: str
+    id: str
+    text: str
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownGroup:
+    """A group in the order in which it was shown, and what the judge said of it."""
+
+    members: tuple[Member, ...]
+    order: str
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, result: CaseResult) -> ShownGroup:
+        """Read the group from its case and, if it was judged, from what was found."""
+        found = [one.evaluation.details for one in result.judgments]
+        details = found[-1] if found else {}
+        case = result.case
+        order = list(details.get(ORDER, ()))
+        texts = [case.candidate_answer or "", case.reference_answer or ""]
+        members = tuple(
+            Member(
+                letter=ascii_uppercase[slot],
+                id=one["id"],
+                text=str(one["text"]) if "text" in one else "".join(texts[slot : slot + 1]),
+                place=order.index(one["id"]) + 1 if one["id"] in order else None,
+            )
+            for slot, one in enumerate(members_of(case.metadata)[:MOST_MEMBERS])
+        )
+        return cls(members=members, order=order_said(case, details), lines=tuple(_orders(case, details)))
+
+
+def members_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the profiles of a group in the order in which they were shown; an imported run may have anything there."""
+    told = metadata.get(MEMBERS)
+    if not isinstance(told, list | tuple):
+        return []
+    return [one for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+
+
+def shown_ids(case: Case) -> str:
+    """Name who was shown, in that order."""
+    return ", ".join(_ids(case))
+
+
+def order_said(case: Case, details: Mapping[str, Any]) -> str:
+    """Write the order that the judge gave, the best first; nothing where there is none."""
+    if ORDER in details:
+        return " > ".join(details[ORDER])
+    ids = _ids(case)
+    if "outcome" not in details or len(ids) != len(PLACES):
+        return ""
+    first, second = ids
+    return {"win": f"{first} > {second}", "loss": f"{second} > {first}", "tie": f"{first} = {second}"}[
+        details["outcome"]
+    ]
+
+
+def _orders(case: Case, details: Mapping[str, Any]) -> list[str]:
+    """Say which of a pair won in each of the orders in which both were shown."""
+    told = []
+    for one in details.get("orders", ()):
+        ids = _ids(case) if one["candidate"] == PLACES[0] else _ids(case)[::-1]
+        won = "a tie" if one["winner"] == "tie" else f"{ids[PLACES.index(one['winner'])]} is better"
+        told.append(f"{ids[0]} shown first, {ids[1]} second: {won}")
+    return told
+
+
+def _ids(case: Case) -> list[str]:
+    return [one["id"] for one in members_of(case.metadata)]
+
+
+MOST_SHOWN: Final = 300
+
+
+def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
+    """Give evaluations by their places, in that order."""
+    if not places:
+        return []
+    positions = sorted({position for position, _, _ in places})
+    marks = ", ".join("?" * len(positions))
+
+    def of(table: Table, order: str = "round") -> list[Row]:
+        return table.read(store.database, run, f"position IN ({marks})", positions, order=order)
+
+    # Later rounds come after earlier ones, and count instead of them.
+    evaluations = {row[:3]: row[3:] for row in of(EVALUATIONS)}
+    answers = {row[:2]: loads(row[-2]) for row in of(ANSWERS)}
+    cases = {row[0]: planned_of_row(row) for row in of(CASES, "position")}
+    as_group = is_ranking(run.definition)
+    return [
+        _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])), as_group=as_group)
+        for place in places
+        if place in evaluations and place[0] in cases
+    ]
+
+
+def _row(
+    place: tuple[int, int, int],
+    found: tuple[Any, ...],
+    case: Case,
+    answer: Mapping[str, Any] | None,
+    *,
+    as_group: bool,
+) -> dict[str, Any]:
+    number, evaluator, _, status, score, verdict, _, _, cost, seconds, content, _ = found
+    evaluation = loads(content)
+    model = case.metadata.get(MODEL)
+    asked, said = _asked(case), case.candidate_answer if answer is None else answer.get("text")
+    if as_group:
+        asked, said = shown_ids(case), order_said(case, evaluation.get("details", {}))
+    return {
+        "case_id": case.id or "",
+        "position": place[0],
+        "place": place[1],
+        "sample": place[2],
+        "round": number,
+        "evaluator": evaluator,
+        "model": model if isinstance(model, str) else None,
+        "status": status,
+        "verdict": verdict,
+        "score": score,
+        "cost": cost,
+        "seconds": seconds,
+        "retry_count": evaluation.get("retry_count", 0),
+        "hits": len(evaluation.get("hits", ())),
+        "misses": len(evaluation.get("misses", ())),
+        "error": _cut(evaluation.get("error")),
+        "reasoning": _cut(evaluation.get("reasoning")) or "",
+        "question": _cut(asked) or "",
+        "answer": _cut(said),
+    }
+
+
+def _asked(case: Case) -> str | None:
+    """Give what tells a case from the others: of a conversation the last thing the user says."""
+    said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
+    return said[-1] if case.question is None and said else case.question_text
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+# A larger run is not counted while it goes on, nor, if nobody has looked at it yet, while somebody waits for a list.
+MOST_CASES_IN_LIST: Final = 5_000
+_OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
+
+
+def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+    """Give a run for a list, without what only a few ask for."""
+    run = as_it_is(store, run)
+    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or counts.has(store, run))
+    row = _run_row(run)
+    return {name: row[name] for name in row if name not in _OF_DETAIL} | {
+        "summary": summary_row(counts.of(store, run).summary) if quick else None
+    }
+
+
+def run_detail(store: Store, run: RunRecord, counts: Counted | None) -> dict[str, Any]:
+    """Give a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
+    run = as_it_is(store, run)
+    row = _run_row(run)
+    # Where the suite lies is the server's business.
+    del row["source"]
+    if counts is None or (run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST):
+        return row | {"summary": None, "gates": None}
+    try:
+        numbers = counts.of(store, run, PATIENCE_SECONDS)
+    except TimeoutError:  # they are there when somebody asks again
+        return row | {"summary": None, "gates": None}
+    return row | {"summary": summary_row(numbers.summary), "gates": [gate.as_dict() for gate in numbers.gates]}
+
+
+def _run_row(run: RunRecord) -> dict[str, Any]:
+    definition = run.definition
+    return run_row(run) | {
+        "prompt": definition.get(PROMPT),
+        "models": names_in(definition.get("target")),
+        "judge": judge_of(run),
+        "baseline": is_baseline(run),
+    }

@@ -1,0 +1,122 @@
+"""What differs between two definitions: of a run and a suite now, or of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evenhand.domain.verdict import Thresholds
+from evenhand.evaluators.showing import shown
+from evenhand.suites.evaluators import name_of
+
+_NOTHING: Final = object()
+# What may be another from one day to the next: it has no part in any judgment.
+_OF_THE_DAY: Final = frozenset({"concurrency", "description"})
+
+
+def definition_differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Name each field that has changed, with both values; evaluators are told apart by their names.
+
+    The description, and how much is done at once, may change.
+
+    >>> definition_differences({"judge": {"temperature": 0.2}}, {"judge": {"temperature": 0.3}})
+    ['judge.temperature: 0.2 in the run, 0.3 now']
+    """
+    before, after = ({key: one for key, one in each.items() if key not in _OF_THE_DAY} for each in (stored, now))
+    return list(_differences("", before, after))
+
+
+def _differences(path: str, stored: Any, now: Any) -> Iterator[str]:
+    if isinstance(stored, Mapping) and isinstance(now, Mapping):
+        before = path and f"{path}."
+        for key in dict.fromkeys((*stored, *now)):
+            yield from _differences(f"{before}{key}", stored.get(key, _NOTHING), now.get(key, _NOTHING))
+    elif isinstance(stored, list) and isinstance(now, list):
+        members, others = _named(stored), _named(now)
+        if members is None or others is None:
+            members, others = dict(enumerate(stored)), dict(enumerate(now))
+        for place in dict.fromkeys((*members, *others)):
+            yield from _differences(f"{path}[{place}]", members.get(place, _NOTHING), others.get(place, _NOTHING))
+    elif not _same(stored, now):
+        yield f"{path}: {_words(stored)} in the run, {_words(now)} now"
+
+
+def _named(items: list[Any]) -> dict[Any, Any] | None:
+    """Give items by their names, where each has one of its own."""
+    if not all(isinstance(one, Mapping) for one in items):
+        return None
+    named = {one.get("name") or one.get("id") or one.get("type"): one for one in items}
+    return named if len(named) == len(items) and None not in named else None
+
+
+def _same(stored: object, now: object) -> bool:
+    # Python takes true for 1.
+    return stored == now and isinstance(stored, bool) == isinstance(now, bool)
+
+
+def _words(value: object) -> str:
+    return "not there" if value is _NOTHING else shown(value)
+
+
+# What has a part in reaching a judge, and none in what it says.
+_OF_THE_WAY: Final = frozenset(
+    {
+        "api_key", "timeout", "connect_timeout", "first_byte_timeout", "max_transport_attempts", "backoff",
+        "max_body_bytes", "ca_file", "proxy",
+    }
+)  # fmt: skip
+_ABSENT: Final = object()
+
+
+def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Say how the definitions of two runs differ in what judges; answers, targets, gates and costs may differ.
+
+    >>> judging_differences({"judge": "openai/gpt-5-mini"}, {"judge": {"model": "openai/gpt-5", "timeout": 9}})
+    ['judge.model: "openai/gpt-5-mini" in A, "openai/gpt-5" in B']
+    """
+    ours, theirs = dict(_fields(a)), dict(_fields(b))
+    told = []
+    for path in dict.fromkeys((*ours, *theirs)):
+        one, other = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
+        if one != other or isinstance(one, bool) != isinstance(other, bool):  # Python takes true for 1
+            told.append(f"{path}: {_field_words(one)} in A, {_field_words(other)} in B")
+    return told
+
+
+def _field_words(value: object) -> str:
+    return "nothing" if value is _ABSENT else shown(value)
+
+
+def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    marks = Thresholds.of(definition.get("thresholds"))
+    judging = {
+        "judge": definition.get("judge"),
+        "evaluators": definition.get("evaluators"),
+        "ambiguous": definition.get("ambiguous"),
+        "thresholds": {"pass": marks.pass_at, "borderline": marks.borderline_at},
+    }
+    yield from _leaves("", "", judging)
+
+
+def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Give every single value with its path; evaluators and rubric items are told apart by their names, not places."""
+    if key == "judge":
+        value = {"model": value} if isinstance(value, str) else value
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            if one is not None and not (key == "judge" and name in _OF_THE_WAY):
+                yield from _leaves(f"{path}.{name}" if path else str(name), str(name), one)
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _leaves(f"{path}[{_called(one, place)}]", "", one)
+    elif value is not None:
+        yield path, value
+
+
+def _called(one: object, place: int) -> str:
+    if isinstance(one, Mapping):
+        if "type" in one:
+            return name_of(one)
+        if "id" in one:
+            return str(one["id"])
+    return str(place)
