@@ -174,8 +174,8 @@ def evaluators() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("a template", ("domain/template.py",), of_template)
     yield Reader("a prompt of the factory", ("domain/template.py", "evaluators/factory.py"), of_factory)
     yield Reader("a pair", ("evaluators/pairwise.py",), of_pair, replies)
-    yield Reader("a scored profile", ("evaluators/scoring.py",), of_score, replies)
-    yield Reader("a ranked group", ("evaluators/ranking.py",), of_order, replies)
+    yield Reader("a scored profile", ("evaluators/profile_score.py",), of_score, replies)
+    yield Reader("a ranked group", ("evaluators/group_ranking.py",), of_order, replies)
     yield Reader("the name of a ready prompt", ("evaluators/prompts/ready.py",), ready_prompt)
 
 
@@ -235,8 +235,8 @@ def checks() -> Iterator[Reader]:
     yield Reader("starts_with", ("evaluators/checks/check.py",), of(StartsWith()))
     yield Reader("regex", ("evaluators/checks/text.py",), of(Regex(value="(a|aa)+$")))
     yield Reader("the pattern of regex", ("evaluators/checks/text.py",), of_pattern)
-    yield Reader("is_json", ("evaluators/checks/is_json.py", "evaluators/reading.py"), of(IsJson()))
-    yield Reader("json_match", ("evaluators/checks/json_match.py",), of_json)
+    yield Reader("is_json", ("evaluators/checks/json.py", "evaluators/reading.py"), of(IsJson()))
+    yield Reader("json_match", ("evaluators/checks/json.py",), of_json)
     yield Reader("numeric", ("evaluators/checks/numeric.py",), of(Numeric()), numbers)
     yield Reader("a schema", ("evaluators/schema/compiled.py", "evaluators/schema/patterns.py"), of_schema)
     yield Reader("the text of a schema", ("evaluators/schema/graph.py",), of_schema_text)
@@ -371,9 +371,9 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("headers of a response", ("models/wire/connection.py",), of_headers)
     yield Reader("the body of a response", ("models/wire/connection.py",), of_body)
     yield Reader("chunks of a response", ("models/wire/connection.py",), of_chunks)
-    yield Reader("a packed response", ("models/exchange.py", "models/wire/response.py"), of_packed)
-    yield Reader("the answer of a proxy", ("models/wire/tunnel.py",), of_tunnel)
-    yield Reader("responses", ("models/wire/response.py", "models/retry.py"), of_responses)
+    yield Reader("a packed response", ("models/exchange.py", "models/wire/http.py"), of_packed)
+    yield Reader("the answer of a proxy", ("models/wire/dial.py",), of_tunnel)
+    yield Reader("responses", ("models/wire/http.py", "models/retry.py"), of_responses)
     yield Reader("bodies of providers", ("models/dialects/dialect.py", "models/dialects/openai.py"), of_dialects)
     yield Reader(
         "names of models",
@@ -382,7 +382,7 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     )
     yield Reader(
         "addresses and headers",
-        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/wire/head.py"),
+        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/wire/http.py"),
         of_addresses,
     )
     spelt = {
@@ -393,10 +393,10 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
         "base64": repeated("c2stMDEyMzQ1Njc4OWFiY2RlZg=="),
         "entities": repeated("&amp;"),
     }
-    scrubbing = ("domain/secret.py", "domain/scrubber.py", "domain/escapes.py")
+    scrubbing = ("domain/secret.py", "domain/scrubber.py", "domain/scrubber.py")
     yield Reader("what is scrubbed", scrubbing, of_scrubbed, spelt)
     networks = {"networks": repeated("10.0.0.0/8,"), "hosts": repeated("a.b,"), "ports": repeated("[::1]:8,")}
-    yield Reader("proxies of the environment", ("models/proxies.py",), of_proxies, networks)
+    yield Reader("proxies of the environment", ("models/environment.py",), of_proxies, networks)
 
 
 # Files
@@ -523,24 +523,24 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         "bad lines": repeated("{}\n"),
         "many keys": lambda size: json.dumps({str(number): number for number in range(size // 10)}),
     }
-    reading_suites = ("suites/json_reader.py", "suites/cases.py", "suites/textfile.py")
-    yield Reader("a suite in YAML", ("suites/yaml_reader.py", "suites/scalars.py"), of_suite("suite.yaml"), broken)
-    yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/scalars.py"), of_yaml_values)
+    reading_suites = ("suites/json_reader.py", "suites/cases.py", "suites/text_file.py")
+    yield Reader("a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_suite("suite.yaml"), broken)
+    yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_yaml_values)
     yield Reader("a suite in JSON", reading_suites, of_suite("whole.json"), cases)
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
     yield Reader(
         "settings of a suite",
-        ("suites/checks.py", "suites/credentials.py", "suites/trying.py", "engine/targets/command.py"),
+        ("suites/checks.py", "suites/credentials.py", "suites/values.py", "engine/targets/command.py"),
         of_settings,
     )
-    yield Reader("profiles", ("profiles/reading.py", "domain/profile.py"), of_profiles)
+    yield Reader("profiles", ("profiles/sources.py", "domain/profile.py"), of_profiles)
     yield Reader("an exported run", ("store/transfer.py", "store/shapes.py"), of_run)
     yield Reader("exported prompts", ("workspace/documents.py", "workspace/texts.py", "domain/prompt.py"), of_prompts)
     yield Reader("recorded replies", ("models/recorded.py",), of_recorded)
-    yield Reader("a file of variables", ("cli/envfile.py",), of_environment)
+    yield Reader("a file of variables", ("cli/settings.py",), of_environment)
     yield Reader(
         "a mapping file",
-        ("suites/mapping_file.py",),
+        ("suites/document.py",),
         lambda text: read_mapping(written("m.yaml", text), what="a mapping"),
     )
     yield Reader("settings of the user", ("cli/settings.py",), of_configuration)
@@ -596,21 +596,23 @@ def reports() -> Iterator[Reader]:
         "a report",
         (
             "reports/markdown.py",
-            "reports/markup.py",
+            "reports/html/markup.py",
             "reports/csv.py",
             "reports/junit.py",
-            "reports/strict.py",
-            "reports/html_case.py",
+            "reports/json_text.py",
+            "reports/html/case.py",
         ),
         of_report,
     )
     yield Reader(
-        "texts that are shown", ("reports/plain.py", "store/rows.py", "cli/journal.py", "engine/lane.py"), of_texts
+        "texts that are shown",
+        ("reports/safe_text.py", "store/rows.py", "cli/runs/journal.py", "engine/concurrency_limit.py"),
+        of_texts,
     )
     yield Reader("the body of a request", ("server/api/bodies.py",), of_body)
     yield Reader(
         "what a browser sends",
-        ("server/cursors.py", "server/api/checking.py", "server/previewing.py"),
+        ("server/runs/results.py", "server/api/prompts.py", "server/runs/preview.py"),
         of_browser,
     )
 

@@ -26,8 +26,9 @@ def show_cache(
     """Show how many replies are kept, by model."""
     from evenhand.cli.options import opened_if_there
     from evenhand.reports.json import moment
+    from evenhand.reports.json_text import strict_json
     from evenhand.reports.phrases import moment_text
-    from evenhand.reports.safe_text import plain, strict_json
+    from evenhand.reports.safe_text import plain
 
     console = Console()
     with opened_if_there(db) as store:

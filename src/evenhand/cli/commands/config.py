@@ -31,7 +31,8 @@ def config(
     These are the options of the commands as they would be here. A flag counts first, then the environment, then the
     file: evenhand.toml, or [tool.evenhand] in pyproject.toml, here or in your own folder for settings.
     """
-    from evenhand.reports.safe_text import plain, strict_json
+    from evenhand.reports.json_text import strict_json
+    from evenhand.reports.safe_text import plain
 
     console = Console()
     found = list(_values(ctx, without_env_file=no_env_file))

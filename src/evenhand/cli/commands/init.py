@@ -51,8 +51,9 @@ def validate(
 
     Nobody is asked, no key is needed, and no code of the suite runs. Exit codes: 0 it can be run, 2 it cannot.
     """
+    from evenhand.reports.json_text import strict_json
     from evenhand.reports.phrases import counted
-    from evenhand.reports.safe_text import plain, strict_json
+    from evenhand.reports.safe_text import plain
     from evenhand.suites.suite import check
 
     console = Console(quiet=quiet)

@@ -52,7 +52,7 @@ def judge_one(
     evaluation = _judged(given, rubric, judge, timeout)
     console = Console()
     if json:
-        from evenhand.reports.safe_text import strict_json
+        from evenhand.reports.json_text import strict_json
 
         console.result(strict_json(evaluation.as_dict()))
     else:

@@ -88,7 +88,7 @@ def list_models(
     """List the embedded models: what is here, and how well each one judges."""
     from evenhand.models.embedded.catalogue import MODELS
     from evenhand.models.embedded.files import models_folder
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
 
     console = Console()
     if json:

@@ -118,7 +118,7 @@ def by_flags(fields: Mapping[str, str]) -> Iterator[None]:
 
 
 def _summary(case: TestCase) -> str:
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
     from evenhand.workspace.documents import case_summary
 
     return strict_json(case_summary(case))

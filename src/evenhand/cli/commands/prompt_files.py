@@ -128,8 +128,8 @@ def import_prompts(
     """
     from evenhand.cli.options import opened_if_there
     from evenhand.engine.store_location import Place
+    from evenhand.reports.json_text import strict_json
     from evenhand.reports.phrases import counted
-    from evenhand.reports.safe_text import strict_json
     from evenhand.workspace.documents import import_document
 
     name = "standard input" if file == "-" else file

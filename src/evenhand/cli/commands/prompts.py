@@ -95,7 +95,7 @@ def list_prompts(
 ) -> None:
     """List the prompts by their names."""
     from evenhand.cli.options import opened_if_there
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
     from evenhand.workspace.documents import prompt_summary
 
     console = Console()
@@ -121,7 +121,7 @@ def show_prompt(
 ) -> None:
     """Show a prompt with its test cases."""
     from evenhand.engine.store_location import Place
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
     from evenhand.workspace.documents import case_summary, prompt_summary
 
     console = Console()
@@ -245,7 +245,7 @@ def _texts(
 
 
 def _summary(prompt: Any) -> str:
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
     from evenhand.workspace.documents import prompt_summary
 
     return strict_json(prompt_summary(prompt))

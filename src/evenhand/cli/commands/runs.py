@@ -114,7 +114,7 @@ def list_runs(
 ) -> None:
     """List the runs, the newest first, with their means."""
     from evenhand.engine.store_location import Place
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
 
     console = Console()
     with Place(db).opened(to_read=True) as store:
@@ -158,7 +158,7 @@ def verify_runs(
     """Check every stored row against its checksum, and that none is missing. Exit code 1 if something is damaged."""
     from evenhand.domain.gates import ExitCode
     from evenhand.engine.store_location import Place
-    from evenhand.reports.safe_text import strict_json
+    from evenhand.reports.json_text import strict_json
     from evenhand.store.verification import verify_database, verify_run
 
     console = Console()

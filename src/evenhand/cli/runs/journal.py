@@ -20,7 +20,7 @@ from evenhand.engine.breaker import Outage
 from evenhand.engine.concurrency_limit import Lane
 from evenhand.engine.run import Progress
 from evenhand.reports.json import moment
-from evenhand.reports.safe_text import strict_json
+from evenhand.reports.json_text import strict_json
 from evenhand.reports.summary import error_class
 
 _CLASS = re.compile(r"[a-z][a-z_ ]{0,40}")

@@ -25,7 +25,7 @@ from evenhand.profiles.audit.job import Auditing, auditing
 from evenhand.profiles.job import Scoring
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import RankingWork, all_rounds
-from evenhand.reports.safe_text import strict_json
+from evenhand.reports.json_text import strict_json
 from evenhand.suites.definition import with_paths
 from evenhand.suites.document import read_mapping
 

@@ -21,7 +21,7 @@ from evenhand.engine.job import Job
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import Place
 from evenhand.models.resolve import unasked
-from evenhand.reports.safe_text import strict_json
+from evenhand.reports.json_text import strict_json
 from evenhand.store.store import Store
 from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of

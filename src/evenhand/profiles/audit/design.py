@@ -101,7 +101,7 @@ class Factor:
 class AuditDesign:
     """What an audit is to do.
 
-    >>> design = Design.of({
+    >>> design = AuditDesign.of({
     ...     "template": "{name}, {years} years a nurse.",
     ...     "factors": {"name": ["Ms Berg", "Mr Berg"], "years": [2, 10]},
     ...     "groups": ["name"],

@@ -31,6 +31,7 @@ from evenhand.reports.html.forest import Axis, forest, mark, shown
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
+from evenhand.reports.json_text import strict_json
 from evenhand.reports.markdown import escaped
 from evenhand.reports.phrases import (
     Standing,
@@ -42,7 +43,7 @@ from evenhand.reports.phrases import (
     score_text,
 )
 from evenhand.reports.report import Report, Writer, write as write_report
-from evenhand.reports.safe_text import plain, strict_json
+from evenhand.reports.safe_text import plain
 
 # Of a group that is hardly selected the interval has no end worth drawing.
 _WIDEST_RATIO: Final = 2.0

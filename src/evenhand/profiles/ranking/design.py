@@ -89,7 +89,7 @@ class RankingDesign:
     def taking_part(self, count: int) -> list[int]:
         """Tell how many of so many profiles take part in each round.
 
-        >>> Design(name="staged", group_size=20).taking_part(1000)
+        >>> RankingDesign(name="staged", group_size=20).taking_part(1000)
         [1000, 1000, 1000, 320, 320, 160, 160, 80, 80]
         """
         rounds = [count] * (self.rounds or 0)

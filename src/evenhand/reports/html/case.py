@@ -14,8 +14,8 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.html.markup import Html, join, tag, text
+from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
-from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import blamed
 
 # Of a longer text the beginning and the end are shown: a judge's verdict tends to stand at the end.

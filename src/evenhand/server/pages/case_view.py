@@ -14,8 +14,8 @@ from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
 from evenhand.evaluators.group_ranking import MEMBERS
 from evenhand.evaluators.profile_score import SCALE
+from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, score_text
-from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import NO_ANSWER, blamed, error_class
 from evenhand.server.runs.views import ShownGroup
 

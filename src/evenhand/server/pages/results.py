@@ -15,8 +15,9 @@ from evenhand.domain.run import RunRecord
 from evenhand.domain.stored import case_to
 from evenhand.profiles.job import is_scoring, mode_of
 from evenhand.reports.json import case_row
+from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
-from evenhand.reports.safe_text import plain, strict_json
+from evenhand.reports.safe_text import plain
 from evenhand.server.api.dependencies import Opened
 from evenhand.server.case_results import case_at
 from evenhand.server.pages.base import as_json, page, verbatim

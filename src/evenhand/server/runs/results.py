@@ -17,7 +17,7 @@ import orjson
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.targets.model import MODEL
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
-from evenhand.reports.safe_text import strict_json
+from evenhand.reports.json_text import strict_json
 from evenhand.server.case_results import cases_at
 from evenhand.server.problems import Problem
 from evenhand.server.runs.results_index import Filter, Narrow, Order
