@@ -17,7 +17,7 @@ Row: TypeAlias = tuple[str, str, str]
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Give the CPU time that this process spends on some work."""
+    """Return the CPU time that this process spends on some work."""
     before = time.process_time()
     work()
     return time.process_time() - before
@@ -50,7 +50,7 @@ print(os.waitstatus_to_exitcode(status), used.ru_utime, used.ru_stime, used.ru_m
 
 
 def cpu_of_a_fresh_python(code: str) -> float:
-    """Give the CPU time of an interpreter that runs some code, with its bytecode compiled."""
+    """Return the CPU time of an interpreter that runs some code, with its bytecode compiled."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, "-c", f"{code}\nimport time; print(time.process_time())"]
     return float(subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout)

@@ -15,11 +15,11 @@ from typing import Any
 
 from bench.measure import ROUNDS, Row, cpu_seconds, used_by
 from evenhand import RankedProfiles, rank
-from evenhand.engine.execution import Undertaking
+from evenhand.engine.execution import Execution
 from evenhand.engine.job import Pace, Scope
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.ranking.design import RankingDesign
-from evenhand.profiles.ranking.job import RankingWork
+from evenhand.profiles.ranking.job import RankingJob
 
 ARITHMETIC_SECONDS = 10
 PLANNING_SECONDS = 5
@@ -78,8 +78,8 @@ def shortlist(folder: Path, count: int) -> dict[str, float]:
 
 def make_shortlist(profiles: str, told: str) -> None:
     began = time.process_time()
-    work = RankingWork(profiles=profiles, criteria="Worth", judge=Noisy(), design=DESIGN)
-    undertaking = Undertaking(work.job(), scope=Scope(), pace=Pace(), place=Place.of(told + ".db"))
+    work = RankingJob(profiles=profiles, criteria="Worth", judge=Noisy(), design=DESIGN)
+    undertaking = Execution(work.job(), scope=Scope(), pace=Pace(), place=StoreLocation.of(told + ".db"))
     planning = time.process_time() - began
     run = undertaking.run_and_wait()
     del work, undertaking

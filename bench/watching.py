@@ -107,6 +107,6 @@ def asked(address: tuple[str, int], method: str, path: str, body: Any = None) ->
 
 
 def spent(process: int) -> float:
-    """Give the CPU seconds of a process up to now."""
+    """Return the CPU seconds of a process up to now."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -195,7 +195,7 @@ def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def imports(nodes: Iterable[ast.AST]) -> set[str]:
-    """Give the top-level names of what is imported."""
+    """Return the top-level names of what is imported."""
     names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -223,7 +223,7 @@ def our_files() -> list[str]:
 
 
 def our_texts() -> Iterator[tuple[str, str]]:
-    """Give the name and the content of every text file that is tracked, or would be if it were added."""
+    """Yield the name and the content of every text file that is tracked, or would be if it were added."""
     for name in our_files():
         if (ROOT / name).is_file() and b"\0" not in (content := (ROOT / name).read_bytes()):
             yield name, content.decode()

@@ -118,7 +118,7 @@ def _log_odds(chance: float) -> float:
 
 
 def figures(items: Sequence[Item]) -> dict[str, Any]:
-    """Give the numbers, each with a 95 % interval over resampled items."""
+    """Return the numbers, each with a 95 % interval over resampled items."""
     cut, _ = best_cut(items)
     right = [right_without(items, number) for number in range(len(items))]
     margin = pair_margin(items)
@@ -151,7 +151,7 @@ def figures(items: Sequence[Item]) -> dict[str, Any]:
 
 
 def auc(items: Sequence[Item]) -> float:
-    """Give the chance that an answer that meets its check gets more than one that does not meet its own."""
+    """Return the chance that an answer that meets its check gets more than one that does not meet its own."""
     wins = [(good.met > bad.unmet) + 0.5 * (good.met == bad.unmet) for good in items for bad in items]
     return statistics.fmean(wins)
 
@@ -182,14 +182,14 @@ def right_without(items: Sequence[Item], number: int) -> tuple[bool, bool]:
 
 
 def with_interval(items: Sequence[Item], measure: Callable[[Sequence[Item]], float]) -> list[float]:
-    """Give a number and its interval, by drawing items anew."""
+    """Return a number and its interval, by drawing items anew."""
     draw = random.Random(0)
     again = sorted(measure(draw.choices(items, k=len(items))) for _ in range(RESAMPLES))
     return [round(one, 3) for one in (measure(items), again[int(0.025 * RESAMPLES)], again[int(0.975 * RESAMPLES)])]
 
 
 def share(right: Sequence[bool]) -> list[float]:
-    """Give a share and its Wilson interval."""
+    """Return a share and its Wilson interval."""
     n, z = len(right), 1.959964
     p = sum(right) / n
     middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -115,7 +115,7 @@ def _option_row(option: Any) -> tuple[str, str, str, str]:
 
 
 def _words(command: Any) -> str:
-    """Give what a command says about itself; the exit codes have a section of their own."""
+    """Return what a command says about itself; the exit codes have a section of their own."""
     paragraphs = [part for part in re.split(r"\n{2,}", command.help.strip()) if not part.startswith("Exit codes:")]
     return "\n\n".join(re.sub(r"(?<![`\w])(--[a-z][a-z-]+)", r"`\1`", part) for part in paragraphs)
 

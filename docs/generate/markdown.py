@@ -52,7 +52,7 @@ def prose(docstring: str | None) -> str:
 
 
 def first_line(docstring: str | None) -> str:
-    """Give the sentence with which a docstring begins."""
+    """Return the sentence with which a docstring begins."""
     return prose(docstring).partition("\n")[0]
 
 

@@ -168,7 +168,7 @@ def _wrong_with(example: Any, schema: Mapping[str, Any]) -> list[str]:
 
 
 def prose_of(name: str) -> str:
-    """Give the sentence with which an evaluator introduces itself."""
+    """Return the sentence with which an evaluator introduces itself."""
     return first_line(registry.find(registry.EVALUATORS, name, what="type").__doc__)
 
 

@@ -37,7 +37,7 @@ CASES = [
 
 
 def short(case: Case) -> dict[str, object]:
-    """Give full marks up to 20 words, and fewer for each word beyond."""
+    """Return full marks up to 20 words, and fewer for each word beyond."""
     words = len((case.candidate_answer or "").split())
     return {"score": max(0.0, 1 - max(0, words - 20) / 20), "reasoning": f"{words} words"}
 

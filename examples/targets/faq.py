@@ -10,6 +10,6 @@ UNKNOWN = "I do not know that. Please call us at 555 0134."
 
 
 def answer(text: str) -> str:
-    """Give the first answer that shares a word with the question."""
+    """Return the first answer that shares a word with the question."""
     words = {word.strip(".,?!").lower() for word in text.split()}
     return next((known for keys, known in ANSWERS.items() if words & set(keys)), UNKNOWN)

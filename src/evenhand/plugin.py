@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.domain.run import CaseResult, PlannedCase
     from evenhand.engine.job import Job
     from evenhand.engine.run import Run
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.suites.from_python import CaseLike
     from evenhand.suites.python_evaluators import EvaluatorLike
     from evenhand.suites.suite import Suite
@@ -102,11 +102,11 @@ class Judging:
         return self._option("min_verdict") or "pass"
 
     @functools.cached_property
-    def place(self) -> Place:
+    def place(self) -> StoreLocation:
         """Where runs and replies are kept."""
-        from evenhand.engine.store_location import Place  # noqa: PLC0415
+        from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
-        return Place(self._option("db"))
+        return StoreLocation(self._option("db"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count what a test found, wherever it ran."""
@@ -204,7 +204,7 @@ class SuiteFile(pytest.File):
             raise self.CollectError(str(error)) from None
 
     def result_of(self, item: SuiteCase) -> CaseResult:
-        """Give what was found about a case, or fail with why nothing was."""
+        """Return what was found about a case, or fail with why nothing was."""
         from evenhand.domain.errors import EvenhandError  # noqa: PLC0415
 
         if item.name not in self._results and not self._trouble:
@@ -227,11 +227,11 @@ class SuiteFile(pytest.File):
 
     def _judge(self, cases: list[PlannedCase]) -> None:
         from evenhand.domain.errors import RunStoppedError  # noqa: PLC0415
-        from evenhand.engine.execution import Undertaking  # noqa: PLC0415
+        from evenhand.engine.execution import Execution  # noqa: PLC0415
         from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
 
         built = self.suite.built
-        undertaking = Undertaking(
+        undertaking = Execution(
             replace(self._job, cases=lambda: cases),
             scope=Scope(repeat=built.repeat),
             pace=Pace(concurrency=built.concurrency or DEFAULT_CONCURRENCY),

@@ -25,7 +25,7 @@ RESOLVERS = "evenhand.resolvers"
 
 @functools.cache
 def points(group: str) -> Mapping[str, EntryPoint]:
-    """Give the registered entry points of a group by name, sorted."""
+    """Return the registered entry points of a group by name, sorted."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load, and not needed to import the package
 
     return {point.name: point for point in sorted(entry_points(group=group), key=lambda point: point.name)}

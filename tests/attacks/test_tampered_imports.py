@@ -30,7 +30,7 @@ from evenhand.engine.overview import overview_of
 from evenhand.engine.resume import scope_of
 from evenhand.profiles.imported import case_check
 from evenhand.profiles.job import going_on, require_scores
-from evenhand.profiles.report_kinds import teller_of
+from evenhand.profiles.report_kinds import report_kind_of
 from evenhand.reports.json import canonical
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.overview import survey
@@ -163,7 +163,7 @@ def exports(folder: Path) -> dict[str, list[Line]]:
 
 
 def prompt_lines(lines: list[Line]) -> list[Line]:
-    """Give a run as one that tried a prompt."""
+    """Return a run as one that tried a prompt."""
     tried = copy.deepcopy(lines)
     definition = tried[0]["run"]["definition"]
     definition["prompt"] = {"id": "p-1", "name": "capitals", "version": 2, "evaluation_mode": "llm"}
@@ -174,7 +174,7 @@ def prompt_lines(lines: list[Line]) -> list[Line]:
 
 
 def unfinished_lines(lines: list[Line]) -> list[Line]:
-    """Give a run that stopped, with less than half of it judged."""
+    """Return a run that stopped, with less than half of it judged."""
     stopped = copy.deepcopy(lines)
     stopped[0]["run"] |= {"status": "stopped", "reason": "budget: reached", "finished": None}
     stopped[0]["run"] |= {"abandoned_calls": 3, "abandoned_cost": 0.5}
@@ -187,7 +187,7 @@ def unfinished_lines(lines: list[Line]) -> list[Line]:
 
 
 def places(value: Any, here: Path_ = ()) -> Iterator[Path_]:
-    """Give the place of everything in a JSON value."""
+    """Yield the place of everything in a JSON value."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         yield (*here, key)
@@ -202,7 +202,7 @@ def within(lines: list[Line], place: Path_) -> Any:
 
 
 def changes(lines: list[Line], chance: random.Random, count: int) -> Iterator[tuple[str, list[bytes]]]:
-    """Give so many ways to tamper with an export, each with the place that it is about."""
+    """Yield so many ways to tamper with an export, each with the place that it is about."""
     everywhere = list(places(lines))
     for _ in range(count):
         place = chance.choice(everywhere)
@@ -386,7 +386,7 @@ class Readers:
         for as_json in (False, True):
             show(report, Console(quiet=True), json=as_json)
         canonical(report)
-        teller = teller_of(run.definition)
+        teller = report_kind_of(run.definition)
         for ending in FORMATS:
             (write if teller is None else teller.write)(report, self.folder / f"report.{ending}")
         again = list(export_lines(store, run))

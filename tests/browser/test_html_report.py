@@ -84,7 +84,7 @@ def report(tmp_path: Path) -> Path:
 
 
 def shown(page: Page) -> Locator:
-    """Give the ids of the cases that can be seen, in their order."""
+    """Return the ids of the cases that can be seen, in their order."""
     return page.locator("#cases > tbody > tr:visible > th .id")
 
 

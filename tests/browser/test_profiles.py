@@ -63,7 +63,7 @@ class Site:
 
 
 def clean(said: str) -> str:
-    """Give what may stand in an id or the name of a level."""
+    """Return what may stand in an id or the name of a level."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", said)[:150].strip()
 
 

@@ -199,7 +199,7 @@ def cases(page: Page) -> Locator:
 
 
 def focused(page: Page) -> Locator:
-    """Give the case of the row that has the focus."""
+    """Return the case of the row that has the focus."""
     return page.locator("#results tbody tr:focus th a")
 
 

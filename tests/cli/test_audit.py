@@ -36,7 +36,7 @@ def shown(text: str) -> str:
 
 
 def biased(text: str) -> dict[str, Any]:
-    """Give three points for ten years, and take half a point from Ben."""
+    """Return three points for ten years, and take half a point from Ben."""
     profile = shown(text)
     return {"says": {"score": 4 + 3 * ("10 years" in profile) - 0.5 * ("Ben" in profile), "justification": "Well."}}
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from evenhand.domain.errors import EvenhandError
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.store.location import location_of, without_password
 
 # Of two parts, so that each of them alone would be seen: "canary1" and "canary2".
@@ -104,7 +104,7 @@ def test_nor_where_the_url_stands_in_a_file_or_was_typed(command: Callable[..., 
 
 @pytest.mark.parametrize("url", URLS.values(), ids=URLS.keys())
 def test_nor_in_what_python_raises_or_in_what_it_was_raised_from(url: str) -> None:
-    with pytest.raises(EvenhandError) as caught, Place(url).opened():
+    with pytest.raises(EvenhandError) as caught, StoreLocation(url).opened():
         pass
 
     error: BaseException | None = caught.value

@@ -83,7 +83,7 @@ class Question:
         return {"type": next((kind for start, kind in kinds.items() if told.startswith(start)), "string")}
 
     def reply(self) -> str:
-        """Give a reply that keeps the contract."""
+        """Return a reply that keeps the contract."""
         if self.asks_for_tokens:
             return max(self.tokens().items(), key=lambda one: one[1])[0]
         if self.schema is None:
@@ -91,7 +91,7 @@ class Question:
         return json.dumps(self._value("", self.schema))
 
     def tokens(self) -> dict[str, float]:
-        """Give the words with which the reply might begin, and how probable they are."""
+        """Return the words with which the reply might begin, and how probable they are."""
         if "Which answer is better, A or B?" in self.text:
             first = {"A": 0.9, "B": 0.1}.get(self.winner, 0.5)
             return {"A": first, "B": 1 - first}
@@ -166,7 +166,7 @@ def texts(*given: Any) -> list[str]:
 
 
 def words(text: str) -> set[str]:
-    """Give the words that matter: numbers, and what is longer than articles are."""
+    """Return the words that matter: numbers, and what is longer than articles are."""
     return {word for word in re.findall(r"\w+", text.lower()) if len(word) > 3 or word.isdigit()}
 
 

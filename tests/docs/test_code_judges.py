@@ -21,13 +21,13 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "code-judges.md").read_te
 
 
 def block(opening: str) -> str:
-    """Give the one block of the page that is opened like this."""
+    """Return the one block of the page that is opened like this."""
     (found,) = re.findall(rf"^```{re.escape(opening)}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)
 
 
 def keys(heading: str) -> set[str]:
-    """Give the names in the first column of the table under a heading."""
+    """Return the names in the first column of the table under a heading."""
     section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}

@@ -21,7 +21,7 @@ CLASSED = re.compile(r"([a-z_]+): (.+)")
 
 
 def texts_of(tree: ast.AST) -> set[str]:
-    """Give the texts of a module but for its docstrings, with ``…`` where a value goes in."""
+    """Return the texts of a module but for its docstrings, with ``…`` where a value goes in."""
     found = set()
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

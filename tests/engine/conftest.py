@@ -120,7 +120,7 @@ class Made:
         return list(store.results(run))
 
     def statuses(self, store: Store, run: RunRecord) -> list[str]:
-        """Give the status of each judgment, in order."""
+        """Return the status of each judgment, in order."""
         return [str(one.evaluation.status) for result in store.results(run) for one in result.judgments]
 
 

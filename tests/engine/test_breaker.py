@@ -10,7 +10,7 @@ import pytest
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.engine.breaker import Breaker, Outage, Patience
-from evenhand.engine.concurrency_limit import Lane, LaneClosed
+from evenhand.engine.concurrency_limit import ConcurrencyLimit, LimitClosed
 from evenhand.models.retry import RetryPolicy
 
 REPLY = Reply.said("ok")
@@ -36,7 +36,7 @@ class Account:
         self.probes = 0
         self.outages: list[Outage] = []
         self.stops: list[str] = []
-        self.lane = Lane(8, is_probed=True)
+        self.lane = ConcurrencyLimit(8, is_probed=True)
         self.lane.answered = answered
         self.breaker = Breaker(
             self.lane,
@@ -114,7 +114,7 @@ def test_the_server_says_when_to_come_back() -> None:
 
     ended = patient.settle()
 
-    assert [type(one) for one in ended] == [LaneClosed] * 3
+    assert [type(one) for one in ended] == [LimitClosed] * 3
     assert patient.probes == 2
     assert patient.stops[0].startswith(f"m: {GONE}; gave up after waiting ")
 
@@ -132,7 +132,7 @@ def test_the_server_says_when_to_come_back() -> None:
 def test_where_nobody_is_waited_for_all_are_told_so_at_once(account: Account, why: str) -> None:
     ended = account.settle()
 
-    assert [(type(one), str(one)) for one in ended] == [(LaneClosed, why)] * 3
+    assert [(type(one), str(one)) for one in ended] == [(LimitClosed, why)] * 3
     assert (account.probes, account.outages, account.stops) == (1, [], [f"m: {why}"])
 
 
@@ -172,6 +172,6 @@ def test_who_gives_up_lets_everybody_go_and_leaves_nothing_behind() -> None:
 
     ended, left = asyncio.run(give_up())
 
-    assert [(type(one), str(one)) for one in ended] == [(LaneClosed, "it was interrupted")] * 3
+    assert [(type(one), str(one)) for one in ended] == [(LimitClosed, "it was interrupted")] * 3
     assert left == 1
     assert account.stops == []

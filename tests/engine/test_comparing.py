@@ -13,14 +13,14 @@ from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.case_scores import Terms, judged_by
 from evenhand.engine.comparison import joined
-from evenhand.reports.paired_cases import Found, JudgedCase
+from evenhand.reports.paired_cases import JudgedCase, PairedFinding
 from evenhand.reports.phrases import Standing
 
 IDS = st.lists(st.integers(0, 20).map(str), unique=True, max_size=20)
 
 
 def judged(identity: str, score: float = 0.5) -> JudgedCase:
-    found: dict[str | None, Found] = {None: Found(Standing.FAIL, score)}
+    found: dict[str | None, PairedFinding] = {None: PairedFinding(Standing.FAIL, score)}
     return JudgedCase(
         id=identity, position=0, cluster=None, judged_by=Terms('{"case": {}}', of_a_prompt=False), found=found
     )

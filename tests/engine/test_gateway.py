@@ -20,7 +20,7 @@ from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.drive.driver import Deadline
 from evenhand.engine.budget import Budget, Limits
-from evenhand.engine.compact_sets import Remembered
+from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.gateway import Abandoned, Gateway, cache_key, reply_from, reply_to
 from evenhand.engine.identity import canonical
 from evenhand.evaluators.composite import jury
@@ -478,8 +478,8 @@ def test_a_key_that_was_noted_is_never_denied() -> None:
     noted = [key(messages=(Message("user", str(number)),)) for number in range(2000)]
     others = [key(messages=(Message("user", f"other {number}"),)) for number in range(2000)]
 
-    remembered = Remembered(noted)
+    remembered = BloomFilter(noted)
 
     assert all(one in remembered for one in noted)
     assert sum(one in remembered for one in others) <= 2
-    assert not any(one in Remembered() for one in noted)
+    assert not any(one in BloomFilter() for one in noted)

@@ -17,8 +17,8 @@ from evenhand.engine.concurrency_limit import (
     CUT_PAUSE_SECONDS,
     FIRST_LIMIT,
     UNREACHED_TO_CLOSE,
-    Lane,
-    LaneClosed,
+    ConcurrencyLimit,
+    LimitClosed,
     is_refusal,
 )
 
@@ -51,7 +51,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(asyncio.wait_for(work, 60))
 
 
-async def fill(lane: Lane) -> int:
+async def fill(lane: ConcurrencyLimit) -> int:
     """Take every turn that there is, and tell how many those were."""
     taken = 0
     while lane.in_flight < int(lane.limit):
@@ -70,7 +70,7 @@ async def settle() -> None:
 
 def test_a_lane_begins_with_few_and_doubles_while_all_goes_well(clock: Clock) -> None:
     async def rounds() -> list[int]:
-        lane = Lane(64, clock=clock)
+        lane = ConcurrencyLimit(64, clock=clock)
         widths = []
         for _ in range(5):
             widths.append(await fill(lane))
@@ -87,8 +87,8 @@ def test_a_lane_begins_with_few_and_doubles_while_all_goes_well(clock: Clock) ->
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
 def test_a_lane_is_never_wider_than_allowed(most: int) -> None:
-    async def rounds() -> Lane:
-        lane = Lane(most)
+    async def rounds() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(most)
         for _ in range(20):
             for _ in range(await fill(lane)):
                 lane.leave(REPLY)
@@ -100,8 +100,8 @@ def test_a_lane_is_never_wider_than_allowed(most: int) -> None:
 
 
 def test_a_lane_that_is_not_full_does_not_grow(clock: Clock) -> None:
-    async def one_by_one() -> Lane:
-        lane = Lane(64, clock=clock)
+    async def one_by_one() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64, clock=clock)
         for _ in range(200):
             await lane.enter()
             lane.leave(REPLY)
@@ -112,7 +112,7 @@ def test_a_lane_that_is_not_full_does_not_grow(clock: Clock) -> None:
 
 def test_a_crowded_server_makes_a_lane_narrower_once_in_a_while(clock: Clock) -> None:
     async def crowd() -> list[float]:
-        lane = Lane(64, clock=clock)
+        lane = ConcurrencyLimit(64, clock=clock)
         lane.limit = 40.0
         limits = [lane.limit]
         for pause in (0.0, 5.0, 9.9, 0.2, CUT_PAUSE_SECONDS):
@@ -128,8 +128,8 @@ def test_a_crowded_server_makes_a_lane_narrower_once_in_a_while(clock: Clock) ->
 
 @pytest.mark.parametrize("error", ["rate_limited: x", "overloaded: x"])
 def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, error: str) -> None:
-    async def crowd() -> Lane:
-        lane = Lane(64, clock=clock)
+    async def crowd() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64, clock=clock)
         await lane.enter()
         lane.leave(unanswered(error))
         return lane
@@ -142,8 +142,8 @@ def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, e
 
 @pytest.mark.parametrize("error", ["connection: cannot connect", "proxy: cannot connect to the proxy"])
 def test_a_server_that_nobody_ever_reached_closes_the_lane(clock: Clock, error: str) -> None:
-    async def fail(*, answered: bool) -> Lane:
-        lane = Lane(64, clock=clock)
+    async def fail(*, answered: bool) -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64, clock=clock)
         answers: list[Reply | Unanswered] = [unanswered(error)] * UNREACHED_TO_CLOSE
         for answer in [REPLY, *answers] if answered else answers:
             await lane.enter()
@@ -156,8 +156,8 @@ def test_a_server_that_nobody_ever_reached_closes_the_lane(clock: Clock, error: 
 
 @pytest.mark.parametrize("error", ["timeout: x", "server_error: x", "invalid_body: x", "deadline: x"])
 def test_other_faults_change_nothing(clock: Clock, error: str) -> None:
-    async def fail() -> Lane:
-        lane = Lane(64, clock=clock)
+    async def fail() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64, clock=clock)
         for _ in range(20):
             await lane.enter()
             lane.leave(unanswered(error))
@@ -170,7 +170,7 @@ def test_other_faults_change_nothing(clock: Clock, error: str) -> None:
 
 def test_after_a_crowd_a_lane_grows_slowly(clock: Clock) -> None:
     async def recover() -> tuple[float, float]:
-        lane = Lane(64, clock=clock)
+        lane = ConcurrencyLimit(64, clock=clock)
         lane.limit = 20.0
         await lane.enter()
         lane.leave(crowded())
@@ -187,8 +187,8 @@ def test_after_a_crowd_a_lane_grows_slowly(clock: Clock) -> None:
 
 
 def test_a_lane_is_never_narrower_than_one(clock: Clock) -> None:
-    async def crowd() -> Lane:
-        lane = Lane(64, clock=clock)
+    async def crowd() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64, clock=clock)
         for _ in range(100):
             clock.now += CUT_PAUSE_SECONDS
             await lane.enter()
@@ -203,7 +203,7 @@ def test_a_lane_finds_how_many_a_server_takes(clock: Clock, capacity: int) -> No
     """A server that turns away whatever is more than its capacity, for an hour of simulated time."""
 
     async def hour() -> list[int]:
-        lane = Lane(64, clock=clock)
+        lane = ConcurrencyLimit(64, clock=clock)
         widths = []
         for _ in range(3600):
             clock.now += 1.0
@@ -229,7 +229,7 @@ REFUSALS = ["unauthorized: x", "forbidden: x", "not_found: x", "quota: x"]
 def test_a_refused_account_is_asked_no_more_than_five_times(error: str, most: int) -> None:
     asked = 0
 
-    async def ask(lane: Lane) -> None:
+    async def ask(lane: ConcurrencyLimit) -> None:
         nonlocal asked
         await lane.enter()
         asked += 1
@@ -237,7 +237,7 @@ def test_a_refused_account_is_asked_no_more_than_five_times(error: str, most: in
         lane.leave(unanswered(error))
 
     async def many() -> list[Any]:
-        lane = Lane(most)
+        lane = ConcurrencyLimit(most)
         return await asyncio.gather(*(ask(lane) for _ in range(500)), return_exceptions=True)
 
     ended = run(many())
@@ -245,12 +245,12 @@ def test_a_refused_account_is_asked_no_more_than_five_times(error: str, most: in
     assert asked <= 5
     assert ended.count(None) == asked
     assert {str(one) for one in ended if one is not None} == {error}
-    assert all(isinstance(one, LaneClosed) for one in ended if one is not None)
+    assert all(isinstance(one, LimitClosed) for one in ended if one is not None)
 
 
 def test_after_a_refusal_one_is_asked_at_a_time_until_a_reply_comes() -> None:
     async def doubt() -> tuple[int, int, int]:
-        lane = Lane(64)
+        lane = ConcurrencyLimit(64)
         await fill(lane)
         for answer in (unanswered(REFUSALS[0]), REPLY, unanswered(REFUSALS[0])):
             lane.leave(answer)
@@ -271,8 +271,8 @@ def test_after_a_refusal_one_is_asked_at_a_time_until_a_reply_comes() -> None:
 
 
 def test_replies_in_between_keep_a_lane_open() -> None:
-    async def mixed() -> Lane:
-        lane = Lane(64)
+    async def mixed() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64)
         for number in range(60):
             await lane.enter()
             lane.leave(REPLY if number % 3 == 2 else unanswered(REFUSALS[0]))
@@ -283,8 +283,8 @@ def test_replies_in_between_keep_a_lane_open() -> None:
 
 @pytest.mark.parametrize("error", ["certificate: x", "redirect: x"])
 def test_what_no_other_case_would_change_closes_a_lane_too(error: str) -> None:
-    async def ask() -> Lane:
-        lane = Lane(64)
+    async def ask() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64)
         for _ in range(3):
             await lane.enter()
             lane.leave(unanswered(error))
@@ -294,8 +294,8 @@ def test_what_no_other_case_would_change_closes_a_lane_too(error: str) -> None:
 
 
 def test_requests_that_are_wrong_close_a_lane_if_none_was_ever_right() -> None:
-    async def ask(*answers: Reply | Unanswered) -> Lane:
-        lane = Lane(64)
+    async def ask(*answers: Reply | Unanswered) -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64)
         for answer in answers:
             await lane.enter()
             lane.leave(answer)
@@ -330,7 +330,7 @@ def test_an_evaluation_that_failed_for_the_accounts_sake_is_known_by_its_error(e
 
 def test_a_turn_that_ends_is_the_next_ones() -> None:
     async def turns() -> list[int]:
-        lane, order = Lane(1), []
+        lane, order = ConcurrencyLimit(1), []
 
         async def ask(number: int) -> None:
             await lane.enter()
@@ -346,7 +346,7 @@ def test_a_turn_that_ends_is_the_next_ones() -> None:
 
 def test_who_waits_keeps_the_place_when_somebody_asks_again_at_once() -> None:
     async def turns() -> list[str]:
-        lane, order = Lane(1), []
+        lane, order = ConcurrencyLimit(1), []
 
         async def ask(name: str, times: int) -> None:
             for _ in range(times):
@@ -364,8 +364,8 @@ def test_who_waits_keeps_the_place_when_somebody_asks_again_at_once() -> None:
 
 
 def test_cancelling_those_who_wait_loses_no_turn() -> None:
-    async def turns(when: Callable[[Lane, list[asyncio.Task[None]]], None]) -> int:
-        lane = Lane(1)
+    async def turns(when: Callable[[ConcurrencyLimit, list[asyncio.Task[None]]], None]) -> int:
+        lane = ConcurrencyLimit(1)
         await lane.enter()
         waiting = [asyncio.create_task(lane.enter()) for _ in range(4)]
         await settle()
@@ -373,12 +373,12 @@ def test_cancelling_those_who_wait_loses_no_turn() -> None:
         await settle()
         return sum(one.done() and not one.cancelled() for one in waiting)
 
-    def before(lane: Lane, waiting: list[asyncio.Task[None]]) -> None:
+    def before(lane: ConcurrencyLimit, waiting: list[asyncio.Task[None]]) -> None:
         waiting[0].cancel()
         waiting[1].cancel()
         lane.leave(REPLY)
 
-    def after(lane: Lane, waiting: list[asyncio.Task[None]]) -> None:
+    def after(lane: ConcurrencyLimit, waiting: list[asyncio.Task[None]]) -> None:
         lane.leave(REPLY)  # it is the first one's turn
         waiting[0].cancel()
 
@@ -387,8 +387,8 @@ def test_cancelling_those_who_wait_loses_no_turn() -> None:
 
 
 def test_a_turn_that_is_given_up_says_nothing_about_the_server() -> None:
-    async def give_up() -> Lane:
-        lane = Lane(64)
+    async def give_up() -> ConcurrencyLimit:
+        lane = ConcurrencyLimit(64)
         await fill(lane)
         for _ in range(FIRST_LIMIT):
             lane.leave(None)
@@ -405,7 +405,7 @@ def test_whatever_happens_everybody_gets_a_turn_or_is_told() -> None:
 
     async def chaos(seed: int) -> None:
         chance = random.Random(seed)
-        lane = Lane(chance.choice([1, 2, 5, 20]))
+        lane = ConcurrencyLimit(chance.choice([1, 2, 5, 20]))
         refusals = seed % 2 == 0
 
         async def ask() -> None:
@@ -434,4 +434,4 @@ def test_whatever_happens_everybody_gets_a_turn_or_is_told() -> None:
     for seed in range(12):
         run(chaos(seed))
 
-    assert seen == {"NoneType", "CancelledError", "LaneClosed"}
+    assert seen == {"NoneType", "CancelledError", "LimitClosed"}

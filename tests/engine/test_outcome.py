@@ -12,7 +12,7 @@ import pytest
 
 from evenhand import Case, ConfigError, Contains, Equals, EvenhandError, PromptEvaluator, Run, Scripted, evaluate
 from evenhand.domain.errors import RunNotFoundError, StoreError
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.csv import COLUMNS
 
 CASES = [
@@ -179,7 +179,7 @@ def test_a_database_in_memory_lives_as_long_as_its_run() -> None:
 
 
 def test_two_places_in_memory_are_two() -> None:
-    one, other = Place(None), Place("sqlite:///:memory:")
+    one, other = StoreLocation(None), StoreLocation("sqlite:///:memory:")
     evaluate(CASES, Contains(value="Paris"), store=one)
 
     with other.opened() as store:

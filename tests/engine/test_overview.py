@@ -197,7 +197,7 @@ def read(runs: Runs) -> list[str]:
 
 
 def records(statements: list[str]) -> list[str]:
-    """Give the statements that read whole records of evaluations."""
+    """Return the statements that read whole records of evaluations."""
     return [one for one in statements if "content" in one and "FROM evaluations" in one]
 
 

@@ -26,7 +26,7 @@ CASE = Case(question="Capital of France?", metadata={"country": "France", "facts
 
 
 def asked(case: Case = CASE, **options: Any) -> list[tuple[str, str]]:
-    """Give what a model is asked about a case."""
+    """Return what a model is asked about a case."""
     model = Scripted(["Paris"])
     made = background.run(drive(ModelTarget(client=model, **options).steps(case)))
     assert made.error is None

@@ -49,7 +49,7 @@ def naming(winner: object, reasoning: str = "") -> str:
 
 
 def token(first: float, *, mass: float = 0.9) -> Reply:
-    """Give a reply in which A has this much of the probability that A and B share."""
+    """Return a reply in which A has this much of the probability that A and B share."""
     shares = {" A": first * mass, "B": (1 - first) * mass, "The": 1 - mass}
     choices = tuple(TokenChoice(token=one, logprob=math.log(share)) for one, share in shares.items() if share > 0)
     return Reply.said("A", finish="length", first_token=choices)

@@ -644,7 +644,7 @@ def texts_for(reader: Reader) -> dict[str, Callable[[int], str]]:
 
 
 def read_all(reader: Reader, size: int, texts: Mapping[str, Callable[[int], str]]) -> None:
-    """Give a reader texts of a size."""
+    """Return a reader texts of a size."""
     for make in texts.values():
         tried(reader.read, make(size))
 

@@ -89,7 +89,7 @@ def assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def written(call: ast.Call, path: Path, name: str) -> tuple[str, int]:
-    """Give the pattern of a call and its flags; of a compiled one, by its name, as it came out."""
+    """Return the pattern of a call and its flags; of a compiled one, by its name, as it came out."""
     if name:
         dotted = ".".join(("evenhand", *path.relative_to(PACKAGE).with_suffix("").parts))
         compiled = getattr(importlib.import_module(dotted), name)
@@ -149,7 +149,7 @@ class Examination:
         return bool(items) and items[0][0] is c.AT and items[0][1] in beginnings
 
     def _behind(self, items: list[Any]) -> Chars:
-        """Give the characters after which the pattern does not match: ``(?<!…)`` at its beginning."""
+        """Return the characters after which the pattern does not match: ``(?<!…)`` at its beginning."""
         if items and items[0][0] is c.ASSERT_NOT and items[0][1][0] < 0 and len(items[0][1][1]) == 1:
             return self._chars_of(items[0][1][1][0])
         return frozenset()

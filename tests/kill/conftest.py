@@ -83,7 +83,7 @@ def answer(request: dict[str, object]) -> bytes:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    """Give a judge on loopback."""
+    """Return a judge on loopback."""
     made = Provider()
     yield made
     made.close()

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenhand.models.timeouts import Alarm, Watch
+from evenhand.models.timeouts import RequestTimeouts, Watch
 
 SOON, LATE = 0.05, 3600.0
 
 
-async def overslept(watch: Watch, seconds: float, *, step: float | None = None) -> Alarm:
+async def overslept(watch: Watch, seconds: float, *, step: float | None = None) -> RequestTimeouts:
     """Sleep under an alarm that must go off."""
-    alarm = Alarm(watch, seconds)
+    alarm = RequestTimeouts(watch, seconds)
 
     async def sleep() -> None:
         with alarm:
@@ -66,7 +66,7 @@ def test_an_alarm_does_not_go_off_before_its_time() -> None:
 
 def test_progress_puts_a_step_off_but_never_the_whole() -> None:
     async def story(watch: Watch) -> None:
-        alarm = Alarm(watch, 30 * SOON)
+        alarm = RequestTimeouts(watch, 30 * SOON)
         steps: list[float] = []
 
         async def step_by_step() -> None:
@@ -87,7 +87,7 @@ def test_progress_puts_a_step_off_but_never_the_whole() -> None:
 
 def test_the_whole_can_be_made_shorter_and_not_longer() -> None:
     async def story(watch: Watch) -> None:
-        alarm = Alarm(watch, LATE)
+        alarm = RequestTimeouts(watch, LATE)
         alarm.allow(7.25, step=LATE)
         due = alarm.due
         alarm.allow(30, step=LATE)
@@ -114,9 +114,9 @@ def test_each_of_many_alarms_goes_off_at_its_own_time() -> None:
 
 def test_an_alarm_that_was_not_needed_disturbs_nobody() -> None:
     async def story(watch: Watch) -> None:
-        with Alarm(watch, SOON):
+        with RequestTimeouts(watch, SOON):
             pass
-        with Alarm(watch, math.inf):
+        with RequestTimeouts(watch, math.inf):
             await asyncio.sleep(2 * SOON)
 
     with_a_watch(story)
@@ -124,7 +124,7 @@ def test_an_alarm_that_was_not_needed_disturbs_nobody() -> None:
 
 def test_a_watch_without_alarms_sets_no_timer() -> None:
     async def story(watch: Watch) -> None:
-        with Alarm(watch, SOON):
+        with RequestTimeouts(watch, SOON):
             pass
 
         await asyncio.sleep(3 * SOON)
@@ -137,7 +137,7 @@ def test_a_watch_without_alarms_sets_no_timer() -> None:
 def test_a_cancellation_from_elsewhere_stays_one() -> None:
     async def story(watch: Watch) -> None:
         async def work() -> None:
-            with Alarm(watch, LATE):
+            with RequestTimeouts(watch, LATE):
                 await asyncio.sleep(LATE)
 
         task = asyncio.create_task(work())
@@ -151,10 +151,10 @@ def test_a_cancellation_from_elsewhere_stays_one() -> None:
 
 def test_a_cancellation_from_elsewhere_at_the_same_moment_stays_one_too() -> None:
     async def story(watch: Watch) -> None:
-        alarms: list[Alarm] = []
+        alarms: list[RequestTimeouts] = []
 
         async def work() -> None:
-            with Alarm(watch, LATE) as alarm:
+            with RequestTimeouts(watch, LATE) as alarm:
                 alarms.append(alarm)
                 await asyncio.sleep(LATE)
 
@@ -182,7 +182,7 @@ def test_a_task_that_an_alarm_ended_goes_on_as_if_it_had_never_been_cancelled() 
 def test_another_error_under_an_alarm_that_rang_is_that_error() -> None:
     async def story(watch: Watch) -> None:
         async def trip() -> None:
-            with Alarm(watch, SOON):
+            with RequestTimeouts(watch, SOON):
                 try:
                     await asyncio.sleep(LATE)
                 except asyncio.CancelledError:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand import ConfigError, Profile
-from evenhand.engine.compact_sets import SeenIds
+from evenhand.engine.compact_sets import IdSet
 from evenhand.profiles.sources import profiles_from
 
 
@@ -155,7 +155,7 @@ def test_of_what_can_be_read_but_once_a_double_is_refused_without_its_first_plac
 
 
 def test_ids_that_only_look_alike_in_memory_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SeenIds, "add", lambda *_: True)
+    monkeypatch.setattr(IdSet, "add", lambda *_: True)
 
     assert [one.id for one in profiles_from([{"id": "a", "text": "A"}, {"id": "b", "text": "B"}])] == ["a", "b"]
 

@@ -26,7 +26,7 @@ from evenhand import (
 from evenhand.domain.run import RunStatus
 from evenhand.engine.job import Scope
 from evenhand.engine.plan import plan
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import Scoring
 from evenhand.profiles.score_report import MOST_SHOWN, terminal
 from evenhand.profiles.scores import LONGEST_SAMPLE, MOST_SAMPLES
@@ -156,7 +156,7 @@ def test_the_server_can_go_on_with_it_where_the_judge_has_a_name(monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     named = Scoring(profiles=["A nurse."], criteria="Experience", judge="openai/a", kept="openai/a", max_attempts=2)
     unnamed = Scoring(profiles=["A nurse."], criteria="Experience", judge=Scripted([]))
-    with Place(None).opened() as store:
+    with StoreLocation(None).opened() as store:
         stopped, other = (
             store.runs.mark(plan(store, one.job(), Scope()), RunStatus.STOPPED) for one in (named, unnamed)
         )

@@ -53,7 +53,7 @@ class Made:
         return CaseResult(position=position, case=Case(**rest), judgments=judgments, **own)
 
     def judged(self, result: CaseResult) -> JudgedCase:
-        """Give what a comparison keeps of a result; all are judged on the same terms."""
+        """Return what a comparison keeps of a result; all are judged on the same terms."""
         return JudgedCase(
             id=result.id,
             position=result.position,

@@ -21,7 +21,7 @@ FORGED = "fine\r\n✓ pass 100   all passed\x1b]0;all passed\x07\x1b[2J\x1b[H\x9
 
 @pytest.fixture
 def mixed(made: Any) -> Any:
-    """Give a report with something of everything."""
+    """Return a report with something of everything."""
     return made.report(
         made.case(0.9, 1.0), made.case(0.7), made.case(made.judgment(0.2, misses=("the capital",)), id="lyon"),
         made.case("empty: nothing was said", id="broken"), made.case(None), made.case(awaited=1),

@@ -114,7 +114,7 @@ def full_of(made: Any, said: str) -> Report:
 
 
 def shown(said: str) -> str:
-    """Give a text as it is shown: invisible characters by their pictures."""
+    """Return a text as it is shown: invisible characters by their pictures."""
     told = said.replace("\r\n", "\n").encode("utf-8", "replace").decode()
     return "".join(chr(0x2400 + ord(one)) if ord(one) < 32 and one not in "\t\n" else one for one in told)
 
@@ -283,7 +283,7 @@ def test_a_report_without_cases_can_be_written(made: Any) -> None:
 
 
 def rows(source: str) -> list[list[str]]:
-    """Give the cells of the table's rows as text, without the cell that opens."""
+    """Return the cells of the table's rows as text, without the cell that opens."""
     found = re.findall(r'<tr id="case-\d+".*?>(.*?)<td role="cell" class="more">', source, re.DOTALL)
     return [
         [re.sub("<.*?>", "", cell).strip() for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)]

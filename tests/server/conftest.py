@@ -32,7 +32,7 @@ from evenhand.server.api import results
 from evenhand.server.app import make_app
 from evenhand.server.pages import compare, home, profiles, runs
 from evenhand.server.runs import progress, views
-from evenhand.server.runs.background_cache import Aside
+from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.server.settings import ServerSettings
 
 HERE = Path(__file__).parent
@@ -117,13 +117,13 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def may_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Let what is worked out aside come to its end only after this was set."""
     event = threading.Event()
-    work = Aside._work
+    work = BackgroundCache._work
 
     def held(*about: Any) -> None:
         event.wait(60)
         work(*about)
 
-    monkeypatch.setattr(Aside, "_work", held)
+    monkeypatch.setattr(BackgroundCache, "_work", held)
     yield event
     event.set()
 

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from evenhand.domain.errors import ConfigError, StoreError
-from evenhand.server.runs.background_cache import Aside
+from evenhand.server.runs.background_cache import BackgroundCache
 
 
 def test_a_value_is_worked_out_once_however_many_ask() -> None:
     made: list[int] = []
-    aside: Aside[int] = Aside(2)
+    aside: BackgroundCache[int] = BackgroundCache(2)
 
     found = [aside.get("one", lambda: made.append(1) or 7) for _ in range(3)]  # type: ignore[func-returns-value]
 
@@ -23,7 +23,7 @@ def test_a_value_is_worked_out_once_however_many_ask() -> None:
 
 def test_who_does_not_want_to_wait_is_told_and_finds_it_later() -> None:
     may_end = threading.Event()
-    aside: Aside[int] = Aside(2)
+    aside: BackgroundCache[int] = BackgroundCache(2)
 
     with pytest.raises(TimeoutError):
         aside.get("one", lambda: 7 if may_end.wait(60) else 0, 0.01)
@@ -34,7 +34,7 @@ def test_who_does_not_want_to_wait_is_told_and_finds_it_later() -> None:
 
 
 def test_a_refusal_is_kept_and_trouble_is_not() -> None:
-    aside: Aside[int] = Aside(2)
+    aside: BackgroundCache[int] = BackgroundCache(2)
 
     def refuses() -> int:
         raise ConfigError("not like that")
@@ -58,7 +58,7 @@ def test_a_refusal_is_kept_and_trouble_is_not() -> None:
 
 
 def test_only_the_last_ones_are_kept() -> None:
-    aside: Aside[str] = Aside(2)
+    aside: BackgroundCache[str] = BackgroundCache(2)
     for name in ("one", "two"):
         aside.get(name, lambda: "first")
 

@@ -16,7 +16,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
-from evenhand.server.runs.manager import MOST_AT_ONCE, RunDesk
+from evenhand.server.runs.manager import MOST_AT_ONCE, RunManager
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
 from evenhand.workspace.trial import Trial
@@ -36,12 +36,12 @@ def trial(store: Store, models: Any) -> Trial:
     return Trial(prompt=prompt, models=["vllm/a"])
 
 
-async def start(desk: RunDesk, store: Store, trial: Trial, **pace: Any) -> RunRecord:
+async def start(desk: RunManager, store: Store, trial: Trial, **pace: Any) -> RunRecord:
     run, _ = await desk.start(lambda: trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
     return run
 
 
-async def last_of(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
+async def last_of(desk: RunManager, run: RunRecord) -> dict[str, Any]:
     return [told async for told in desk.watch(run.id)][-1]
 
 
@@ -51,7 +51,7 @@ def test_more_runs_than_places_wait_for_their_turn(
     models.may_answer.clear()
 
     async def several() -> tuple[list[bool], list[dict[str, Any]]]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 2)]
         await asyncio.sleep(0)
         waiting = [bool((desk.progress(run.id) or {})["waiting"]) for run in runs]
@@ -72,7 +72,7 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
     models.may_answer.clear()
 
     async def closed() -> list[RunRecord]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
         watching = asyncio.create_task(last_of(desk, runs[0]))
         await asyncio.sleep(0.05)
@@ -96,7 +96,7 @@ def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
     models.may_answer.clear()
 
     async def resumed() -> dict[str, Any]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
         await desk.cancel(runs[-1].id)
         cancelled = await last_of(desk, runs[-1])
@@ -125,7 +125,7 @@ def test_who_takes_a_run_up_is_the_only_one_until_it_is_driven(
         return usual
 
     async def resumed() -> dict[str, Any]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         first = asyncio.create_task(desk.resume(run.id, slowly))
         await asyncio.to_thread(began.wait, 60)
         with pytest.raises(RunBusyError):
@@ -147,7 +147,7 @@ def test_a_run_of_another_process_is_watched_in_the_store(
     models.may_answer.clear()
 
     async def watched() -> list[dict[str, Any]]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         job = trial.job(store)
         run = plan(store, job, trial.scope)
         driven = asyncio.create_task(Runner(store, run, job, Pace(concurrency=1)).run())
@@ -169,7 +169,7 @@ def test_a_run_of_another_process_is_watched_in_the_store(
 
 def test_nobody_starts_a_run_with_a_model_that_is_a_file(store: Store, trial: Trial, settings: ServerSettings) -> None:
     async def started() -> None:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         job = trial.job(store)
         of_a_file = replace(job, definition={"target": {"models": ["recorded/x.jsonl"]}})
         await desk.start(lambda: of_a_file, trial.scope, Pace())
@@ -186,7 +186,7 @@ def test_a_run_whose_runner_could_not_begin_is_not_left_at_work(
         raise StoreError("the database is locked")
 
     async def broken() -> dict[str, Any]:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         return await last_of(desk, await start(desk, store, trial))
 
     monkeypatch.setattr(Runner, "run", locked)
@@ -199,7 +199,7 @@ def test_a_run_whose_runner_could_not_begin_is_not_left_at_work(
 
 def test_there_is_no_progress_of_a_run_that_is_not_there(store: Store, settings: ServerSettings) -> None:
     async def asked() -> Any:
-        desk = RunDesk(store, settings)
+        desk = RunManager(store, settings)
         return desk.progress("nobody"), [one async for one in desk.watch("nobody")]
 
     assert asyncio.run(asked()) == (None, [])

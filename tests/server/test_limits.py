@@ -27,7 +27,7 @@ sys.addaudithook(_note_files)
 
 @contextlib.contextmanager
 def files_opened() -> Iterator[list[str]]:
-    """Give the files that are opened inside, by whatever thread."""
+    """Return the files that are opened inside, by whatever thread."""
     found: list[str] = []
     _watching.append(found)
     try:

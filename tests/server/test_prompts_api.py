@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 
 def problem(answer: Any) -> tuple[int, str | None]:
-    """Give the status of a problem, and the field that it names."""
+    """Return the status of a problem, and the field that it names."""
     told = answer.json()
     assert answer.headers["content-type"] == "application/problem+json"
     assert told["status"] == answer.status_code

@@ -60,7 +60,7 @@ def oracle(asked: Asked, known: Known, *, hosts: set[str], public: bool) -> set[
 
 
 def routes(app: FastAPI) -> dict[str, Known]:
-    """Give all paths, with something for each part that is open; the methods are those of all routes that match it."""
+    """Return all paths, with something for each part that is open; the methods are those of all routes that match it."""
     contexts = [route for route in iter_route_contexts(app.routes) if route.name != "static"]
     found = {"/static/theme.js": Known({"GET", "HEAD"}, is_open=True)}
     for route in contexts:

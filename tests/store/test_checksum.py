@@ -14,7 +14,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
 from evenhand.engine.plan import EarlierAnswers
 from evenhand.server.case_results import case_at
-from evenhand.server.runs.results_index import Narrow
+from evenhand.server.runs.results_index import ResultsIndex
 from evenhand.server.runs.views import rows_shown
 from evenhand.store import checksum
 from evenhand.store.replies import FoundReply
@@ -134,7 +134,7 @@ def test_a_damaged_row_is_told_wherever_it_is_read(
 
 
 def copied(store: Store, run: RunRecord) -> None:
-    with contextlib.closing(Narrow(store)) as narrow:
+    with contextlib.closing(ResultsIndex(store)) as narrow:
         narrow.copy(run)
 
 

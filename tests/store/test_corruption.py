@@ -69,7 +69,7 @@ def judge(store: Store, name: str) -> None:
 
 
 def report(path: Path) -> str:
-    """Give the canonical report of the second run, as ``evenhand report --canonical`` makes it."""
+    """Return the canonical report of the second run, as ``evenhand report --canonical`` makes it."""
     with contextlib.closing(open_store(str(path))) as store:
         run = store.runs.find("last")
         return canonical(Report(run=run, summary=summarize(store.results(run)), results=lambda: store.results(run)))

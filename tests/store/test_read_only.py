@@ -15,7 +15,7 @@ import pytest
 from evenhand.domain.errors import ConfigError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunStatus
 from evenhand.engine.overview import kept_overview, overview_of
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.overview import survey
 from evenhand.store.migrations import known, migrate
 from evenhand.store.sqlite import SQLite, connect
@@ -46,7 +46,7 @@ def read_only(path: Path) -> str:
 
 def test_a_run_is_read_and_exported_from_a_read_only_database(read_only: str, path: Path) -> None:
     written = path.read_bytes()
-    with Place(read_only).opened(to_read=True) as store:
+    with StoreLocation(read_only).opened(to_read=True) as store:
         run = store.runs.find("last")
 
         overview = overview_of(store, run)
@@ -60,11 +60,11 @@ def test_a_run_is_read_and_exported_from_a_read_only_database(read_only: str, pa
 def test_who_would_write_is_told_before_anything_is_done(read_only: str) -> None:
     with (
         pytest.raises(StoreError, match=r"runs\.db is read-only, and this would write to it"),
-        Place(read_only).opened(),
+        StoreLocation(read_only).opened(),
     ):
         pytest.fail("it was opened to write")
 
-    with Place(read_only).opened(to_read=True) as store:
+    with StoreLocation(read_only).opened(to_read=True) as store:
         with pytest.raises(StoreError, match="read-only"):
             store.runs.delete(store.runs.find("last"))
         with pytest.raises(StoreError, match="read-only"):
@@ -216,17 +216,20 @@ def test_a_connection_that_only_reads_is_one_to_postgresql_too(postgres_url: str
     mark = "&" if "?" in postgres_url else "?"
     url = f"{postgres_url}{mark}options=-c%20default_transaction_read_only%3Don"
 
-    with Place(url).opened(to_read=True) as reading:
+    with StoreLocation(url).opened(to_read=True) as reading:
         found = reading.runs.find("last")
 
         assert overview_of(reading, found).summary.cases.mean == 0.5
         assert reading.database.read_only
         with pytest.raises(StoreError, match="is read-only, and this would write to it"):
             reading.runs.delete(found)
-    with pytest.raises(StoreError, match="is read-only"), Place(url).opened():
+    with pytest.raises(StoreError, match="is read-only"), StoreLocation(url).opened():
         pytest.fail("it was opened to write")
 
 
 def test_a_run_that_is_not_there_is_still_not_found(read_only: str) -> None:
-    with Place(read_only).opened(to_read=True) as store, pytest.raises(RunNotFoundError, match="no run 'other'"):
+    with (
+        StoreLocation(read_only).opened(to_read=True) as store,
+        pytest.raises(RunNotFoundError, match="no run 'other'"),
+    ):
         store.runs.find("other")

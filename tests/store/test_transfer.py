@@ -423,7 +423,7 @@ def test_a_dry_run_finds_mistakes_and_keeps_nothing(store: Store) -> None:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the path to every value in a value."""
+    """Yield the path to every value in a value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inside:
         yield (*path, key)

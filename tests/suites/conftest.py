@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def mistakes() -> Callable[..., list[str]]:
-    """Give the mistakes in a suite."""
+    """Return the mistakes in a suite."""
 
     def found(text: str | bytes, name: str = "suite.yaml") -> list[str]:
         Path(name).write_bytes(text.encode() if isinstance(text, str) else text)

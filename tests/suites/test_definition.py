@@ -29,7 +29,7 @@ PLAIN = PlannedCase(position=0, case=Case(id="a", candidate_answer="x"))
 
 
 def judges(definition: dict[str, Any], planned: PlannedCase = PLAIN) -> dict[str, str | None]:
-    """Give the name of each evaluator's judge."""
+    """Return the name of each evaluator's judge."""
     made = Definition(definition).evaluators_for(planned)
     return {one.name: getattr(getattr(one, "judge", None), "name", None) for one in made}
 

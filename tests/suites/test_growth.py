@@ -31,7 +31,7 @@ def suite(**given: Any) -> dict[str, Any]:
 
 
 def suites_with(key: str, value: Any) -> dict[str, Any]:
-    """Give a suite with a value at one of the keys of ``places``."""
+    """Return a suite with a value at one of the keys of ``places``."""
     owner, _, name = key.rpartition(".")
     match owner:
         case "":
@@ -47,7 +47,7 @@ def suites_with(key: str, value: Any) -> dict[str, Any]:
 
 
 def places() -> Iterator[str]:
-    """Give the keys of the published schema, each with its owner."""
+    """Yield the keys of the published schema, each with its owner."""
     yield from SCHEMA["properties"]
     for owner, definition in SCHEMA["definitions"].items():
         if owner in ("case", "model_mapping", "rubric") or owner.startswith("evaluator_"):

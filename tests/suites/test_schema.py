@@ -37,7 +37,7 @@ BUILT_IN = sorted(
 
 
 def as_written(name: str) -> dict[str, Any]:
-    """Give a suite as plain values, with its cases."""
+    """Return a suite as plain values, with its cases."""
     read = open_document(Path(name))
     values: dict[str, Any] = plain(read.header)
     return values | {"cases": [plain(piece.value) for piece in read.cases()]}

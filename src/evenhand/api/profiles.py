@@ -118,11 +118,11 @@ def rank(
     """
     from evenhand.engine.job import Scope  # noqa: PLC0415
     from evenhand.profiles.ranking.design import RankingDesign  # noqa: PLC0415
-    from evenhand.profiles.ranking.job import RankingWork  # noqa: PLC0415
+    from evenhand.profiles.ranking.job import RankingJob  # noqa: PLC0415
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
-    work = RankingWork(
+    work = RankingJob(
         profiles=profiles,
         criteria=criteria,
         judge=judge,

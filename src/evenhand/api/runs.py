@@ -13,7 +13,7 @@ from evenhand.domain.errors import ConfigError
 if TYPE_CHECKING:
     from evenhand.domain.comparison import Comparison
     from evenhand.domain.verdict import Thresholds
-    from evenhand.engine.execution import Undertaking, Watcher
+    from evenhand.engine.execution import Execution, Watcher
     from evenhand.engine.job import Job, Pace, Scope
     from evenhand.engine.run import Run
     from evenhand.engine.store_location import PlaceLike
@@ -30,7 +30,7 @@ def pace_of(
     cache: bool,
     outage_timeout: float | None,
 ) -> Pace:
-    """Give the pace that the options ask for; what is not said is as usual."""
+    """Return the pace that the options ask for; what is not said is as usual."""
     from evenhand.engine.budget import Limits  # noqa: PLC0415
     from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Pace  # noqa: PLC0415
 
@@ -42,12 +42,12 @@ def pace_of(
     )
 
 
-def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Undertaking:
+def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
     """Plan a run where it is to be kept."""
-    from evenhand.engine.execution import Undertaking  # noqa: PLC0415
-    from evenhand.engine.store_location import Place  # noqa: PLC0415
+    from evenhand.engine.execution import Execution  # noqa: PLC0415
+    from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
-    return Undertaking(job, scope=scope, pace=pace, place=Place.of(store), progress=progress)
+    return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress)
 
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def undertaking(
     gates: Mapping[str, Any] | None = None,
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
-) -> Undertaking:
+) -> Execution:
     """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run to be made.
     from evenhand.engine.job import Scope  # noqa: PLC0415
@@ -208,7 +208,7 @@ def compare(
 
 
 def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike = "default") -> WinRate:
-    """Give the win rate of a run with a pairwise evaluator: with its interval, and as it would be at equal lengths.
+    """Return the win rate of a run with a pairwise evaluator: with its interval, and as it would be at equal lengths.
 
     >>> from evenhand import Case, PairwiseEvaluator, evaluate, win_rate
     >>> def judge(messages):

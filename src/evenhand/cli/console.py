@@ -51,14 +51,14 @@ class Console:
         return max(shutil.get_terminal_size((100, 24)).columns, 40)
 
     def result(self, text: str) -> None:
-        """Give a result that one of our writers made safe."""
+        """Return a result that one of our writers made safe."""
         self._clear()
         with _unless_closed(self.out):
             self.out.write(text if text.endswith("\n") else f"{text}\n")
             self.out.flush()
 
     def results(self, lines: Iterable[bytes]) -> None:
-        """Give results as they are, byte by byte."""
+        """Return results as they are, byte by byte."""
         self.out.flush()
         self.out.buffer.writelines(lines)
         self.out.buffer.flush()
@@ -102,7 +102,7 @@ class Console:
 
 
 def input_bytes() -> BinaryIO:
-    """Give standard input as bytes."""
+    """Return standard input as bytes."""
     return sys.stdin.buffer
 
 

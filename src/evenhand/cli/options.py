@@ -13,7 +13,7 @@ import typer
 from evenhand.cli.console import read_input, tell_addresses
 from evenhand.cli.settings import Settings, load_settings
 from evenhand.domain.errors import ConfigError, RunNotFoundError
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.store.store import Store
 
 PREFIX: Final = "EVENHAND_"
@@ -28,7 +28,7 @@ def option(*names: str, **rest: Any) -> Any:
 
 
 def variable_of(name: str) -> str:
-    """Give the variable of a setting.
+    """Return the variable of a setting.
 
     >>> variable_of("max-cost")
     'EVENHAND_MAX_COST'
@@ -187,7 +187,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
 
 
 def _kind(annotated: Any) -> Any:
-    """Give the type of an option: that of its value where there is one."""
+    """Return the type of an option: that of its value where there is one."""
     given = get_args(annotated)[0]
     return next((one for one in get_args(given) if one is not type(None)), given) if given != list[str] else given
 
@@ -233,7 +233,7 @@ def _read(flag: str, value: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class RunOptions:
     """How much at once, what it may spend, where it tells what."""
 
     concurrency: int | None = None
@@ -256,7 +256,7 @@ def opened_if_there(db: str) -> Iterator[Store]:
     """Open a database, or an empty one in memory where there is none yet: who only asks leaves nothing behind."""
     with contextlib.ExitStack() as stack:
         try:
-            store = stack.enter_context(Place(db).opened(to_read=True))
+            store = stack.enter_context(StoreLocation(db).opened(to_read=True))
         except RunNotFoundError:
-            store = stack.enter_context(Place(None).opened())
+            store = stack.enter_context(StoreLocation(None).opened())
         yield store

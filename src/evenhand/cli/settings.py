@@ -26,7 +26,7 @@ class OwnFile(NamedTuple):
 
 
 def user_folder() -> Path | None:
-    """Give the folder of the user's own settings; None where there is no home."""
+    """Return the folder of the user's own settings; None where there is no home."""
     if sys.platform == "win32":
         base = os.environ.get("APPDATA") or "~/AppData/Roaming"
     elif sys.platform == "darwin":
@@ -267,7 +267,7 @@ def _value(file: Path, key: str, value: Any, kind: Any) -> Any:
 
 
 def _seen_from(folder: Path, path: str) -> str:
-    """Give a path that a file names as it is seen from that file; the URL of a server is no path."""
+    """Return a path that a file names as it is seen from that file; the URL of a server is no path."""
     scheme, slashes, rest = path.rpartition("sqlite:///")
     if "://" in rest or (slashes and not rest):
         return path

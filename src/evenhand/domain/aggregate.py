@@ -36,7 +36,7 @@ class CaseScore:
 
 
 def weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
-    """Give the mean of (value, weight) pairs, exactly; the weights must not all be 0."""
+    """Return the mean of (value, weight) pairs, exactly; the weights must not all be 0."""
     if len(pairs) == 1 and pairs[0][1] > 0:  # by far the most, and fractions are slow
         return float(pairs[0][0])
     total = sum((exact(weight) for _, weight in pairs), Fraction(0))

@@ -27,7 +27,7 @@ class Message:
     more: tuple[tuple[str, Any], ...] = field(default=(), hash=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the message as providers and plain functions take it."""
+        """Return the message as providers and plain functions take it."""
         plain = {"role": self.role, "content": self.content}
         return {**plain, **dict(self.more)} if self.more else plain
 

@@ -103,7 +103,7 @@ class Compared:
     p_holm: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         known = asdict(self)
         known["transitions"] = {
             before: dict(zip(STANDINGS, row, strict=True))
@@ -154,7 +154,7 @@ class Comparison:
         return self.cases if self.evaluator is None else self.evaluators[self.evaluator]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the comparison as plain JSON values."""
+        """Return the comparison as plain JSON values."""
         return {
             "a": _run(self.a),
             "b": _run(self.b),

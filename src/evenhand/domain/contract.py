@@ -51,7 +51,7 @@ class Contract(Protocol):
         ...
 
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema for a model with structured output."""
+        """Return the JSON Schema for a model with structured output."""
         ...
 
     def accept(self, value: object) -> Accepted:
@@ -59,7 +59,7 @@ class Contract(Protocol):
         ...
 
     def decision(self, accepted: Accepted) -> object:
-        """Give the part of a reply that decides: two replies that differ there contradict each other."""
+        """Return the part of a reply that decides: two replies that differ there contradict each other."""
         ...
 
 
@@ -85,7 +85,7 @@ class Field(Protocol):
         ...
 
     def absent(self) -> Any:
-        """Give the value of an optional field that is not there."""
+        """Return the value of an optional field that is not there."""
         ...
 
     def read(self, value: object) -> tuple[Any, tuple[str, ...]]:
@@ -111,7 +111,7 @@ class Score:
         return self.scale.schema()
 
     def absent(self) -> None:
-        """Give nothing: a score is required."""
+        """Return nothing: a score is required."""
 
     def read(self, value: object) -> tuple[Raw, tuple[str, ...]]:
         """Read the raw score."""
@@ -135,7 +135,7 @@ class Text:
         return {"type": "string"}
 
     def absent(self) -> str:
-        """Give an empty string."""
+        """Return an empty string."""
         return ""
 
     def read(self, value: object) -> tuple[str, tuple[str, ...]]:
@@ -164,7 +164,7 @@ class Texts:
         return {"type": "array", "items": {"type": "string"}}
 
     def absent(self) -> tuple[str, ...]:
-        """Give an empty list."""
+        """Return an empty list."""
         return ()
 
     def read(self, value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -230,7 +230,7 @@ class Checks:
         return _closed_object({**key, **quote, **words, "satisfied": {"type": "boolean"}})
 
     def absent(self) -> tuple[Check, ...]:
-        """Give nothing: checks are required."""
+        """Return nothing: checks are required."""
         return ()
 
     def read(self, value: object) -> tuple[tuple[Check, ...], tuple[str, ...]]:
@@ -315,7 +315,7 @@ class FieldContract:
         return "\n".join(lines)
 
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema; every key is required there, and nothing bounded, as the strictest decoders want."""
+        """Return the JSON Schema; every key is required there, and nothing bounded, as the strictest decoders want."""
         return self._schema
 
     @functools.cached_property
@@ -347,7 +347,7 @@ class FieldContract:
         return Accepted(values, tuple(dict.fromkeys(flags)) if flags else ())
 
     def decision(self, accepted: Accepted) -> object:
-        """Give the scores and findings, without the words around them."""
+        """Return the scores and findings, without the words around them."""
         values = (accepted.values[each.name] for each in self.fields if not isinstance(each, (Text, Texts)))
         return tuple(
             tuple((check.id, check.satisfied, check.score) for check in value) if isinstance(value, tuple) else value

@@ -73,7 +73,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the attempt as plain JSON values; ``cached`` only where it is true, ``dropped`` where there is some."""
+        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped`` only if any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         known: dict[str, Any] = {
@@ -106,7 +106,7 @@ class Check:
     evidence: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the check as plain JSON values, without what does not apply."""
+        """Return the check as plain JSON values, without what does not apply."""
         known: dict[str, Any] = {"id": self.id, "satisfied": self.satisfied, "reasoning": self.reasoning}
         for name in ("score", "probability", "evidence"):
             if (value := getattr(self, name)) is not None:
@@ -179,7 +179,7 @@ class Evaluation:
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the evaluation as plain JSON values, with the names of SPEC-E1."""
+        """Return the evaluation as plain JSON values, with the names of SPEC-E1."""
         return {
             "evaluator": self.evaluator,
             "type": self.type,
@@ -236,7 +236,7 @@ def is_token_count(value: object) -> TypeGuard[int]:
 
 
 def usage_dict(usage: Usage | None) -> dict[str, int] | None:
-    """Give token counts as plain JSON values."""
+    """Return token counts as plain JSON values."""
     if usage is None:
         return None
     return {

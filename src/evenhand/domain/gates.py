@@ -51,7 +51,7 @@ class GateResult:
         return f"{self.name}: wanted {limit} {wanted}, found {found}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the result as plain JSON values."""
+        """Return the result as plain JSON values."""
         known = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
         return known | ({"problem": self.problem} if self.problem else {})
 
@@ -158,7 +158,7 @@ def exit_code(
     budget_reached: bool = False,
     judge_not_trusted: bool = False,
 ) -> ExitCode:
-    """Give the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
+    """Return the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
 
     ``usage`` is a mistake in the command or the suite, ``error`` any other trouble; ``summary`` is None where it did
     not come to numbers.

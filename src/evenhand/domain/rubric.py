@@ -194,7 +194,7 @@ def is_weight(value: object) -> bool:
 
 
 def exact(number: float) -> Fraction:
-    """Give a decimal number as the fraction that its writer meant: 0.1 is one tenth."""
+    """Return a decimal number as the fraction that its writer meant: 0.1 is one tenth."""
     # By way of float, since kinds of numbers from elsewhere may write themselves in their own way.
     return Fraction(repr(float(number)))
 
@@ -215,7 +215,7 @@ def _share(item: Rubric, check: Check) -> Fraction:
 
 
 def rubric_verdict(items: Sequence[Rubric], checks: Sequence[Check], score: float, thresholds: Thresholds) -> Verdict:
-    """Give the verdict: fail when a required item is not met, whatever the score; else by the score."""
+    """Return the verdict: fail when a required item is not met, whatever the score; else by the score."""
     if any(_misses_requirement(item, check) for item, check in zip(items, checks, strict=True)):
         return Verdict.FAIL
     return thresholds.verdict(score)

@@ -84,7 +84,7 @@ class MadeAnswer:
     round: int = 0
 
     def put_into(self, case: Case) -> Case:
-        """Give the case with this answer in it, and what making it took."""
+        """Return the case with this answer in it, and what making it took."""
         return replace(
             case,
             candidate_answer=self.text,

@@ -68,7 +68,7 @@ class Resolved:
         self.content = b"".join((*pieces, content[copied:]))
 
     def start_of(self, place: int) -> int:
-        """Give where in the text that begins which stands at a place here."""
+        """Return where in the text that begins which stands at a place here."""
         number = bisect_right(self._from, place) - 1
         if number < 0:
             return place
@@ -77,7 +77,7 @@ class Resolved:
         return self._began[number] + self._width[number] * (place - self._from[number])
 
     def end_of(self, place: int) -> int:
-        """Give where in the text that has ended which stands at a place here."""
+        """Return where in the text that has ended which stands at a place here."""
         number = bisect_right(self._from, place) - 1
         if number < 0 or place >= self._to[number]:
             return self.start_of(place) + 1
@@ -221,7 +221,7 @@ class Scrubber:
 
 
 def _in_text(span: tuple[int, int], layers: list[Resolved]) -> tuple[int, int]:
-    """Give where that stands in the text which stands at a span in the last of its layers."""
+    """Return where that stands in the text which stands at a span in the last of its layers."""
     start, stop = span
     for layer in reversed(layers):
         start, stop = layer.start_of(start), layer.end_of(stop - 1)

@@ -32,7 +32,7 @@ class Secret:
         self.is_credential = is_credential
 
     def reveal(self) -> str:
-        """Give the value itself, for the one place that sends it."""
+        """Return the value itself, for the one place that sends it."""
         return self._value
 
     def scrub(self, text: str) -> str:

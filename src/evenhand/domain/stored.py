@@ -23,7 +23,7 @@ _plain, _messages = attrgetter(*_PLAIN), attrgetter(*_MESSAGES)
 
 
 def case_to(case: Case) -> dict[str, Any]:
-    """Give a case as plain JSON values, without what it does not have."""
+    """Return a case as plain JSON values, without what it does not have."""
     known = {name: value for name, value in zip(_PLAIN, _plain(case), strict=True) if value is not None}
     for name, messages in zip(_MESSAGES, _messages(case), strict=True):
         if messages:
@@ -94,7 +94,7 @@ def usage_from(given: object) -> Usage | None:
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:
-    """Give a target's answer as plain JSON values."""
+    """Return a target's answer as plain JSON values."""
     return {
         "text": answer.text,
         "error": answer.error,

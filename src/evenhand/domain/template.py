@@ -17,7 +17,7 @@ _SINGLE = re.compile(r"\{\{|\}\}|\{([^\W\d]\w*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Placeholder:
     """A place in a template where the value of that name goes."""
 
     name: str
@@ -33,15 +33,15 @@ class Template:
     '42 as {"score": 1}'
     """
 
-    parts: tuple[str | Place, ...]
+    parts: tuple[str | Placeholder, ...]
 
     @classmethod
     def with_double_braces(cls, text: str) -> Template:
         """Read a template whose places are written ``{{ name }}``; any other brace is text."""
-        parts: list[str | Place] = []
+        parts: list[str | Placeholder] = []
         end = 0
         for found in _DOUBLE.finditer(text):
-            parts += [text[end : found.start()], Place(found[1])]
+            parts += [text[end : found.start()], Placeholder(found[1])]
             end = found.end()
         return cls((*parts, text[end:]))
 
@@ -56,7 +56,7 @@ class Template:
     @property
     def names(self) -> frozenset[str]:
         """The names that the template uses."""
-        return frozenset(part.name for part in self.parts if isinstance(part, Place))
+        return frozenset(part.name for part in self.parts if isinstance(part, Placeholder))
 
     def require_known(self, known: Iterable[str], *, where: str) -> None:
         """Refuse a template that uses a name which cannot be given."""
@@ -67,16 +67,16 @@ class Template:
     def render(self, values: Mapping[str, str], *, where: str = "the template") -> str:
         """Fill in the values, once."""
         self.require_known(values, where=where)
-        return "".join(values[part.name] if isinstance(part, Place) else part for part in self.parts)
+        return "".join(values[part.name] if isinstance(part, Placeholder) else part for part in self.parts)
 
 
-def _single_parts(text: str) -> Iterator[str | Place]:
+def _single_parts(text: str) -> Iterator[str | Placeholder]:
     end = unclosed = 0
     for found in _SINGLE.finditer(text):
         yield text[end : found.start()]
         end = found.end()
         if found[1]:
-            yield Place(found[1])
+            yield Placeholder(found[1])
         elif found[0] == "{{":
             unclosed += 1
             yield "{"

@@ -71,7 +71,7 @@ class Thresholds:
         return cls(pass_at=checked.pass_at, borderline_at=min(usual.borderline_at, checked.pass_at))
 
     def verdict(self, score: float) -> Verdict:
-        """Give the verdict for a score (SPEC-E3)."""
+        """Return the verdict for a score (SPEC-E3)."""
         if reaches(score, self.pass_at):
             return Verdict.PASS
         return Verdict.BORDERLINE if reaches(score, self.borderline_at) else Verdict.FAIL

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from evenhand.domain.ask import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.seams import ModelClient
-from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, Lane, LaneClosed, kind_of
+from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed, kind_of
 from evenhand.engine.job import DEFAULT_OUTAGE_SECONDS
 from evenhand.models.retry import RetryPolicy, TransportFault
 from evenhand.reports.phrases import duration_text
@@ -68,7 +68,7 @@ class Breaker:
 
     def __init__(
         self,
-        lane: Lane,
+        lane: ConcurrencyLimit,
         *,
         probe: Callable[[ModelClient], Awaitable[Reply | Unanswered | None]],
         stop: Callable[[str], None],
@@ -99,13 +99,13 @@ class Breaker:
         return kind in OUTAGE and self.lane.answered
 
     async def settle(self, client: ModelClient, error: str) -> None:
-        """Wait until it is clear whether the account takes questions; raise ``LaneClosed`` where it does not."""
+        """Wait until it is clear whether the account takes questions; raise ``LimitClosed`` where it does not."""
         if self._settled is None:
             self._settled = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._settle(client, error))
         await asyncio.shield(self._settled)
         if self.lane.closed is not None:
-            raise LaneClosed(self.lane.closed)
+            raise LimitClosed(self.lane.closed)
 
     def give_up(self, why: str) -> None:
         """Wait for nothing any more: whoever waits here, or for the lane, is told why."""

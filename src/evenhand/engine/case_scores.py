@@ -15,7 +15,7 @@ from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
-from evenhand.reports.paired_cases import Found, JudgedCase, found_of
+from evenhand.reports.paired_cases import JudgedCase, PairedFinding, found_of
 from evenhand.store.records import EVALUATIONS, Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
@@ -101,7 +101,7 @@ _CLUSTER: Final = '"cluster"'
 
 
 def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
-    """Give the cases in suite order, each with no more than a comparison needs."""
+    """Yield the cases in suite order, each with no more than a comparison needs."""
     found = functools.lru_cache(_MOST_KNOWN)(functools.partial(_found, run.thresholds))
     of_a_prompt = "prompt" in run.definition
     for page, evaluations in store.columns(run):
@@ -118,7 +118,7 @@ def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
 
 
 def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[_Row, ...]]:
-    """Give the evaluations that count of some positions, in the order of samples and evaluators."""
+    """Return the evaluations that count of some positions, in the order of samples and evaluators."""
     judged: dict[int, tuple[_Row, ...]] = {}
     for position, those in itertools.groupby(rows, key=lambda row: row[0]):
         last_rounds: dict[tuple[int, int], _Row] = {}
@@ -137,7 +137,7 @@ def _name(store: Store, run: RunRecord, place: tuple[int, int, int]) -> str:
     return str(content["evaluator"])
 
 
-def _found(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, Found]:
+def _found(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, PairedFinding]:
     """Weigh evaluations as a whole result would be, with nothing in it but what is weighed."""
     judgments = tuple(
         Judgment(

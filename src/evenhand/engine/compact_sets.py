@@ -11,7 +11,7 @@ MOST_REMEMBERED: Final = 1_000_000
 _FIRST_SIZE: Final = 1 << 10
 
 
-class SeenIds:
+class IdSet:
     """A set of texts that keeps eight bytes of each, in a table at most five eighths full: 4 MiB for 200,000.
 
     A set of Python integers would take four times as much.
@@ -58,7 +58,7 @@ _SHIFT: Final = 24
 _DIGITS: Final = 12
 
 
-class Remembered:
+class BloomFilter:
     """The keys of replies; a key is a hexadecimal hash."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:

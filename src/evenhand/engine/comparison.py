@@ -30,7 +30,7 @@ class Side:
     run: RunRecord
 
     def cases(self) -> Iterator[JudgedCase]:
-        """Give the cases in suite order, each with no more than a comparison needs."""
+        """Return the cases in suite order, each with no more than a comparison needs."""
         return judged_cases(self.store, self.run)
 
     def judges(self) -> Mapping[str, tuple[str, ...]]:

@@ -42,11 +42,11 @@ UNREACHED_TO_CLOSE: Final = 3
 OUTAGE: Final = UNREACHABLE | {"connect_timeout", "first_byte_timeout", "server_error", "overloaded"}
 
 
-class LaneClosed(Exception):  # noqa: N818 - it ends the run, and the run says why
+class LimitClosed(Exception):  # noqa: N818 - it ends the run, and the run says why
     """The account is not asked any more; the message says why."""
 
 
-class Lane:
+class ConcurrencyLimit:
     """The questions to one account that are under way.
 
     While it is ``held``, no question begins. One that ``is_probed`` does not close by itself when refusals suggest it:
@@ -87,7 +87,7 @@ class Lane:
         queue = self._waiting.append
         while not self.enter_at_once():
             if self.closed is not None:
-                raise LaneClosed(self.closed)
+                raise LimitClosed(self.closed)
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             queue(turn)
             queue = self._waiting.appendleft  # whoever was overtaken is still the next
@@ -187,7 +187,7 @@ class Lane:
 
 
 def kind_of(error: str) -> str:
-    """Give the class of a failure, which stands before its sentence."""
+    """Return the class of a failure, which stands before its sentence."""
     return error.partition(":")[0]
 
 

@@ -41,7 +41,7 @@ class ModelEstimate:
     high: float | None = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the figures as plain JSON values."""
+        """Return the figures as plain JSON values."""
         return {
             "model": self.model,
             "calls": {"low": self.calls, "high": self.most_calls},
@@ -98,7 +98,7 @@ class Estimate:
         return ", ".join(told)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the estimate as plain JSON values; an unknown cost is null."""
+        """Return the estimate as plain JSON values; an unknown cost is null."""
         return {
             "cases": self.cases,
             "repeat": self.repeat,

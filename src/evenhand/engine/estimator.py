@@ -142,7 +142,7 @@ def _first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
 
 
 def _all_steps(evaluator: Evaluator, case: Case) -> Iterator[tuple[Steps[Any], int]]:
-    """Give the steps of an evaluator, or of a composite's members and meta-judge, and how often each may ask."""
+    """Yield the steps of an evaluator, or of a composite's members and meta-judge, and how often each may ask."""
     if not isinstance(evaluator, CompositeEvaluator):
         yield evaluator.steps(case), _attempts(evaluator)
         return

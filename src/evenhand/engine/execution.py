@@ -18,7 +18,7 @@ from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.run import Progress, Run
 from evenhand.engine.runner import Runner
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +30,11 @@ WATCH_SECONDS: Final = 0.5
 _STORING_SECONDS: Final = 5.0
 
 
-class Undertaking:
+class Execution:
     """A run that is planned and not yet driven. Planning reads the cases, in the thread of whoever gave them."""
 
     def __init__(
-        self, job: Job, *, scope: Scope, pace: Pace, place: Place, progress: bool | Watcher | None = None
+        self, job: Job, *, scope: Scope, pace: Pace, place: StoreLocation, progress: bool | Watcher | None = None
     ) -> None:
         self._job = job
         self._pace = pace

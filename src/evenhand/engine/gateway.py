@@ -22,8 +22,8 @@ from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
-from evenhand.engine.compact_sets import Remembered
-from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, Lane, LaneClosed, kind_of
+from evenhand.engine.compact_sets import BloomFilter
+from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed, kind_of
 from evenhand.engine.identity import canonical, hashed
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
@@ -60,7 +60,7 @@ class Gateway:
         self.prices = prices
         self._concurrency = concurrency
         self._use_cache = use_cache
-        self.remembered = Remembered(store.reply_keys() if use_cache else ())
+        self.remembered = BloomFilter(store.reply_keys() if use_cache else ())
         self.budget = budget
         self.stopped: str | None = None
         # Evaluations that were begun may go on to their end, and no others.
@@ -69,7 +69,7 @@ class Gateway:
         # What was asked for evaluations that were given up.
         self.abandoned_calls = 0
         self.abandoned_cost: float | None = 0.0
-        self.lanes: dict[str, Lane] = {}
+        self.lanes: dict[str, ConcurrencyLimit] = {}
         self._patience = patience or Patience()
         self._tell = tell
         self._breakers: dict[str, Breaker] = {}
@@ -81,13 +81,13 @@ class Gateway:
         return Asking(self, sample)
 
     def known(self, client: ModelClient) -> tuple[ModelClient, Breaker, bytes | None]:
-        """Give the breaker of a client's lane, and its identity for the cache: without one, it is not cached."""
+        """Return the breaker of a client's lane, and its identity for the cache: without one, it is not cached."""
         found = self._clients.get(id(client))
         if found is None:
             account = getattr(client, "account", client.name)
             most = max(1, min(self._concurrency, getattr(client, "at_once", self._concurrency)))
             if (breaker := self._breakers.get(account)) is None:
-                lane = self.lanes[account] = Lane(most, is_probed=True)
+                lane = self.lanes[account] = ConcurrencyLimit(most, is_probed=True)
                 breaker = self._breakers[account] = Breaker(
                     lane, probe=self._probe, stop=self.stop, tell=self._tell, patience=self._patience
                 )
@@ -115,7 +115,7 @@ class Gateway:
             if one.suspect is None or one.lane.only_refused is None or self.ending is not None:
                 continue
             one.lane.doubt = one.lane.only_refused
-            with contextlib.suppress(LaneClosed):
+            with contextlib.suppress(LimitClosed):
                 await one.settle(one.suspect, one.lane.only_refused)
 
     @property
@@ -244,24 +244,24 @@ class Asking:
             return None
 
     def abandon(self) -> None:
-        """Give the evaluation up; what it took is counted all the same."""
+        """Return the evaluation up; what it took is counted all the same."""
         gateway = self._gateway
         gateway.abandoned_calls += self._calls
         known = gateway.abandoned_cost
         gateway.abandoned_cost = None if known is None or self.cost is None else known + self.cost
 
     @staticmethod
-    async def _turn(lane: Lane, deadline: Deadline) -> None:
+    async def _turn(lane: ConcurrencyLimit, deadline: Deadline) -> None:
         """Wait for a turn in the lane; the time that takes is not the case's."""
         began = time.monotonic()
         try:
             await lane.enter()
-        except LaneClosed as closed:
+        except LimitClosed as closed:
             raise Abandoned(str(closed)) from None
         deadline.put_off(time.monotonic() - began)
 
     def _require_leave(self) -> None:
-        """Give up where nothing may be asked any more, or not for an evaluation that was not begun."""
+        """Return up where nothing may be asked any more, or not for an evaluation that was not begun."""
         gateway = self._gateway
         if used_up := gateway.budget.used_up:
             gateway.stop(f"{BUDGET}: {used_up}")
@@ -293,12 +293,12 @@ class Asking:
         if kind not in OUTAGE or breaker.outages == outages:
             try:
                 await breaker.settle(client, answer.error)
-            except LaneClosed as closed:
+            except LimitClosed as closed:
                 raise Abandoned(str(closed)) from None
         return kind not in OUTAGE or breaker.outages == outages
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
-        """Give what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
+        """Return what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
         found: list[tuple[Any, ...]] = []
         for key, model, reply in self._kept:
             for place, attempt in enumerate(attempts):

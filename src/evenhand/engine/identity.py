@@ -37,7 +37,7 @@ def canonical(value: object) -> bytes:
 
 
 def evaluation_key(case: str, evaluator: str, target: str, sample: int) -> str:
-    """Give the identity of an evaluation from the hashes of its parts and the number of the sample."""
+    """Return the identity of an evaluation from the hashes of its parts and the number of the sample."""
     return hashed(_part(case) + _judged_by(evaluator, target, sample)).hexdigest()
 
 
@@ -111,7 +111,7 @@ class Fingerprints:
         self._known: dict[int, tuple[Evaluator, str]] = {}
 
     def of(self, evaluator: Evaluator) -> str:
-        """Give the hash of an evaluator."""
+        """Return the hash of an evaluator."""
         known = self._known.get(id(evaluator))
         if known is None:
             if len(self._known) >= _MOST_KNOWN:  # a suite may have other evaluators for each case

@@ -29,7 +29,7 @@ class Following(Protocol):
         ...
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
-        """Give the next cases, by what the store has and nothing else, so that an interrupted run goes on alike."""
+        """Return the next cases, by what the store has and nothing else, so that an interrupted run goes on alike."""
         ...
 
 
@@ -70,7 +70,7 @@ class Scope:
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the scope as plain JSON values."""
+        """Return the scope as plain JSON values."""
         return {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
 
 

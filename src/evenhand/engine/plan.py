@@ -138,7 +138,7 @@ def _put(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
 
 
 def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
-    """Give the cases that a run takes."""
+    """Return the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
     return _written(job, selected(job.cases(), scope), earlier=earlier)
 
@@ -158,7 +158,7 @@ def _written(
 
 
 def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
-    """Give the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked."""
+    """Yield the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked."""
     taken = 0
     missed = set(scope.only)
     ids: list[str] = []
@@ -203,7 +203,7 @@ def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[Any, ...]]) -
 
 
 def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:
-    """Give a case that has no id one by its content; equal ones are numbered."""
+    """Return a case that has no id one by its content; equal ones are numbered."""
     if case.case.id is not None:
         return case
     named = f"case-{digest_of(case_content(case))[:8]}"

@@ -15,7 +15,7 @@ _TOLD = 5
 
 
 def scope_of(run: RunRecord) -> Scope:
-    """Give the scope with which a run was started."""
+    """Return the scope with which a run was started."""
     options = run.options
     return Scope(
         only=tuple(options.get("only") or ()),

@@ -18,7 +18,7 @@ from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.overview import overview_of, results_at
-from evenhand.engine.store_location import DEFAULT, Place, PlaceLike
+from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
 from evenhand.reports.csv import COLUMNS, flat_rows
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
@@ -98,14 +98,14 @@ class Run:
     first asked for. ``Run.open()`` opens the last run, ``Run.open(id)`` any other.
     """
 
-    def __init__(self, record: RunRecord, place: Place) -> None:
+    def __init__(self, record: RunRecord, place: StoreLocation) -> None:
         self.record = record
         self._place = place
 
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Run:
         """Open a stored run by its id, by the beginning of it, or as ``last``."""
-        place = Place.of(store)
+        place = StoreLocation.of(store)
         with place.opened(to_read=True) as opened:
             return cls(opened.runs.find(wanted), place)
 
@@ -166,11 +166,11 @@ class Run:
         return Gates.of(self.record.definition.get("gates"))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Give the cases as plain JSON values, as ``results.jsonl`` has them: each with all its evaluations."""
+        """Return the cases as plain JSON values, as ``results.jsonl`` has them: each with all its evaluations."""
         return [case_row(result) for result in self]
 
     def to_pandas(self) -> Any:
-        """Give a ``DataFrame`` with one row per case, evaluator and sample; a case without any has a row too."""
+        """Return a ``DataFrame`` with one row per case, evaluator and sample; a case without any has a row too."""
         try:
             pandas: Any = importlib.import_module("pandas")  # an extra, slow to load, and without types
         except ImportError:
@@ -178,7 +178,7 @@ class Run:
         return pandas.DataFrame((row for result in self for row in flat_rows(result)), columns=list(COLUMNS))
 
     def report(self, format: str = _TEXT) -> str:  # noqa: A002 - the word that everybody types
-        """Give a report: as text for people, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``."""
+        """Return a report: as text, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``."""
         if format == _TEXT:
             from evenhand.reports.terminal import terminal  # noqa: PLC0415 - rich is slow to load
 

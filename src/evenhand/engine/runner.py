@@ -213,7 +213,7 @@ class Runner:
             self._free_places += 1
 
     def _work(self, start: int, *, resuming: bool) -> Iterator[Work]:
-        """Give the samples of cases about which something is to be done, page by page from the store."""
+        """Yield the samples of cases about which something is to be done, page by page from the store."""
         for page in self._store.case_rows(self._run, first=start):
             first, last = page[0][0], page[-1][0]
             judged = self._store.judged(self._run, first, last) if resuming else {}

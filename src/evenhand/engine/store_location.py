@@ -19,16 +19,16 @@ VARIABLE: Final = "EVENHAND_DB"
 _FILE: Final = "sqlite:///"
 
 
-class Place:
+class StoreLocation:
     """A place for runs. A database is open only while it is used, so that nothing is left open, not even by a fork.
 
     None is a database in memory, which is gone with the last that holds on to this place.
     """
 
     @classmethod
-    def of(cls, given: PlaceLike) -> Place:
+    def of(cls, given: PlaceLike) -> StoreLocation:
         """Take what a user may write."""
-        return given if isinstance(given, Place) else cls(given)
+        return given if isinstance(given, StoreLocation) else cls(given)
 
     def __init__(self, given: Store | str | os.PathLike[str] | None) -> None:
         if given is not None and not isinstance(given, (Store, str, os.PathLike)):
@@ -66,7 +66,7 @@ class Place:
 
 
 def _settled(url: str) -> str:
-    """Give the absolute path of a file, which stays the same one when the working directory changes."""
+    """Return the absolute path of a file, which stays the same one when the working directory changes."""
     require_location(url)
     path, mark, query = url.removeprefix(_FILE).partition("?") if url.startswith(_FILE) else (url, "", "")
     if path == ":memory:":
@@ -77,4 +77,4 @@ def _settled(url: str) -> str:
 
 
 # ``default`` is what the variable names, or a file in the working directory.
-PlaceLike: TypeAlias = Place | Store | str | os.PathLike[str] | None
+PlaceLike: TypeAlias = StoreLocation | Store | str | os.PathLike[str] | None

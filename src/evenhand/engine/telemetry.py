@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 def observer(*, run_id: str = "") -> Observer | None:
-    """Give an observer that emits an event for each evaluation; None where no logger provider is set."""
+    """Return an observer that emits an event for each evaluation; None where no logger provider is set."""
     logs: Any = sys.modules.get("opentelemetry._logs")
     if logs is None or type(provider := logs.get_logger_provider()).__name__ in _NO_PROVIDERS:
         return None
@@ -56,7 +56,7 @@ def observer(*, run_id: str = "") -> Observer | None:
 
 
 def attributes(planned: PlannedCase, judgment: Judgment, *, with_content: bool) -> dict[str, str | float]:
-    """Give the attributes of an evaluation's event; what models and users wrote only ``with_content``."""
+    """Return the attributes of an evaluation's event; what models and users wrote only ``with_content``."""
     evaluation = judgment.evaluation
     known: dict[str, str | float] = {
         "gen_ai.evaluation.name": evaluation.evaluator,
@@ -77,7 +77,7 @@ def attributes(planned: PlannedCase, judgment: Judgment, *, with_content: bool) 
 
 
 def _judge_of(evaluation: Evaluation) -> str | None:
-    """Give the model that judged, as its provider calls it."""
+    """Return the model that judged, as its provider calls it."""
     judge = evaluation.details.get("judge")
     if not isinstance(judge, str):
         return None

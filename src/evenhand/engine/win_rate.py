@@ -44,7 +44,7 @@ class WinRate:
     position_p: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         return asdict(self)
 
 

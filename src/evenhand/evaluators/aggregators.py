@@ -76,19 +76,19 @@ class Arithmetic:
 
 
 def weighted_average(members: Sequence[Member]) -> Combined:
-    """Give the mean of the scores by weight."""
+    """Return the mean of the scores by weight."""
     score = weighted_mean([(member.score, member.weight) for member in members])
     return Combined(score=score, reasoning=f"Weighted average of {_counted(members)}.")
 
 
 def median(members: Sequence[Member]) -> Combined:
-    """Give the median of the scores of members that have a weight."""
+    """Return the median of the scores of members that have a weight."""
     scores = [member.score for member in members if member.weight > 0]
     return Combined(score=statistics.median(scores), reasoning=f"Median of {_counted(scores)}.")
 
 
 def lowest(members: Sequence[Member]) -> Combined:
-    """Give the lowest score of members that have a weight."""
+    """Return the lowest score of members that have a weight."""
     counting = [member for member in members if member.weight > 0]
     worst = min(counting, key=lambda member: member.score)
     return Combined(score=worst.score, reasoning=f"Lowest of {_counted(counting)}: {worst.name}.")
@@ -99,7 +99,7 @@ def _counted(members: Sequence[object]) -> str:
 
 
 def majority(members: Sequence[Member]) -> Combined:
-    """Give the verdict that has most weight behind it, with the mean score of the members who gave it."""
+    """Return the verdict that has most weight behind it, with the mean score of the members who gave it."""
     behind = {
         verdict: sum((exact(m.weight) for m in members if m.evaluation.verdict is verdict), Fraction(0))
         for verdict in _HARSHEST_FIRST
@@ -148,7 +148,7 @@ class MetaJudge(PromptEvaluator):
     member_results: str = ""
 
     def material(self, case: Case) -> dict[str, str]:
-        """Give what the case and the members bring into the prompt."""
+        """Return what the case and the members bring into the prompt."""
         given = PromptEvaluator.material(self, case) | {"member_results": self.member_results}
         return {name: given[name] for name in self.places}
 

@@ -67,7 +67,7 @@ class Record(NamedTuple):
         return {"userPrompt": "\n\n".join(said["user"]), "systemPrompt": "\n\n".join(said["system"])}
 
     def fields(self) -> dict[str, Any]:
-        """Give what an ``Evaluation`` says about how it came about."""
+        """Return what an ``Evaluation`` says about how it came about."""
         return {
             "attempts": self.attempts,
             "retry_count": self.retry_count,
@@ -169,7 +169,7 @@ def check_attempts(max_attempts: object, max_retries: object, *, where: str) -> 
 
 
 def last_user_message(messages: tuple[Message, ...]) -> int:
-    """Give the place of the last user message, to which examples and complaints are appended."""
+    """Return the place of the last user message, to which examples and complaints are appended."""
     for number in range(len(messages) - 1, -1, -1):
         if messages[number].role == "user":
             return number
@@ -196,7 +196,7 @@ def _require_finished(reply: Reply) -> None:
 
 
 def _marked(reply: Reply, error: str) -> tuple[Attempt, ...]:
-    """Give a reply's attempts, the last one marked with what was wrong with what it said."""
+    """Return a reply's attempts, the last one marked with what was wrong with what it said."""
     *before, own = reply.attempts or (Attempt(kind="reply", raw=reply.text),)
     return (*before, replace(own, error=error))
 

@@ -74,7 +74,7 @@ class BaseEvaluator(ABC):
         return background.run(self.aevaluate(case, timeout=timeout))
 
     def scored(self, score: float, *, verdict: Verdict | None = None, **rest: Any) -> Evaluation:
-        """Give this evaluator's evaluation of an answer; the verdict is by the thresholds unless given."""
+        """Return this evaluator's evaluation of an answer; the verdict is by the thresholds unless given."""
         return Evaluation(
             evaluator=self.name,
             type=self.type,
@@ -85,9 +85,9 @@ class BaseEvaluator(ABC):
         )
 
     def not_evaluated(self, reasoning: str, **rest: Any) -> Evaluation:
-        """Give this evaluator's evaluation of a case that has nothing to judge; the reasoning says what was missing."""
+        """Return the evaluation of a case that has nothing to judge; the reasoning says what was missing."""
         return Evaluation.without_score(evaluator=self.name, type=self.type, reasoning=reasoning, **rest)
 
     def failed(self, error: str, **rest: Any) -> Evaluation:
-        """Give this evaluator's evaluation when the judge failed."""
+        """Return this evaluator's evaluation when the judge failed."""
         return Evaluation.with_error(evaluator=self.name, type=self.type, error=error, **rest)

@@ -183,7 +183,7 @@ def _agreement(counted: Sequence[Member]) -> dict[str, Any]:
 
 
 def _summary(evaluation: Evaluation) -> dict[str, Any]:
-    """Give an evaluation for the details; its attempts stand, in order, in the composite's own list."""
+    """Return an evaluation for the details; its attempts stand, in order, in the composite's own list."""
     known = evaluation.as_dict()
     known["attempts"] = len(evaluation.attempts)
     return known

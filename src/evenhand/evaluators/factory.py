@@ -175,7 +175,7 @@ class PromptedJudge:
 
 
 def as_text(value: object, name: str = "value") -> str:
-    """Give a value as it goes into a prompt: text as it is, anything else as JSON."""
+    """Return a value as it goes into a prompt: text as it is, anything else as JSON."""
     if isinstance(value, str):
         return value
     try:

@@ -136,7 +136,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
 
 
 def token_scale(evaluator: PromptEvaluator) -> Range:
-    """Give the scale for a score that is read from one token, or refuse the evaluator's."""
+    """Return the scale for a score that is read from one token, or refuse the evaluator's."""
     scale = evaluator.settled_scale
     match scale:
         case Range() if scale == UNIT:

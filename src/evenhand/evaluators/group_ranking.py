@@ -46,7 +46,7 @@ class OrderField:
         return {"type": "array", "items": {"type": "string", "enum": list(self.labels)}}
 
     def absent(self) -> None:
-        """Give nothing: the order is required."""
+        """Return nothing: the order is required."""
 
     def read(self, value: object) -> tuple[str, tuple[str, ...]]:
         """Read the labels, as one text; one that is missing, there twice, or not of this group breaks the contract."""

@@ -34,7 +34,7 @@ def is_typed_dict(thing: object) -> bool:
 
 
 def typed_dict_schema(kind: type) -> dict[str, Any]:
-    """Give the JSON Schema that values of a ``TypedDict`` satisfy.
+    """Return the JSON Schema that values of a ``TypedDict`` satisfy.
 
     >>> from typing import TypedDict
     >>> Grade = TypedDict("Grade", {"quality": float})
@@ -134,7 +134,7 @@ class SchemaContract:
         )
 
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema for a model with structured output."""
+        """Return the JSON Schema for a model with structured output."""
         return dict(self.described)
 
     def accept(self, value: object) -> Accepted:
@@ -142,7 +142,7 @@ class SchemaContract:
         return Accepted({VALUE: self.make(value)})
 
     def decision(self, accepted: Accepted) -> object:
-        """Give the whole reply: every part of it is the user's."""
+        """Return the whole reply: every part of it is the user's."""
         return _told_apart(accepted.values[VALUE])
 
 

@@ -64,7 +64,7 @@ class WinnerField:
         return {"type": "string", "enum": list(WINNERS)}
 
     def absent(self) -> None:
-        """Give nothing: a winner is required."""
+        """Return nothing: a winner is required."""
 
     def read(self, value: object) -> tuple[Winner, tuple[str, ...]]:
         """Read the winner, however it is spelt."""
@@ -95,7 +95,7 @@ class Order(NamedTuple):
         return 0.5 if self.winner == "tie" else float(self.winner == self.place)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give what is on record of it."""
+        """Return what is on record of it."""
         known: dict[str, Any] = {"candidate": self.place, "winner": self.winner}
         if self.probability is not None:
             known["probability"] = self.probability
@@ -231,7 +231,7 @@ class PairwiseEvaluator(BaseEvaluator):
 
 
 def _mean_log_odds(orders: Sequence[Order]) -> float:
-    """Give the mean, over both orders, of the log-odds that the candidate is the better one."""
+    """Return the mean, over both orders, of the log-odds that the candidate is the better one."""
     chances = [min(max(order.probability or 0.0, _LEAST_CHANCE), 1 - _LEAST_CHANCE) for order in orders]
     return statistics.fmean(math.log(chance / (1 - chance)) for chance in chances)
 

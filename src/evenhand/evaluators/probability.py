@@ -23,7 +23,7 @@ class Expectation:
 
 
 def yes_probability(choices: Iterable[TokenChoice]) -> Expectation:
-    """Give P(yes) among yes and no, however the tokens are spelt.
+    """Return P(yes) among yes and no, however the tokens are spelt.
 
     >>> yes, no = TokenChoice(token=" Yes", logprob=math.log(0.6)), TokenChoice(token="no", logprob=math.log(0.2))
     >>> yes_probability([yes, no])
@@ -33,12 +33,12 @@ def yes_probability(choices: Iterable[TokenChoice]) -> Expectation:
 
 
 def first_probability(choices: Iterable[TokenChoice]) -> Expectation:
-    """Give the probability that the first of two answers, A, is named rather than the second, B."""
+    """Return the probability that the first of two answers, A, is named rather than the second, B."""
     return _expectation(choices, {"a": 1.0, "b": 0.0}, "A or B")
 
 
 def expected_number(choices: Iterable[TokenChoice], numbers: Sequence[int]) -> Expectation:
-    """Give the expected value over the numbers that a judge may answer with."""
+    """Return the expected value over the numbers that a judge may answer with."""
     return _expectation(choices, {str(number): float(number) for number in numbers}, "a number of the scale")
 
 

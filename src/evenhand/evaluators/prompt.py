@@ -191,7 +191,7 @@ class PromptEvaluator(BaseEvaluator):
         return short_sections({texts.SHORT_NAMES.get(name, name): text for name, text in material.items()})
 
     def material(self, case: Case) -> dict[str, str]:
-        """Give what the case brings into the prompt."""
+        """Return what the case brings into the prompt."""
         return {
             "expected_outcome": case.expected_outcome or "",
             "question": case.question_text or "",

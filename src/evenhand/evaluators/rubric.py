@@ -58,7 +58,7 @@ class Sheet:
         return {key: one.record.request for key, one in zip(self.order, self.asked, strict=True)}
 
     def checks(self, items: Sequence[Rubric]) -> tuple[Check, ...]:
-        """Give the checks in the items' own order."""
+        """Return the checks in the items' own order."""
         found = {check.id: check for one in self.answered for check in one.accepted.values["checks"]}
         return tuple(found[item.id] for item in items)
 
@@ -205,7 +205,7 @@ def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tup
 def _evaluation(
     evaluator: PromptEvaluator, items: tuple[Rubric, ...], checks: tuple[Check, ...], *, score: float, **rest: Any
 ) -> Evaluation:
-    """Give the evaluation that follows from the checks: verdict, hits and misses are ours, not the judge's."""
+    """Return the evaluation that follows from the checks: verdict, hits and misses are ours, not the judge's."""
     lines = [(check.satisfied, as_line(item, check)) for item, check in zip(items, checks, strict=True)]
     return evaluator.scored(
         score,

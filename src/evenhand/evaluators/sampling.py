@@ -35,7 +35,7 @@ def found_by(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str,
 
 
 def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:
-    """Give every flag of several replies once, and one for samples that could not be had."""
+    """Return every flag of several replies once, and one for samples that could not be had."""
     flags = [flag for one in answered for flag in one.flags]
     return tuple(dict.fromkeys([*flags, SAMPLES_LOST] if lost else flags))
 
@@ -55,5 +55,5 @@ def with_other(evaluation: Evaluation, other: Evaluation, *, counted: str, **mor
 
 
 def last_error(asked: Sequence[Answered | GaveUp]) -> str:
-    """Give the error of the last question that was given up."""
+    """Return the error of the last question that was given up."""
     return [one.error for one in asked if isinstance(one, GaveUp)][-1]

@@ -121,12 +121,12 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def variable(*names: str) -> str | None:
-    """Give the value of the first variable that is set; a blank one counts as unset."""
+    """Return the value of the first variable that is set; a blank one counts as unset."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
 def set_variable(*names: str) -> str | None:
-    """Give the name of the first variable that is set."""
+    """Return the name of the first variable that is set."""
     return next((name for name in names if variable(name)), None)
 
 
@@ -137,7 +137,7 @@ class Expanded(NamedTuple):
     values: dict[str, str]
 
     def secrets(self, *, are_credentials: bool = False) -> list[Secret]:
-        """Give the values as secrets; those of variables with names such as ``MY_TOKEN`` are credentials anywhere."""
+        """Return the values as secrets; those of variables with names such as ``MY_TOKEN`` are credentials anywhere."""
         return [
             Secret(value, is_credential=are_credentials or SECRET_NAMES.search(name) is not None)
             for name, value in self.values.items()
@@ -145,7 +145,7 @@ class Expanded(NamedTuple):
 
 
 def references(text: str) -> list[str]:
-    """Give the names of the variables to which a text refers as ``${NAME}``."""
+    """Return the names of the variables to which a text refers as ``${NAME}``."""
     return list(dict.fromkeys(_REFERENCE.findall(text)))
 
 
@@ -161,7 +161,7 @@ def expanded(text: str, where: str) -> Expanded:
 
 
 def address_secrets(written: Expanded) -> list[Secret]:
-    """Give the values in a URL as secrets, and the parts of them that may be seen alone: hosts, and steps of a path."""
+    """Return the values in a URL as secrets, and their parts that may be seen alone: hosts, and steps of a path."""
     secrets = written.secrets()
     for whole in secrets[:]:
         parts = [part for part in re.split("[/?#@]", whole.reveal()) if part.lower() not in _SCHEME_PARTS]

@@ -14,7 +14,7 @@ import orjson
 
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.retry import TransportFault
-from evenhand.models.timeouts import Alarm
+from evenhand.models.timeouts import RequestTimeouts
 from evenhand.models.wire.connection import Connection
 from evenhand.models.wire.http import Response
 
@@ -32,7 +32,7 @@ _inherited: list[object] = []
 
 
 def current_pool() -> Pool | None:
-    """Give the pool of the running loop, once it is opened."""
+    """Return the pool of the running loop, once it is opened."""
     kept = _kept.get(asyncio.get_running_loop())
     return None if kept is None else kept[0]
 
@@ -87,7 +87,7 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
     pool = current_pool() or await open_pool()
     place = pool.place(prepared.route)
     connection = None
-    alarm = Alarm(pool.watch, seconds)
+    alarm = RequestTimeouts(pool.watch, seconds)
     try:
         with alarm:
             await place.turns.acquire()
@@ -157,7 +157,9 @@ def _written(request: dict[str, Any]) -> bytes:
         return json.dumps(request).encode()
 
 
-def _timeout(endpoint: Endpoint, alarm: Alarm, seconds: float, connection: Connection | None) -> tuple[str, str]:
+def _timeout(
+    endpoint: Endpoint, alarm: RequestTimeouts, seconds: float, connection: Connection | None
+) -> tuple[str, str]:
     """Say which limit it was."""
     if alarm.is_over:
         return "timeout", f"no whole response within {seconds:.3g} s"

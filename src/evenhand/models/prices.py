@@ -62,7 +62,7 @@ class Price:
 
 
 def cost(usage: Usage, price: Price) -> float:
-    """Give what a request cost, in dollars.
+    """Return what a request cost, in dollars.
 
     >>> cost(Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000), PRICES["openai/gpt-5-mini"])
     0.36
@@ -110,7 +110,7 @@ class PriceBook:
         return self._own.get(name) or PRICES.get(name) or (_FREE if name.startswith("embedded/") else None)
 
     def cost_of(self, model: str, attempts: Iterable[Attempt]) -> float | None:
-        """Give what requests to a model cost, in dollars; None where it is unknown.
+        """Return what requests to a model cost, in dollars; None where it is unknown.
 
         A reply from the cache costs nothing, and neither does a request that brought no reply. A reply without
         token counts has an unknown cost.

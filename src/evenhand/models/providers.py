@@ -171,7 +171,7 @@ class Provider:
 
 
 def _words(value: str, *, are_all_secret: bool) -> list[Secret]:
-    """Give what is secret in the value of a header: its words, and the login that a word may be in Base64."""
+    """Return what is secret in the value of a header: its words, and the login that a word may be in Base64."""
     words = [word for word in value.split(None, _MOST_WORDS) if len(word) > 3 and word.lower() not in _SCHEMES]
     secrets = [Secret(word) for word in words] if are_all_secret else []
     if words and value[:6].lower() == "basic ":

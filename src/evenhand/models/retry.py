@@ -43,7 +43,7 @@ class TransportFault(Exception):  # noqa: N818 - raised by one try, caught below
         self.at_once = at_once
 
     def saying(self, message: str) -> TransportFault:
-        """Give the same fault in other words."""
+        """Return the same fault in other words."""
         return TransportFault(
             self.kind, message, retryable=self.retryable, retry_after=self.retry_after, at_once=self.at_once
         )
@@ -72,7 +72,7 @@ class RetryPolicy:
                 raise ConfigError(f"{name} is {value!r}; it must be a finite number of seconds, 0 or more")
 
     def wait(self, failures: int, fault: TransportFault, chance: float) -> float:
-        """Give the seconds to wait after that many failures; ``chance`` is a random number from 0 to 1."""
+        """Return the seconds to wait after that many failures; ``chance`` is a random number from 0 to 1."""
         if fault.at_once:
             return 0.0
         if fault.retry_after is not None:

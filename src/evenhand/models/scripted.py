@@ -44,7 +44,7 @@ class Scripted:
         return self._name
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
-        """Give the next reply."""
+        """Return the next reply."""
         if ask.allowance is not None and not ask.allowance.take():
             return Unanswered(error=f"{BUDGET}: no more calls are allowed", attempts=())
         self.asked.append(ask)

@@ -18,7 +18,7 @@ class Watch:
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.now = loop.time
-        self.alarms: set[Alarm] = set()
+        self.alarms: set[RequestTimeouts] = set()
         self.goes_off_at = math.inf
         self._set_timer = loop.call_at
         self._timer: asyncio.TimerHandle | None = None
@@ -41,7 +41,7 @@ class Watch:
             self.go_off_at(due)
 
 
-class Alarm:
+class RequestTimeouts:
     """Ends what a task does under it, with ``TimeoutError``, when the whole or a step of it takes too long.
 
     ``is_over`` tells whether it was the whole.

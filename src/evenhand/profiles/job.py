@@ -31,7 +31,7 @@ _ANY_SCORE: Final = {"pass": 0, "borderline": 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileWork:
+class ProfileJob:
     """Which profiles, by which criteria, by whom.
 
     ``kept`` is what the run keeps of ``judge``, a name or a mapping without secrets; None where the judge is an object
@@ -136,7 +136,7 @@ def going_on(job: Job) -> Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoring(ProfileWork):
+class Scoring(ProfileJob):
     """Profiles that are to be scored."""
 
     def job(self) -> Job:

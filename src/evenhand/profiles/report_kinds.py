@@ -18,7 +18,7 @@ _TELLERS: Final = {
 }
 
 
-class Teller(Protocol):
+class ReportKind(Protocol):
     """A module that tells of one kind of run."""
 
     def terminal(self, report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
@@ -26,7 +26,7 @@ class Teller(Protocol):
         ...
 
     def rows(self, report: Report) -> dict[str, Any]:
-        """Give what it has beside other runs, as plain JSON values."""
+        """Return what it has beside other runs, as plain JSON values."""
         ...
 
     def write(self, report: Report, path: str | Path) -> None:
@@ -34,7 +34,7 @@ class Teller(Protocol):
         ...
 
 
-def teller_of(definition: Mapping[str, Any]) -> Teller | None:
-    """Give the teller for a run, by its definition; None where it is told like every other."""
+def report_kind_of(definition: Mapping[str, Any]) -> ReportKind | None:
+    """Return the teller for a run, by its definition; None where it is told like every other."""
     module = _TELLERS.get(mode_of(definition) or "")
-    return None if module is None else cast("Teller", importlib.import_module(module))
+    return None if module is None else cast("ReportKind", importlib.import_module(module))

@@ -27,7 +27,7 @@ _WHY: Final = 300
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
-    """Give the scores for a terminal, the highest first; what models and users wrote is made plain."""
+    """Return the scores for a terminal, the highest first; what models and users wrote is made plain."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - rich is slow to load
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -58,7 +58,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 
 def rows(report: Report) -> dict[str, Any]:
-    """Give the scores and the numbers as plain JSON values."""
+    """Return the scores and the numbers as plain JSON values."""
     scores, numbers = scores_and_numbers(report.summary, report.results())
     return {"scoring": numbers.as_dict(), "profiles": [one.as_dict() for one in scores]}
 

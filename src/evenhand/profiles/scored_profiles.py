@@ -50,7 +50,7 @@ class ScoredProfiles:
         return map(profile_score, self.run)
 
     def by_score(self) -> list[ProfileScore]:
-        """Give the profiles with the highest score first, and those without a score last."""
+        """Return the profiles with the highest score first, and those without a score last."""
         return by_score(self.run)
 
     @functools.cached_property
@@ -83,7 +83,7 @@ class ScoredProfiles:
         return self._numbers.invalid_samples
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Give the scores as plain JSON values, in the order of the profiles."""
+        """Return the scores as plain JSON values, in the order of the profiles."""
         return [one.as_dict() for one in self]
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -41,7 +41,7 @@ class ProfileScore:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the score as plain JSON values."""
+        """Return the score as plain JSON values."""
         return {**asdict(self), "scores": list(self.scores), "attributes": dict(self.attributes)}
 
 
@@ -72,12 +72,12 @@ class ScoringNumbers:
     invalid_samples: tuple[InvalidSample, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         return asdict(self) | {"invalid_samples": [asdict(one) for one in self.invalid_samples]}
 
 
 def profile_score(result: CaseResult) -> ProfileScore:
-    """Give the score of a profile from the result of its case."""
+    """Return the score of a profile from the result of its case."""
     evaluations = _evaluations(result)
     scored = [one for one in evaluations if one.status is Status.SCORED]
     raws = [_raw(one) for one in scored]
@@ -100,7 +100,7 @@ def profile_score(result: CaseResult) -> ProfileScore:
 
 
 def by_score(results: Iterable[CaseResult]) -> list[ProfileScore]:
-    """Give the scores of all profiles, the highest first; equal ones by id, and those without a score last."""
+    """Return the scores of all profiles, the highest first; equal ones by id, and those without a score last."""
     return sorted(map(profile_score, results), key=_from_the_top)
 
 
@@ -122,7 +122,7 @@ def scores_and_numbers(summary: Summary, results: Iterable[CaseResult]) -> tuple
 
 
 def numbers_of(summary: Summary, results: Iterable[CaseResult]) -> ScoringNumbers:
-    """Give the numbers of a run from its summary and the results of its cases."""
+    """Return the numbers of a run from its summary and the results of its cases."""
     failures: dict[str, int] = {}
     samples: list[InvalidSample] = []
     invalid = 0
@@ -145,7 +145,7 @@ def numbers_of(summary: Summary, results: Iterable[CaseResult]) -> ScoringNumber
 
 
 def from_0_to_10(tally: Tally) -> Tally:
-    """Give the numbers of cases as profiles are scored."""
+    """Return the numbers of cases as profiles are scored."""
     around = tally.interval
     return replace(
         tally,

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.profile import Profile
-from evenhand.engine.compact_sets import SeenIds
+from evenhand.engine.compact_sets import IdSet
 from evenhand.evaluators.reading import parse_strict
 
 # What users may write for a profile, and for several.
@@ -34,7 +34,7 @@ def profiles_from(given: ProfilesLike) -> Iterator[Profile]:
     A path is read. In mappings and in files, ``id``, ``text``, ``cluster`` and ``attributes`` are what they are in a
     ``Profile``, and whatever else is there is an attribute. What has no id is called by its place.
     """
-    seen = SeenIds(most=sys.maxsize)
+    seen = IdSet(most=sys.maxsize)
     where = None
     with contextlib.closing(_found(given)) as found:  # so that a file is closed when a mistake ends the reading
         for where, profile in found:
@@ -55,7 +55,7 @@ def _first_place(given: ProfilesLike, identity: str) -> str:
 
 
 def _found(given: ProfilesLike) -> Generator[tuple[str, Profile], None, None]:
-    """Give each profile with the place where it stands."""
+    """Yield each profile with the place where it stands."""
     if isinstance(given, str | os.PathLike):
         yield from _read(Path(given))
         return

@@ -29,7 +29,7 @@ _CASE: Final = 60
 
 
 def parts(comparison: Comparison) -> Iterator[Block]:
-    """Give the parts in the order in which they are read; what users wrote is in them as it is, but shortened."""
+    """Yield the parts in the order in which they are read; what users wrote is in them as it is, but shortened."""
     subject = comparison.subject
     yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))
     if comparison.differing:
@@ -217,17 +217,17 @@ def _turn(change: Change) -> str:
 
 
 def comparison_text(comparison: Comparison, *, width: int = 100) -> str:
-    """Give a comparison as text that shows what it says and does nothing else, whatever ids and names have in them."""
+    """Return a comparison as text that is safe to show, whatever ids and names have in them."""
     return as_text(parts(comparison), width=width)
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """Give a comparison as Markdown, in which ids and names are escaped."""
+    """Return a comparison as Markdown, in which ids and names are escaped."""
     return f"# Run B against run A\n{as_markdown(parts(comparison))}"
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """Give a comparison as one line of strict JSON."""
+    """Return a comparison as one line of strict JSON."""
     return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
 
 
@@ -238,7 +238,7 @@ _WRITERS: Final[dict[str, Callable[[Comparison], str]]] = {
 
 
 def comparison_writer(path: str) -> Callable[[Comparison], str]:
-    """Give the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
+    """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
         known = " or ".join(_WRITERS)

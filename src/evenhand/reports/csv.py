@@ -41,7 +41,7 @@ def write_csv(report: Report, out: TextIO) -> None:
 
 
 def flat_rows(result: CaseResult) -> Iterator[dict[str, Any]]:
-    """Give a case as flat rows, one for each evaluator and sample, by the names of ``COLUMNS``."""
+    """Yield a case as flat rows, one for each evaluator and sample, by the names of ``COLUMNS``."""
     about = {f"case_{name}": value for name, value in outcome_row(result).items()} | {
         "case_id": result.id,
         "cluster": result.case.cluster,
@@ -82,7 +82,7 @@ def _evaluation(judgment: Judgment) -> dict[str, Any]:
 
 
 def cell(value: object) -> Cell:
-    """Give a value as a cell; a text that a spreadsheet might run is given a quote in front."""
+    """Return a value as a cell; a text that a spreadsheet might run is given a quote in front."""
     match value:
         case None:
             return None

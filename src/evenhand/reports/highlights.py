@@ -35,7 +35,7 @@ class Part:
 
 
 def parts_of(evaluation: Evaluation) -> Iterator[Part]:
-    """Give an evaluation and all within it."""
+    """Yield an evaluation and all within it."""
     yield from _parts(evaluation.type, len(evaluation.attempts), evaluation.details)
 
 

@@ -17,7 +17,7 @@ SCHEMA_VERSION: Final = 1
 
 
 def case_row(result: CaseResult) -> dict[str, Any]:
-    """Give a case: its score, its question and answer, and all evaluations.
+    """Return a case: its score, its question and answer, and all evaluations.
 
     ``answer`` is the one that the case brought; where a target made it, that of the first sample, and ``answers`` has
     all of them with what they took.
@@ -36,7 +36,7 @@ def case_row(result: CaseResult) -> dict[str, Any]:
 
 
 def outcome_row(result: CaseResult) -> dict[str, Any]:
-    """Give what came of a case: nothing yet while something is still to be judged."""
+    """Return what came of a case: nothing yet while something is still to be judged."""
     if result.pending:
         return {"status": "pending", "score": None, "verdict": None}
     outcome = result.outcome
@@ -45,7 +45,7 @@ def outcome_row(result: CaseResult) -> dict[str, Any]:
 
 
 def evaluation_row(judgment: Judgment) -> dict[str, Any]:
-    """Give an evaluation (SPEC-E1) with its place in the run."""
+    """Return an evaluation (SPEC-E1) with its place in the run."""
     return judgment.evaluation.as_dict() | {
         "sample": judgment.sample,
         "weight": judgment.weight,
@@ -55,7 +55,7 @@ def evaluation_row(judgment: Judgment) -> dict[str, Any]:
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
-    """Give a run; its times as ISO 8601."""
+    """Return a run; its times as ISO 8601."""
     return {
         "id": run.id,
         "name": run.name,
@@ -76,7 +76,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
 
 
 def summary_row(summary: Summary) -> dict[str, Any]:
-    """Give the numbers of a run: those of its cases, what it took, and those of each evaluator."""
+    """Return the numbers of a run: those of its cases, what it took, and those of each evaluator."""
     by_model = {name: tally_row(tally) for name, tally in summary.models.items()}
     return tally_row(summary.cases) | {
         "repeat": summary.repeat,
@@ -102,7 +102,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
 
 
 def tally_row(tally: Tally) -> dict[str, Any]:
-    """Give the numbers of a set of cases."""
+    """Return the numbers of a set of cases."""
     return {
         "n": tally.n,
         "scored": tally.scored,
@@ -165,7 +165,7 @@ _CACHED: Final = "cached"
 
 
 def canonical(report: Report) -> str:
-    """Give the canonical report as text."""
+    """Return the canonical report as text."""
     out = io.StringIO()
     write_canonical(report, out)
     return out.getvalue()

@@ -29,7 +29,7 @@ _REASON: Final = 300
 
 
 def markdown(report: Report) -> str:
-    """Give the report as Markdown; what models and users wrote is escaped, and shows as it is."""
+    """Return the report as Markdown; what models and users wrote is escaped, and shows as it is."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -39,7 +39,7 @@ def write_markdown(report: Report, out: TextIO) -> None:
 
 
 def escaped(text: str, limit: int | None = 200) -> str:
-    r"""Give a text as one line of Markdown that shows it and does nothing else.
+    r"""Return a text as one line of Markdown that shows it and does nothing else.
 
     >>> escaped("<b>|[x](y)\n# all passed")
     '\\<b\\>\\|\\[x\\](y) \\# all passed'

@@ -21,7 +21,7 @@ from evenhand.stats.paired import PairedScores, holm
 _WHOLE: Final = None
 
 
-class Found(NamedTuple):
+class PairedFinding(NamedTuple):
     """Where a case, or an evaluation of it, stands; the score is None unless it counts."""
 
     standing: Standing
@@ -47,7 +47,7 @@ class JudgedCase:
     position: int
     cluster: str | None
     judged_by: JudgedBy
-    found: Mapping[str | None, Found]
+    found: Mapping[str | None, PairedFinding]
 
     def settled(self) -> JudgedCase:
         """Let go of what takes room, so that many can wait."""
@@ -55,27 +55,27 @@ class JudgedCase:
         return self
 
 
-def found_of(result: CaseResult) -> Mapping[str | None, Found]:
+def found_of(result: CaseResult) -> Mapping[str | None, PairedFinding]:
     """Take from a result what counts; samples are averaged first, so that a case is one case."""
-    found: dict[str | None, Found] = {_WHOLE: _found_of(result)}
+    found: dict[str | None, PairedFinding] = {_WHOLE: _found_of(result)}
     by_evaluator: dict[str, list[Evaluation]] = {}
     for judgment in result.judgments:
         by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
     for name, evaluations in by_evaluator.items():
         status, score, verdict = over_samples(evaluations)
         if status is Status.SCORED and verdict is not None:
-            found[name] = Found(Standing(verdict.value), score)
+            found[name] = PairedFinding(Standing(verdict.value), score)
         else:
-            found[name] = Found(Standing(status.value), None)
+            found[name] = PairedFinding(Standing(status.value), None)
     return found
 
 
-def _found_of(result: CaseResult) -> Found:
+def _found_of(result: CaseResult) -> PairedFinding:
     if result.pending:
-        return Found(Standing.PENDING, None)
+        return PairedFinding(Standing.PENDING, None)
     outcome = result.outcome  # worked out from all samples: once is enough
     standing = Standing.of(outcome)
-    return Found(standing, outcome.score if standing.scored else None)
+    return PairedFinding(standing, outcome.score if standing.scored else None)
 
 
 class Comparing:
@@ -114,15 +114,15 @@ class Comparing:
         return self._changes.count
 
     def changes(self) -> tuple[Change, ...]:
-        """Give the changes, the largest first."""
+        """Return the changes, the largest first."""
         return self._changes.sorted()
 
     def cases(self) -> Compared:
-        """Give the numbers of whole cases."""
+        """Return the numbers of whole cases."""
         return self._counted[_WHOLE].compared()
 
     def evaluators(self) -> dict[str, Compared]:
-        """Give the numbers of each evaluator, with p values that allow for their number."""
+        """Return the numbers of each evaluator, with p values that allow for their number."""
         found = {name: one.compared() for name, one in self._counted.items() if name is not None}
         if self._evaluator is not None and self._evaluator not in found:
             known = did_you_mean(str(self._evaluator), found)
@@ -144,7 +144,7 @@ class _Counting:
         self._pairs = PairedScores()
         self._transitions: Counter[tuple[Standing, Standing]] = Counter()
 
-    def add(self, a: Found | None, b: Found | None, cluster: str | None) -> None:
+    def add(self, a: PairedFinding | None, b: PairedFinding | None, cluster: str | None) -> None:
         if a is None or b is None:
             self._only_a += a is not None
             self._only_b += b is not None
@@ -180,7 +180,7 @@ class _Largest:
         self._heap: list[tuple[float, bool, int, int, Change]] = []
         self.count = 0
 
-    def add(self, case: JudgedCase, a: Found, b: Found) -> None:
+    def add(self, case: JudgedCase, a: PairedFinding, b: PairedFinding) -> None:
         if a.score is None or b.score is None:
             return
         size, turned = abs(b.score - a.score), a.standing is not b.standing

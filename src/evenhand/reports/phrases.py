@@ -101,19 +101,19 @@ class Standing(StrEnum):
 
     @classmethod
     def of(cls, found: CaseScore | Evaluation) -> Standing:
-        """Give the standing of a score or an evaluation."""
+        """Return the standing of a score or an evaluation."""
         if found.status is Status.SCORED and found.verdict is not None:
             return cls(found.verdict.value)
         return cls.ERROR if found.status is Status.ERROR else cls.NOT_EVALUATED
 
     @classmethod
     def of_case(cls, result: CaseResult) -> Standing:
-        """Give the standing of a case; one with judgments still to come is pending, whatever the others say."""
+        """Return the standing of a case; one with judgments still to come is pending, whatever the others say."""
         return cls.PENDING if result.pending else cls.of(result.outcome)
 
 
 def standings(tally: Tally) -> Mapping[Standing, int]:
-    """Give the counts of a tally by standing."""
+    """Return the counts of a tally by standing."""
     return {
         Standing.PASS: tally.passed,
         Standing.BORDERLINE: tally.borderline,

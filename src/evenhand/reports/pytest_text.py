@@ -50,7 +50,7 @@ def _lines(judgment: Judgment) -> Iterator[str]:
 
 
 def noted(result: CaseResult) -> dict[str, Any]:
-    """Give of a result what is summed up at the end, in plain values that get through to another process."""
+    """Return of a result what is summed up at the end, in plain values that get through to another process."""
     outcome = result.outcome
     status = outcome.status
     return {

@@ -78,7 +78,7 @@ FORMATS: Final = tuple(_WRITERS)
 
 
 def format_of(path: str | Path) -> str:
-    """Give the format that a file's name asks for; ask this before a run, so that the mistake costs nothing.
+    """Return the format that a file's name asks for; ask this before a run, so that the mistake costs nothing.
 
     >>> format_of("out/results.jsonl")
     'jsonl'

@@ -19,7 +19,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def plain(text: str, limit: int | None = 200) -> str:
-    r"""Give a text as one line that shows what it says and does nothing else; a long one is cut (REL-S4).
+    r"""Return a text as one line that shows what it says and does nothing else; a long one is cut (REL-S4).
 
     >>> plain("fine\x1b]0;owned\x07\x1b[2J\nall passed")
     'fine all passed'

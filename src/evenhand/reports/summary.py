@@ -162,7 +162,7 @@ class Summarizer:
         return 1 < len(self._models) <= _MOST_MODELS
 
     def summary(self) -> Summary:
-        """Give the numbers of what was taken in so far."""
+        """Return the numbers of what was taken in so far."""
         return Summary(
             cases=self._cases.tally(),
             evaluators={name: counting.tally() for name, counting in self._evaluators.items()},
@@ -189,7 +189,7 @@ class Summarizer:
 
 
 def summarize(results: Iterable[CaseResult]) -> Summary:
-    """Give the numbers of a run from the results of its cases."""
+    """Return the numbers of a run from the results of its cases."""
     summarizer = Summarizer()
     for result in results:
         summarizer.add(result)
@@ -197,7 +197,7 @@ def summarize(results: Iterable[CaseResult]) -> Summary:
 
 
 def error_class(error: str) -> str:
-    """Give the class of an error, which stands before its sentence.
+    """Return the class of an error, which stands before its sentence.
 
     >>> error_class("truncated: the reply was cut off")
     'truncated'
@@ -260,7 +260,7 @@ class _Counting:
 
 
 def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
-    """Give what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
+    """Return what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
     if len(evaluations) == 1:
         return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
     scored = [(one.score, one.verdict) for one in evaluations if one.status is Status.SCORED]
@@ -274,7 +274,7 @@ def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | Non
 
 
 def _errors(result: CaseResult) -> Iterator[str]:
-    """Give the classes of a case's errors; a target that failed is named once, not by each evaluator."""
+    """Yield the classes of a case's errors; a target that failed is named once, not by each evaluator."""
     unanswered = {answer.sample for answer in result.answers if answer.error}
     for judgment in result.judgments:
         if judgment.evaluation.error is not None:

@@ -50,7 +50,7 @@ _COUNTED: Final = [one for one in Standing if one is not Standing.PENDING]
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
-    """Give the report as text for a terminal of some width; without ``colour`` it holds no escape sequence at all.
+    """Return the report as text for a terminal of some width; without ``colour`` it holds no escape sequence at all.
 
     What models and users wrote goes through ``plain`` and into cells as text, never as markup. With ``html_written``,
     a finished run is not told how to get the page with all cases.

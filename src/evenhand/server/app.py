@@ -22,14 +22,14 @@ from starlette.staticfiles import StaticFiles
 
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.drive.loop_watch import Block, LoopWatch
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.server import api, pages
 from evenhand.server.pages.transfer import ImportReports
 from evenhand.server.problems import Problem
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.security import Gate, guard
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
@@ -45,7 +45,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        place = Place(settings.db)
+        place = StoreLocation(settings.db)
         opened = functools.partial(place.opened, or_read_only=True)
         with (
             opened() as store,
@@ -54,9 +54,9 @@ def make_app(settings: ServerSettings) -> FastAPI:
             LoopWatch(_note_block),
         ):
             app.state.store = store
-            app.state.counted = Counted()
+            app.state.counted = SummaryCache()
             app.state.profiled = ProfileNumbers()
-            app.state.desk = RunDesk(store, settings, app.state.counted)
+            app.state.desk = RunManager(store, settings, app.state.counted)
             app.state.results = results
             try:
                 yield
@@ -123,7 +123,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
 
     ``told`` hears of it once the server listens, with the port that it got.
     """
-    with Place(settings.db).opened(or_read_only=True):
+    with StoreLocation(settings.db).opened(or_read_only=True):
         pass  # what is wrong with the database is said before anybody connects
     with _listening(settings) as listening:
         settings = replace(settings, port=listening.getsockname()[1])

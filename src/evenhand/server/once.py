@@ -41,7 +41,7 @@ def once(store: Store, key: str | None, asked: Any, do: Callable[[], str]) -> tu
 
 
 def outcome_of(store: Store, key: str | None, asked: Any) -> str | None:
-    """Give what came of a request that was made under a key before; None where there was none."""
+    """Return what came of a request that was made under a key before; None where there was none."""
     if key is None:
         return None
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():

@@ -68,7 +68,7 @@ class Problem(HTTPException):
                 return cls(500, "It did not work", str(error))
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the problem details."""
+        """Return the problem details."""
         told: dict[str, Any] = {"type": "about:blank", "status": self.status, "title": self.title}
         if self.detail:
             told["detail"] = self.detail

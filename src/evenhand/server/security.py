@@ -164,7 +164,7 @@ async def _brings_token(request: Request) -> bool:
 
 
 async def _token_field(request: Request) -> str | None:
-    """Give the token that a form of our pages has in it."""
+    """Return the token that a form of our pages has in it."""
     # Not under /api: a body is read once, and its routes read it as JSON.
     if is_api(request.url.path) or not _is_form(request):
         return None

@@ -11,7 +11,7 @@ Preferred: TypeAlias = Mapping[int, Iterable[int]]
 
 
 def cycles(preferred: Preferred) -> list[list[int]]:
-    """Give a shortest cycle for each set of those who are all, in the end, preferred to themselves; largest set first.
+    """Return a shortest cycle for each set of items that are all preferred to themselves in the end; largest set first.
 
     >>> cycles({0: [1], 1: [2], 2: [0, 3], 3: []})
     [[0, 1, 2]]
@@ -22,7 +22,7 @@ def cycles(preferred: Preferred) -> list[list[int]]:
 
 
 def components(preferred: Preferred) -> list[list[int]]:
-    """Give the sets in which everybody is preferred to everybody, by way of others (Tarjan, without recursion)."""
+    """Return the sets in which everybody is preferred to everybody, by way of others (Tarjan, without recursion)."""
     number: dict[int, int] = {}
     lowest: dict[int, int] = {}
     stack: list[int] = []
@@ -62,7 +62,7 @@ def _popped(stack: list[int], stacked: set[int], *, until: int) -> list[int]:
 
 
 def _shortest(preferred: Preferred, among: set[int]) -> list[int]:
-    """Give a shortest way from the first back to itself."""
+    """Return a shortest way from the first back to itself."""
     start = min(among)
     before: dict[int, int] = {}
     waiting = deque([start])

@@ -12,7 +12,7 @@ _MANY = 1000
 
 @functools.lru_cache(maxsize=16)
 def z_quantile(level: float) -> float:
-    """Give z such that the normal distribution has ``level`` of its mass between -z and z.
+    """Return z such that the normal distribution has ``level`` of its mass between -z and z.
 
     >>> round(z_quantile(0.95), 6)
     1.959964
@@ -24,7 +24,7 @@ def z_quantile(level: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def t_quantile(level: float, df: int) -> float:
-    """Give t such that Student's distribution has ``level`` of its mass between -t and t.
+    """Return t such that Student's distribution has ``level`` of its mass between -t and t.
 
     >>> round(t_quantile(0.95, 9), 6)
     2.262157
@@ -43,7 +43,7 @@ def t_quantile(level: float, df: int) -> float:
 
 
 def _central_mass(angle: float, df: int) -> float:
-    """Give the mass between -t and t where t is √df · tan(angle): for a whole df it is a finite sum."""
+    """Return the mass between -t and t where t is √df · tan(angle): for a whole df it is a finite sum."""
     odd = df % 2
     cosine = math.cos(angle)
     term = cosine if odd else 1.0
@@ -72,7 +72,7 @@ _PRECISE: Final = 1e-15
 
 
 def t_p_value(t: float, df: int) -> float:
-    """Give the probability that Student's t, with ``df`` degrees, is at least so far from 0, on either side.
+    """Return the probability that Student's t, with ``df`` degrees, is at least so far from 0, on either side.
 
     >>> round(t_p_value(-4.0621, 9), 6)
     0.002833
@@ -85,7 +85,7 @@ def t_p_value(t: float, df: int) -> float:
 
 
 def sign_p_value(wins: int, losses: int) -> float:
-    """Give the probability that a fair coin falls so unevenly, or more so, to either side: exact, ties left out.
+    """Return the probability that a fair coin falls so unevenly, or more so, to either side: exact, ties left out.
 
     For cases that both runs pass or fail, this is McNemar's exact test.
 
@@ -102,7 +102,7 @@ def sign_p_value(wins: int, losses: int) -> float:
 
 
 def chi_square_p_value(statistic: float, df: int) -> float:
-    """Give the probability that chi-square, with ``df`` degrees, is at least so large.
+    """Return the probability that chi-square, with ``df`` degrees, is at least so large.
 
     >>> round(chi_square_p_value(5.991, 2), 4), round(chi_square_p_value(1.5, 3), 6)
     (0.05, 0.68227)
@@ -137,7 +137,7 @@ def chi_square_p_value(statistic: float, df: int) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """Give the regularised incomplete beta function, by its continued fraction (Lentz's method).
+    """Return the regularised incomplete beta function, by its continued fraction (Lentz's method).
 
     >>> incomplete_beta(2, 2, 0.5)
     0.5

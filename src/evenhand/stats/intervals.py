@@ -13,7 +13,7 @@ BITS: Final = 1074
 
 
 def whole(number: float) -> int:
-    """Give a float as a whole number of ``2**-1074``."""
+    """Return a float as a whole number of ``2**-1074``."""
     numerator, denominator = number.as_integer_ratio()
     return numerator << (BITS + 1 - denominator.bit_length())
 
@@ -47,7 +47,7 @@ LEVEL: Final = 0.95
 
 
 def wilson(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Give Wilson's score interval for a share that was found among ``n``.
+    """Return Wilson's score interval for a share that was found among ``n``.
 
     >>> [round(end, 4) for end in wilson(27 / 30, 30)]
     [0.7438, 0.9654]
@@ -106,7 +106,7 @@ class Scores:
         return self.mean_with_zeros(0) if self.n else None
 
     def mean_with_zeros(self, zeros: int) -> float | None:
-        """Give the mean if so many zeros were among the scores; None where there is neither."""
+        """Return the mean if so many zeros were among the scores; None where there is neither."""
         n = self.n + zeros
         return self._total / (n << BITS) if n else None
 
@@ -133,7 +133,7 @@ class Scores:
         return math.sqrt(spread / (n**4 << (2 * BITS)))
 
     def interval(self, level: float = LEVEL) -> Interval | None:
-        """Give the interval that suits the scores; None below two scores, or below two clusters.
+        """Return the interval that suits the scores; None below two scores, or below two clusters.
 
         ``clustered`` where scores share clusters, ``wilson`` where all are 0 or 1, else ``t``. Scores that are all
         equal show no spread, which is no proof that there is none: ``widest`` then allows for the largest spread

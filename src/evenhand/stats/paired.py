@@ -66,7 +66,7 @@ class PairedScores:
         self._all_binary = self._all_binary and a in (0, 1) and b in (0, 1)
 
     def compared(self) -> PairedDifference:
-        """Give the difference, B minus A, and how sure it is.
+        """Return the difference, B minus A, and how sure it is.
 
         Cases that share clusters are compared by a t test whose error is computed over clusters. Otherwise, where all
         scores are 0 or 1, by McNemar's exact test; else by the paired t test, whose interval is for the same mean.
@@ -134,12 +134,12 @@ class PairedScores:
         return f"the {n:,} cases come from {groups}{worth}; {chance}"
 
     def _error(self) -> float | None:
-        """Give the standard error of the difference; None where all differences are the same, past float noise."""
+        """Return the standard error of the difference; None where all differences are the same, past float noise."""
         error = (self._jackknifed() if self._clustered else self._differences.standard_error) or 0.0
         return error if error * math.sqrt(self._units) > FLOAT_NOISE else None
 
     def _jackknifed(self) -> float:
-        """Give the standard error from what the mean would be without each cluster in turn.
+        """Return the standard error from what the mean would be without each cluster in turn.
 
         Where clusters are equally large this is that of the t test of their means. Where they are not, the sandwich
         estimator would find differences twice too often among ten clusters of one to twelve cases; this one, with
@@ -154,7 +154,7 @@ class PairedScores:
         return math.sqrt(squares * (self._groups - 1) / self._groups)
 
     def _shares(self) -> Interval:
-        """Give the interval of Bonett and Price for the difference of two shares among the same cases.
+        """Return the interval of Bonett and Price for the difference of two shares among the same cases.
 
         It takes one more win and one more loss into account than were found: right for few cases, and where no case
         changed at all.
@@ -182,7 +182,7 @@ class PairedScores:
 
 
 def minimum_detectable(error: float, units: int, *, tests: int = 1) -> float:
-    """Give the smallest true difference that a test with such a standard error would show four times in five.
+    """Return the smallest true difference that a test with such a standard error would show four times in five.
 
     Of several ``tests`` at once, it is the one that would be shown even if it were held to the strictest of them.
 
@@ -193,7 +193,7 @@ def minimum_detectable(error: float, units: int, *, tests: int = 1) -> float:
 
 
 def needed_pairs(variance: float, difference: float) -> int:
-    """Give the number of cases that show a difference four times in five, by the variance of differences.
+    """Return the number of cases that show a difference four times in five, by the variance of differences.
 
     >>> needed_pairs(1 / 9, 0.03), needed_pairs(1 / 9, 0.05)
     (969, 349)
@@ -217,5 +217,5 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _within(low: float, high: float, method: str) -> Interval:
-    """Give an interval that ends where differences of scores do."""
+    """Return an interval that ends where differences of scores do."""
     return Interval(low=max(-1.0, low), high=min(1.0, high), method=method)

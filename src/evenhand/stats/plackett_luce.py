@@ -112,19 +112,19 @@ class Rankings:
         return cls(count=count, judgments=judgments, blocks=tuple(blocks))
 
     def and_those(self, later: Rankings) -> Rankings:
-        """Give these rankings and later ones, which come from other judgments."""
+        """Return these rankings and later ones, which come from other judgments."""
         blocks = (one._replace(units=one.units + self.judgments) for one in later.blocks)
         return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
 
     def among(self, numbers: Numbers) -> Rankings:
-        """Give the rankings with the members numbered by their place among ``numbers``, which are in order."""
+        """Return the rankings with the members numbered by their place among ``numbers``, which are in order."""
         padded = np.append(numbers, self.count)
         placed = (np.searchsorted(padded, one.members).astype(np.int32) for one in self.blocks)
         blocks = tuple(one._replace(members=members) for one, members in zip(self.blocks, placed, strict=True))
         return replace(self, count=len(numbers), blocks=blocks)
 
     def drawn(self, times: Floats) -> Rankings:
-        """Give the rankings of judgments that were drawn so many times each, without those that were not."""
+        """Return the rankings of judgments that were drawn so many times each, without those that were not."""
         return replace(self, blocks=tuple(filter(None, (_drawn(one, times) for one in self.blocks))))
 
     @property
@@ -205,13 +205,13 @@ class _Slope:
             one.add_slope(self.gradient, self.curvature)
 
     def _supposed(self, direction: Floats) -> Floats:
-        """Give what the prior says of a direction; of the position, only that it is not without end."""
+        """Return what the prior says of a direction; of the position, only that it is not without end."""
         told = self._prior * direction
         told[-1] = min(self._prior, _LEAST_PRIOR) * direction[-1]
         return told
 
     def _curved(self, direction: Floats) -> Floats:
-        """Give the curvature along a direction, turned positive."""
+        """Return the curvature along a direction, turned positive."""
         curved = self._supposed(direction)
         for one in self._choices:
             one.add_curved(direction, curved)
@@ -277,7 +277,7 @@ class _Choices:
         self._gather(moved, self._block.slots, curved)
 
     def _along(self, direction: Floats, *, filler: float) -> Floats:
-        """Give what a change of strengths and position means for each entry."""
+        """Return what a change of strengths and position means for each entry."""
         told: Floats = np.append(direction[:-1], filler)[self._block.members]
         told += direction[-1] * self._block.slots
         return told
@@ -301,7 +301,7 @@ def _product(one: Floats, other: Floats) -> float:
 
 
 def _summed_from_the_end(values: Floats) -> Floats:
-    """Give the sum of each value and all below it."""
+    """Return the sum of each value and all below it."""
     sums: Floats = np.cumsum(values[::-1], axis=0)[::-1]
     return sums
 
@@ -317,7 +317,7 @@ class Spans(NamedTuple):
 def rank_spans(
     rankings: Rankings, fitted: Strengths, *, refits: int = 200, level: float = 0.95, seed: int = 0
 ) -> Spans:
-    """Give intervals on ranks: judgments are drawn anew, with replacement, and fitted again, ``refits`` times.
+    """Return intervals on ranks: judgments are drawn anew, with replacement, and fitted again, ``refits`` times.
 
     Of each only the extreme ranks are kept, as many as lie outside of the interval, so that memory stays small. Those
     of equal strength share their ranks.
@@ -342,7 +342,7 @@ def rank_spans(
 
 
 def ranks_of(values: Floats) -> tuple[Numbers, Numbers]:
-    """Give the ranks of strengths, from 1: the first and the last of those that equal ones share.
+    """Return the ranks of strengths, from 1: the first and the last of those that equal ones share.
 
     >>> first, last = ranks_of(np.array([0.5, -1.0, 0.5]))
     >>> first.tolist(), last.tolist()

@@ -112,7 +112,7 @@ class Fit:
         return Estimate(value=value, error=0.0 if error < NOISE else error, df=df, moves=tuple(moves))
 
     def _degrees(self, weighed: Sequence[Any]) -> int:
-        """Give the degrees of freedom by which the error's own error is matched (Satterthwaite)."""
+        """Return the degrees of freedom by which the error's own error is matched (Satterthwaite)."""
         np = self._np
         if self.clusters > _MANY_CLUSTERS:
             return self.clusters - self.rank
@@ -147,7 +147,7 @@ class _Batch:
         self._widened: Any = np.where(spare > NOISE, 1 / np.sqrt(np.maximum(spare, NOISE)), 0.0)
 
     def weighed(self, loads: Matrix) -> Any:
-        """Give the weight of each row in an estimate's error, cluster by cluster.
+        """Return the weight of each row in an estimate's error, cluster by cluster.
 
         None where a cluster alone decides: then nothing is left over, by which its error could be seen.
         """
@@ -160,7 +160,7 @@ class _Batch:
 
 
 def ratio_interval(above: Estimate, below: Estimate) -> Interval | None:
-    """Give Fieller's interval for one estimate over another of the same fit; None where that may be anything.
+    """Return Fieller's interval for one estimate over another of the same fit; None where that may be anything.
 
     >>> fit = Fit([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1]], [1, 5, 3, 7.1, 1.1, 7], "abcdef")
     >>> interval = ratio_interval(fit.estimate([0, 0, 1]), fit.estimate([0, 1, 0]))

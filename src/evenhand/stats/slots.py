@@ -27,7 +27,7 @@ class SlotTest:
     places: tuple[float, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the test as plain JSON values."""
+        """Return the test as plain JSON values."""
         return {"test": self.test, "n": self.n, "p": self.p, "places": list(self.places)}
 
 

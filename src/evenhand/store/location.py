@@ -70,7 +70,7 @@ def is_misread(url: str) -> bool:
 
 
 def without_password(url: str) -> str:
-    """Give the path or URL of a database as it may be shown.
+    """Return the path or URL of a database as it may be shown.
 
     >>> without_password("postgresql://me:secret@db.example/evals")
     'postgresql://me:***@db.example/evals'

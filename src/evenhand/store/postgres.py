@@ -118,7 +118,7 @@ def _is_readable(url: str, psycopg: Any) -> bool:
 
 
 def _told(error: Exception, location: Location | None) -> str:
-    """Give the driver's words without the password, and none where it is not certain which part of the URL that is."""
+    """Return the driver's message without the password, or none if it is uncertain which part of the URL that is."""
     if location is None:
         return f"the server cannot be reached, or refuses; what it says may repeat a part of the password. {_ADVICE}"
     passwords = [*location.passwords, os.environ.get("PGPASSWORD", "")]

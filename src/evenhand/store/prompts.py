@@ -79,12 +79,12 @@ class Prompts:
         return _prompt(rows[0])
 
     def all(self) -> list[Prompt]:
-        """Give all prompts as they are now, by their names."""
+        """Return all prompts as they are now, by their names."""
         found = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
         return sorted(found, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
     def versions(self, prompt_id: str) -> list[Prompt]:
-        """Give the versions of a prompt, the newest first."""
+        """Return the versions of a prompt, the newest first."""
         found = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
         return [_prompt(row) for row in found]
 
@@ -135,7 +135,7 @@ class Prompts:
         return _case(rows[0])
 
     def cases(self, prompt_id: str) -> Iterator[TestCase]:
-        """Give the test cases of a prompt in the order in which they were made, page by page."""
+        """Yield the test cases of a prompt in the order in which they were made, page by page."""
         after = 0
         while rows := self._db.rows(
             f"{_CASE} WHERE p.id = ? AND t.number > ? ORDER BY t.number LIMIT ?", [column(prompt_id), after, PAGE]

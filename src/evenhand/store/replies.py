@@ -88,7 +88,7 @@ class Replies:
         return {_TEXT: text, "usage": attempt.get("usage"), **found}
 
     def keys(self) -> Iterator[str]:
-        """Give the key of every reply."""
+        """Yield the key of every reply."""
         after = ""
         while rows := self._db.rows("SELECT key FROM replies WHERE key > ? ORDER BY key LIMIT 4096", [after]):
             yield from (row[0] for row in rows)
@@ -110,7 +110,7 @@ class Replies:
             return self._db.execute("DELETE FROM replies WHERE model = ?", [model])
 
     def _run(self, number: int) -> RunRecord:
-        """Give as much of a run as is needed to read rows of it."""
+        """Return as much of a run as is needed to read rows of it."""
         rows = self._db.rows("SELECT id FROM runs WHERE number = ?", [number])
         identity = rows[0][0] if rows else f"number {number}"
         # Where a reply points, its row was written together with it, and has a checksum.

@@ -58,7 +58,7 @@ def column(text: str) -> str:
 
 
 def case_content(planned: PlannedCase) -> dict[str, Any]:
-    """Give what defines a case: itself, and the evaluators it brings."""
+    """Return what defines a case: itself, and the evaluators it brings."""
     content: dict[str, Any] = {"case": case_to(planned.case)}
     if planned.evaluators is not None:
         content["evaluators"] = [dict(one) for one in planned.evaluators]

@@ -144,14 +144,14 @@ class Runs:
         raise RunNotFoundError(f"no run {wanted!r} in {self._db.where}{known}")
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
-        """Give the runs, the newest first."""
+        """Return the runs, the newest first."""
         where, values = ("WHERE source = ?", [column(source)]) if source is not None else ("", [])
         most = "" if limit is None else f"LIMIT {int(limit)}"
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs {where} ORDER BY number DESC {most}", values)  # noqa: S608
         return [_record(row) for row in rows]
 
     def ids(self) -> Iterator[str]:
-        """Give the ids of all runs, the newest first, whether their rows are sound or not."""
+        """Yield the ids of all runs, the newest first, whether their rows are sound or not."""
         yield from (str(row[0]) for row in self._db.rows("SELECT id FROM runs ORDER BY number DESC"))
 
     def is_sound(self, run: RunRecord) -> bool | None:
@@ -235,7 +235,7 @@ class Runs:
             self._change(run, abandoned_calls=known.abandoned_calls + calls, abandoned_cost=total)
 
     def set_options(self, run: RunRecord, options: Mapping[str, Any]) -> None:
-        """Give a run other options."""
+        """Return a run other options."""
         with self._db.transaction():
             self._change(run, options=dumps(options))
 
@@ -253,7 +253,7 @@ class Runs:
             self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
 
     def _owner(self, run: RunRecord) -> tuple[Owner | None, float | None, int]:
-        """Give the process that works on a run, when it was last heard of, and the fencing number."""
+        """Return the process that works on a run, when it was last heard of, and the fencing number."""
         rows = self._db.rows("SELECT owner, seen, fence FROM runs WHERE number = ? AND id = ?", [run.number, run.id])
         if not rows:
             raise RunNotFoundError(f"run {run.id} is not in {self._db.where} any more")

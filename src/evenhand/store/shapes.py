@@ -214,7 +214,7 @@ _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_A
 
 
 def checked_run(given: Any, where: str) -> dict[str, Any]:
-    """Give the fields of a run."""
+    """Return the fields of a run."""
     _check(given, _RUN, f"{where}: run")
     _check(given["options"], _OPTIONS, f"{where}: run: options")
     _check_definition(given["definition"], f"{where}: run: definition")
@@ -238,7 +238,7 @@ def checked_case(line: Mapping[str, Any], content: str, where: str, *, position:
 
 
 def checked_answer(given: Mapping[str, Any], content: str, where: str, *, repeat: int) -> Row:
-    """Give the sample, round and content of an answer."""
+    """Return the sample, round and content of an answer."""
     where = f"{where}: answer"
     _check(given, _ANSWER | {"sample": _whole(0, repeat - 1)}, where)
     _check_attempts(given, where)
@@ -247,7 +247,7 @@ def checked_answer(given: Mapping[str, Any], content: str, where: str, *, repeat
 
 
 def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, expected: int, repeat: int) -> Row:
-    """Give the columns of an evaluation; those that tell what was found come from the evaluation itself."""
+    """Return the columns of an evaluation; those that tell what was found come from the evaluation itself."""
     where = f"{where}: evaluation"
     _check(given, _EVALUATION | {"place": _whole(0, expected - 1), "sample": _whole(0, repeat - 1)}, where)
     _check_attempts(given, where)

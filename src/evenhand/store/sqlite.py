@@ -142,7 +142,7 @@ class SQLite(Database):
         )
 
     def _last_frame(self) -> int | None:
-        """Give the number of the last frame of the log that was read; None while another process folds it in."""
+        """Return the number of the last frame of the log that was read; None while another process folds it in."""
         ((_, last, _),) = self._run("PRAGMA wal_checkpoint").fetchall()
         return last if last >= 0 else None
 

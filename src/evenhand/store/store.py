@@ -88,17 +88,17 @@ class Store:
             self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
 
     def planned(self, run: RunRecord) -> Iterator[list[PlannedCase]]:
-        """Give the cases of a run in their order, page by page."""
+        """Yield the cases of a run in their order, page by page."""
         for rows in self.case_rows(run):
             yield [planned_from(*row) for row in rows]
 
     def case_rows(self, run: RunRecord, *, first: int = 0) -> Iterator[list[tuple[Any, ...]]]:
-        """Give the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
+        """Yield the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
         for rows in self._case_pages(run, first, content=True):
             yield [(position, digest, expected, content) for position, _, digest, expected, content, _ in rows]
 
     def hashes(self, run: RunRecord) -> Iterator[tuple[str, str]]:
-        """Give the id and the hash of each case of a run, in their order."""
+        """Yield the id and the hash of each case of a run, in their order."""
         for rows in self._case_pages(run, 0, content=False):
             yield from ((row[1], row[2]) for row in rows)
 
@@ -123,7 +123,7 @@ class Store:
         }
 
     def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], list[MadeAnswer]]:
-        """Give what the target answered for some positions, by position and sample: each round, the last one counts."""
+        """Return the target's answers for some positions, by position and sample: each round, the last one counts."""
         found: dict[tuple[int, int], list[MadeAnswer]] = {}
         for position, sample, number, content, _ in self._between(ANSWERS, run, first, last, "round"):
             rounds = found.setdefault((position, sample), [])
@@ -191,7 +191,7 @@ class Store:
             self.database.execute(_COPY_ANSWER, [run.number, now, seal, before.number, *row[:3]])
 
     def _content_half(self, table: Table, run: RunRecord, row: Row) -> int:
-        """Give the content's half of a row's checksum; of an older row that has none, worked out now."""
+        """Return the content's half of a row's checksum; of an older row that has none, worked out now."""
         if row[-1] is not None:
             return checksum.half_in(row[-1])
         keys = [name for name in ("position", "place", "sample", "round") if name in table.columns]
@@ -220,7 +220,7 @@ class Store:
             self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
-        """Give the cases of a run, each with what was found about it, in suite order; memory stays flat."""
+        """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
         evaluations = answered = 0
         for page in self.case_rows(run, first=first):
@@ -251,7 +251,7 @@ class Store:
             self._require_all(run, answered, run.answers, "answers")
 
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
-        """Give the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
+        """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
         evaluations = 0
         for page in self._case_pages(run, 0, content=True):
             rows = EVALUATIONS.read(
@@ -278,7 +278,7 @@ class Store:
             refuse_damage(run, what)
 
     def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[list[Judgment]]]:
-        """Give the evaluations of some positions, in the order of samples and evaluators, each with all its rounds."""
+        """Return the evaluations of some positions, ordered by sample and evaluator, each with all its rounds."""
         rows = self._between(EVALUATIONS, run, first, last, "position, sample, place, round")
         found: dict[int, list[list[Judgment]]] = {}
         for (position, _, _), rounds in itertools.groupby(rows, key=lambda row: (row[0], row[2], row[1])):
@@ -293,7 +293,7 @@ class Store:
         return self.replies.find(key)
 
     def reply_keys(self) -> Iterator[str]:
-        """Give the key of every reply in the cache."""
+        """Return the key of every reply in the cache."""
         return self.replies.keys()
 
     def replies_by_model(self) -> list[tuple[str, int, int, float]]:

@@ -99,7 +99,7 @@ class Verified:
             self.told.append(what)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it to programs."""
+        """Return it to programs."""
         return {
             "id": self.id,
             "status": "ok" if self.is_sound else "damaged",

@@ -111,7 +111,7 @@ class CaseMaker:
             return None
 
     def _fields(self, raw: Mapped, faults: list[Fault]) -> dict[str, Any]:
-        """Give the fields of a ``Case``."""
+        """Return the fields of a ``Case``."""
         fields: dict[str, Any] = {}
         for key, value in raw.items():
             name = _NAMES.get(key)
@@ -172,7 +172,7 @@ class CaseMaker:
 
 
 def doubles(names: Iterable[str]) -> list[str]:
-    """Give the names that come twice, once each."""
+    """Return the names that come twice, once each."""
     seen: dict[str, int] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1

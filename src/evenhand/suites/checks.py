@@ -192,7 +192,7 @@ class Checks:
 
 
 def _nearest_provider(model: object) -> str | None:
-    """Give a model's name with the provider that was probably meant; None if it is right, or nobody can tell."""
+    """Return a model's name with the provider that was probably meant; None if it is right, or nobody can tell."""
     provider, slash, name = model.partition("/") if isinstance(model, str) else ("", "", "")
     known = registry.points(registry.MODELS)
     near = difflib.get_close_matches(provider[:MOST_GUESSED], known, n=1)

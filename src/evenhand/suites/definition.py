@@ -86,7 +86,7 @@ class Definition:
         return target_of(given, folder=None if self.folder is None else str(self.folder), trusted=trusted)
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
-        """Give the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
+        """Return the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
         if planned.evaluators is None and not planned.case.rubrics:
             if self._usual is None:
                 self._usual = tuple(map(self._evaluator, self.definitions_for(planned)))
@@ -100,7 +100,7 @@ class Definition:
         return any(map(lacks_judge, self.definitions_for(planned)))
 
     def definitions_for(self, planned: PlannedCase) -> tuple[Mapping[str, Any], ...]:
-        """Give the definitions of the evaluators of a case."""
+        """Return the definitions of the evaluators of a case."""
         usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
         own = usual if planned.evaluators is None else planned.evaluators
         return evaluators_of(own, has_rubrics=bool(planned.case.rubrics))
@@ -131,7 +131,7 @@ class Definition:
 
 
 def with_paths(model: Any, folder: Path | None) -> Any:
-    """Give a model's definition with its ``ca_file`` seen from a folder."""
+    """Return a model's definition with its ``ca_file`` seen from a folder."""
     if folder is None or not isinstance(model, Mapping) or not isinstance(model.get("ca_file"), str):
         return model
     return {**model, "ca_file": str(folder / model["ca_file"])}

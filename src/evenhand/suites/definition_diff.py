@@ -42,7 +42,7 @@ def _differences(path: str, stored: Any, now: Any) -> Iterator[str]:
 
 
 def _named(items: list[Any]) -> dict[Any, Any] | None:
-    """Give items by their names, where each has one of its own."""
+    """Return items by their names, where each has one of its own."""
     if not all(isinstance(one, Mapping) for one in items):
         return None
     named = {one.get("name") or one.get("id") or one.get("type"): one for one in items}
@@ -99,7 +99,7 @@ def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Give every single value with its path; evaluators and rubric items are told apart by their names, not places."""
+    """Yield every single value with its path; evaluators and rubric items are told apart by their names, not places."""
     if key == "judge":
         value = {"model": value} if isinstance(value, str) else value
     if isinstance(value, Mapping):

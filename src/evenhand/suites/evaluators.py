@@ -27,18 +27,18 @@ OLD_AMBIGUOUS: Final = "strict"
 
 
 def type_of(definition: Defined) -> str:
-    """Give the type of an evaluator, under today's name."""
+    """Return the type of an evaluator, under today's name."""
     kind = str(definition.get("type"))
     return OLD_NAMES.get(kind, kind)
 
 
 def name_of(definition: Defined) -> str:
-    """Give the name of an evaluator: its own, or that of its type."""
+    """Return the name of an evaluator: its own, or that of its type."""
     return str(definition.get("name") or type_of(definition))
 
 
 def members_of(definition: Defined) -> list[Defined]:
-    """Give the members of a composite, as far as they are definitions."""
+    """Return the members of a composite, as far as they are definitions."""
     members = definition.get("members")
     return [one for one in members if isinstance(one, Mapping)] if isinstance(members, list) else []
 
@@ -49,7 +49,7 @@ def reads_rubrics(definition: Defined) -> bool:
 
 
 def evaluators_of(own: Sequence[Defined], *, has_rubrics: bool) -> tuple[Defined, ...]:
-    """Give the evaluators of a case: its own, and a judge of its rubrics where none of them reads these."""
+    """Return the evaluators of a case: its own, and a judge of its rubrics where none of them reads these."""
     if has_rubrics and not any(map(reads_rubrics, own)):
         return (*own, {"name": RUBRIC_NAME, "type": JUDGE_TYPE})
     return tuple(own)
@@ -91,7 +91,7 @@ def names_judge(definition: Defined) -> bool:
 
 
 def settled(definition: Defined, judge: object, ambiguous: str | None = None) -> dict[str, Any]:
-    """Give a definition with the suite's judge wherever one is needed and none is given, and with today's names.
+    """Return a definition with the suite's judge wherever one is needed and none is given, and with today's names.
 
     So with what the suite says about ``ambiguous`` replies.
     """
@@ -151,7 +151,7 @@ def _ready(definition: Defined, folder: Path | None, client: Callable[[object], 
 
 
 def _aggregator(definition: Defined) -> Defined | None:
-    """Give the aggregator of a composite where it is a judge itself."""
+    """Return the aggregator of a composite where it is a judge itself."""
     given = definition.get("aggregator")
     if isinstance(given, str):
         given = {"type": given}

@@ -128,7 +128,7 @@ def _case(given: object, position: int, maker: CaseMaker) -> PlannedCase:
 
 
 def _mapped(given: Mapping[Any, Any], line: int) -> Mapped:
-    """Give a case as one from a file, where the same rules hold; its line is its number."""
+    """Return a case as one from a file, where the same rules hold; its line is its number."""
     made = Mapped(line)
     for key, value in given.items():
         made[str(key)] = _from_file(value, line)

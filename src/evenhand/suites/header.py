@@ -37,7 +37,7 @@ def check_header(header: Mapped, checks: Checks) -> Iterator[Fault]:
 
 
 def definition_of(header: Mapped) -> dict[str, Any]:
-    """Give what a suite defines as plain JSON values, as it was written; what has no value is left out."""
+    """Return what a suite defines as plain JSON values, as it was written; what has no value is left out."""
     return {key: plain(value) for key, value in header.items() if value is not None and key != SCHEMA_KEY}
 
 
@@ -77,7 +77,7 @@ def _gates(value: Any, line: int, _: Checks) -> Iterator[Fault]:
 
 
 def gate_names(header: Mapped) -> Iterator[tuple[str, int]]:
-    """Give the evaluators that gates are about, each with its line."""
+    """Yield the evaluators that gates are about, each with its line."""
     gates = header.get("gates")
     named = gates.get("evaluators") if isinstance(gates, Mapped) else None
     if isinstance(named, Mapped):

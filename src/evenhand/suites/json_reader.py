@@ -72,7 +72,7 @@ class JsonText:
         self._known = (0, line)
 
     def line_at(self, at: int) -> int:
-        """Give the line of a place; places come mostly in order, so that counting goes on from the last one."""
+        """Return the line of a place; places come mostly in order, so that counting goes on from the last one."""
         known, line = self._known
         if at < known:
             known, line = 0, self._line
@@ -81,7 +81,7 @@ class JsonText:
         return line
 
     def column_at(self, at: int) -> int:
-        """Give the column of a place, counted from 1."""
+        """Return the column of a place, counted from 1."""
         start = self.text.rfind("\n", 0, at)
         return at + self._column if start < 0 else at - start
 

@@ -105,7 +105,7 @@ class Unanswered:
 
 
 def kinship_notes(definition: Mapping[str, Any]) -> list[str]:
-    """Give a warning for each judge of a suite that is of the family of a model that answers."""
+    """Return a warning for each judge of a suite that is of the family of a model that answers."""
     judges = dict.fromkeys(_judges(definition))
     answering = _models(definition.get("target"))
     return [note for judge in judges for target in answering if (note := same_family(judge, target)) is not None]

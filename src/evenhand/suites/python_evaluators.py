@@ -53,7 +53,7 @@ class Panel:
             raise ConfigError(f"two evaluators have the name {name!r:.80}; give one another name")
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
-        """Give the evaluators of a case: its own or these, and one for its rubrics where none reads them (SPEC-S1)."""
+        """Return the evaluators of a case: its own or these, and one for its rubrics if none reads them (SPEC-S1)."""
         if planned.evaluators is None and not planned.case.rubrics:
             return self._usual
         own = self.definitions if planned.evaluators is None else planned.evaluators
@@ -92,7 +92,7 @@ class Panel:
 
 
 def as_written(given: object) -> Any:
-    """Give a definition as it may be stored, so that a run can be resumed from it; None where it is more than JSON.
+    """Return a definition as it may be stored, so that a run can be resumed from it; None where it is more than JSON.
 
     None also where a key is written out in it: what is stored then is a description, which has no secrets.
     """

@@ -14,7 +14,7 @@ from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Thresholds
-from evenhand.engine.compact_sets import SeenIds
+from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
 from evenhand.evaluators.showing import shown
@@ -75,7 +75,7 @@ class Suite:
         return self.built.gates
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
-        """Give the evaluators of a case; here the keys of their judges must be there."""
+        """Return the evaluators of a case; here the keys of their judges must be there."""
         return self.built.evaluators_for(planned)
 
     def cases(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase]:
@@ -91,7 +91,7 @@ class Suite:
 
     def examined(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase | list[str]]:
         """Read the cases, one by one; in place of one that has mistakes, give what they are."""
-        seen = SeenIds()
+        seen = IdSet()
         looked_up = 0
         position = 0
         target = self.definition.get("target")
@@ -188,12 +188,12 @@ def examine(
 
 
 def _usual(definition: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
-    """Give the evaluators of a suite; None where it is not clear what they are."""
+    """Return the evaluators of a suite; None where it is not clear what they are."""
     given = definition.get("evaluators", [])
     return given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else None
 
 
-def _with_id(planned: PlannedCase, seen: SeenIds) -> PlannedCase:
+def _with_id(planned: PlannedCase, seen: IdSet) -> PlannedCase:
     """Name a case by its content: the same wherever it stands (SPEC-S3). Equal cases are numbered."""
     name = first = f"case-{digest_of(case_content(planned))[:8]}"
     number = 1
@@ -210,7 +210,7 @@ def _label(piece: Piece, position: int) -> str:
 
 
 def _identity(piece: Piece) -> str | None:
-    """Give the id that stands in a case; None where it is missing or cannot be one."""
+    """Return the id that stands in a case; None where it is missing or cannot be one."""
     identity = piece.value.get("id") if isinstance(piece.value, Mapped) else None
     return identity if isinstance(identity, str) and not id_problem(identity) else None
 
@@ -228,7 +228,7 @@ class Checked:
 
 
 def problems(path: str | os.PathLike[str]) -> list[str]:
-    """Give every mistake in a suite, up to a hundred; none if it can be run."""
+    """Return every mistake in a suite, up to a hundred; none if it can be run."""
     return list(check(path).problems)
 
 

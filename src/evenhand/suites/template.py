@@ -58,6 +58,6 @@ cases:
 
 
 def init_files() -> dict[str, str]:
-    """Give the files of a first suite by name; editors that know YAML complete it by the schema beside it."""
+    """Return the files of a first suite by name; editors that know YAML complete it by the schema beside it."""
     schema = Path(__file__).with_name(SCHEMA_FILE).read_text(encoding="utf-8")
     return {"suite.yaml": _SUITE, SCHEMA_FILE: schema}

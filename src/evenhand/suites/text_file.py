@@ -74,7 +74,7 @@ class TextFile:
         return self._chunk if text else ""
 
     def character_at(self, line: int, column: int) -> str:
-        """Give a character of a line that was just read; "" where that cannot be told any more."""
+        """Return a character of a line that was just read; "" where that cannot be told any more."""
         lines = self._chunk.splitlines()
         place = line - self._line
         return lines[place][column : column + 1] if 0 <= place < len(lines) else ""

@@ -42,14 +42,14 @@ class Mapped(dict[str, Any]):
         self.lines: dict[str, int] = {}
 
     def with_value(self, key: str, value: Any) -> Mapped:
-        """Give the mapping with another value under a key."""
+        """Return the mapping with another value under a key."""
         made = Mapped(self.line)
         made.update({**self, key: value})
         made.lines.update(self.lines)
         return made
 
     def without(self, key: str) -> Mapped:
-        """Give the mapping without a key."""
+        """Return the mapping without a key."""
         made = self.with_value(key, None)
         del made[key], made.lines[key]
         return made
@@ -83,14 +83,14 @@ INLINE: Final = object()
 
 
 def plain(value: Any) -> Any:
-    """Give a value from a file as plain JSON values."""
+    """Return a value from a file as plain JSON values."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
 def walk(value: Any, line: int) -> Iterator[tuple[str | None, Any, int]]:
-    """Give every value in a value, itself first, with the key that it has in a mapping and its line."""
+    """Yield every value in a value, itself first, with the key that it has in a mapping and its line."""
     pending: list[tuple[str | None, Any, int]] = [(None, value, line)]
     while pending:
         key, one, line = pending.pop()
@@ -146,7 +146,7 @@ def mistakes_in(
 
 
 def named_in(text: str, keys: Mapping[str, Any] | set[str]) -> list[str]:
-    """Give the keys that a message names, in its order."""
+    """Return the keys that a message names, in its order."""
     # Before that stands who complains, which may be called like a key.
     complaint = (text.partition("): ")[2] or text)[:_LONGEST_COMPLAINT]
     places = {key: place for key in keys if (place := _place_of(str(key), complaint)) is not None}

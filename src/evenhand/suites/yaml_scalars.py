@@ -39,7 +39,7 @@ class SurpriseError(ValueError):
 
 
 def meaning(text: str) -> str | float | bool | None:
-    """Give what a plain word means, or raise ``SurpriseError``.
+    """Return what a plain word means, or raise ``SurpriseError``.
 
     >>> meaning("Paris"), meaning("1e3"), meaning("~"), meaning("2024-05-01")
     ('Paris', 1000.0, None, '2024-05-01')

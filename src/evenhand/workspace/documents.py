@@ -18,7 +18,7 @@ from evenhand.workspace.trial import asks_judge, case_of, evaluator_of
 
 
 def suite_of(prompt: Prompt, cases: Iterable[TestCase], *, model: str | None, judge: str | None) -> dict[str, Any]:
-    """Give the suite that judges what a trial of the prompt would, as plain values.
+    """Return the suite that judges what a trial of the prompt would, as plain values.
 
     The content stands in each case as a message: in the target's own ``system`` text, double braces in it would be
     places to fill. Without ``model`` there is no target; whoever runs the suite names one.
@@ -69,7 +69,7 @@ class Imported:
     dry_run: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {
             "created": list(self.created),
             "skipped": list(self.skipped),
@@ -85,7 +85,7 @@ class _Record:
 
 
 def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
-    """Give prompts with their test cases as one document: all of them, or those that are named."""
+    """Return prompts with their test cases as one document: all of them, or those that are named."""
     # What somebody writes meanwhile is in it as a whole or not at all.
     with store.database.transaction():
         store.database.lock()
@@ -124,13 +124,13 @@ def import_document(store: Store, given: object, *, dry_run: bool = False) -> Im
 
 
 def prompt_dict(text: PromptText) -> dict[str, Any]:
-    """Give what a user wrote of a prompt, by the names of the format."""
+    """Return what a user wrote of a prompt, by the names of the format."""
     values = {name: getattr(text, name) for name in PROMPT_FIELDS}
     return values | {"evaluation_mode": text.evaluation_mode.value}
 
 
 def case_dict(case: TestCase) -> dict[str, Any]:
-    """Give what a user wrote of a test case, by the names of the format."""
+    """Return what a user wrote of a test case, by the names of the format."""
     return {
         "input": case.text.input,
         "evaluation_schema": case.text.evaluation_schema,
@@ -139,7 +139,7 @@ def case_dict(case: TestCase) -> dict[str, Any]:
 
 
 def prompt_summary(prompt: Prompt) -> dict[str, Any]:
-    """Give all there is to tell of a prompt, in plain JSON values; times as ISO 8601."""
+    """Return all there is to tell of a prompt, in plain JSON values; times as ISO 8601."""
     return {
         "id": prompt.id,
         "version": prompt.version,
@@ -152,7 +152,7 @@ def prompt_summary(prompt: Prompt) -> dict[str, Any]:
 
 
 def case_summary(case: TestCase) -> dict[str, Any]:
-    """Give all there is to tell of a test case, in plain JSON values; times as ISO 8601."""
+    """Return all there is to tell of a test case, in plain JSON values; times as ISO 8601."""
     return {
         "id": case.id,
         "prompt_id": case.prompt_id,

@@ -39,7 +39,7 @@ def test_case_text(given: Mapping[str, Any]) -> TestCaseText:
 
 
 def schema_text(given: object, field: str) -> str | None:
-    """Give a schema as text, as it was typed where it was text; one that cannot be used is refused (SPEC-M1)."""
+    """Return a schema as text, as it was typed where it was text; one that cannot be used is refused (SPEC-M1)."""
     if given is None or (isinstance(given, str) and is_empty(given)):
         return given if isinstance(given, str) else None
     if not isinstance(given, (str, Mapping, bool)):
@@ -52,7 +52,7 @@ def schema_text(given: object, field: str) -> str | None:
 
 
 def expected_schema_text(given: object, field: str) -> str | None:
-    """Give a schema that models are to generate by as text; refused too is one that none could be told to keep to."""
+    """Return a schema that models are to generate by as text; refused too is one that none could be told to keep to."""
     text = schema_text(given, field)
     if text is None or is_empty(text):
         return text

@@ -108,7 +108,7 @@ class Trial:
         return cases
 
     def _cases(self, chosen: Sequence[TestCase], models: Sequence[str]) -> Iterator[PlannedCase]:
-        """Give each test case for each model; the same test case for several models is no independent evidence."""
+        """Yield each test case for each model; the same test case for several models is no independent evidence."""
         several = len(models) > 1
         position = 0
         for one in chosen:

@@ -422,7 +422,7 @@ def test_the_official_test_suite_agrees(draft: str, path: Path) -> None:
 
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[str]]]:
-    """Give the address of a server on this machine, and a list of who called."""
+    """Return the address of a server on this machine, and a list of who called."""
     callers: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -29,7 +29,7 @@ def checks(*items: Rubric) -> Contract:
 
 
 def unbounded(schema: Any) -> list[Any]:
-    """Give every place at which a model could write without end."""
+    """Return every place at which a model could write without end."""
     if isinstance(schema, list):
         return [found for one in schema for found in unbounded(one)]
     if not isinstance(schema, dict):

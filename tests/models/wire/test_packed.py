@@ -56,7 +56,7 @@ def test_a_refusal_whose_body_cannot_be_unpacked_is_still_a_refusal(
 
 
 def complaints(serve: Serve, *bodies: bytes) -> set[tuple[str, bool]]:
-    """Give the classes of the faults that packed bodies bring, and whether they are worth another try."""
+    """Return the classes of the faults that packed bodies bring, and whether they are worth another try."""
     server = serve(*({"body": body, "headers": {"Content-Encoding": "gzip"}} for body in bodies))
     faults = []
 

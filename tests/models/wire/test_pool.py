@@ -18,13 +18,13 @@ from evenhand.domain.ask import Ask, Message
 from evenhand.domain.reply import Reply
 from evenhand.models.wire import pool
 from evenhand.models.wire.http import request_head
-from evenhand.models.wire.pool import Place, Pool
+from evenhand.models.wire.pool import Pool, Slot
 from evenhand.models.wire.route import route_to
 
 Serve = Callable[..., Any]
 
 
-async def ask(place: Place, url: str) -> int:
+async def ask(place: Slot, url: str) -> int:
     """Ask once and give the status."""
     connection = await place.connection()
     try:
@@ -34,7 +34,7 @@ async def ask(place: Place, url: str) -> int:
         place.give_back(connection)
 
 
-def at_a_place(url: str, story: Callable[[Place], Awaitable[None]]) -> None:
+def at_a_place(url: str, story: Callable[[Slot], Awaitable[None]]) -> None:
     async def told() -> None:
         shared = Pool(256)
         try:
@@ -53,7 +53,7 @@ def used(server: Any) -> list[int]:
 def test_the_connection_that_was_used_last_is_used_next(serve: Serve) -> None:
     server = serve({"json": 1, "wait": 0.05}, {"json": 1, "wait": 0.1}, {"json": 1})
 
-    async def story(place: Place) -> None:
+    async def story(place: Slot) -> None:
         await asyncio.gather(ask(place, server.origin), ask(place, server.origin))
         for _ in range(3):
             await ask(place, server.origin)
@@ -109,7 +109,7 @@ ENDED: dict[str, dict[str, Any]] = {
 def test_a_connection_that_ended_is_not_used_again(serve: Serve, answer: dict[str, Any]) -> None:
     server = serve(answer)
 
-    async def story(place: Place) -> None:
+    async def story(place: Slot) -> None:
         for _ in range(3):
             assert await ask(place, server.origin) == 200
             # Nobody else knows when the server has left; the wait comes to its end also where it stays.
@@ -127,7 +127,7 @@ def test_a_connection_that_waited_too_long_is_closed(serve: Serve, monkeypatch: 
     monkeypatch.setattr(pool, "_LONGEST_IDLE", 0.1)
     server = serve({"json": 1})
 
-    async def story(place: Place) -> None:
+    async def story(place: Slot) -> None:
         await ask(place, server.origin)
         assert len(place._idle) == 1
 
@@ -148,7 +148,7 @@ def test_a_connection_that_was_closed_while_the_loop_stood_still_is_not_used(
     monkeypatch.setattr(pool, "_UNSEEN", 0.1)
     server = serve({"json": 1, "then": "close"})
 
-    async def story(place: Place) -> None:
+    async def story(place: Slot) -> None:
         assert await ask(place, server.origin) == 200
         for _ in range(6000):  # meanwhile the server leaves, and nobody here notices
             if not server._open:
@@ -168,7 +168,7 @@ def test_whoever_gives_up_while_a_connection_is_looked_at_closes_it(
     monkeypatch.setattr(pool, "_UNSEEN", 0.0)
     server = serve({"json": 1})
 
-    async def story(place: Place) -> None:
+    async def story(place: Slot) -> None:
         connection = await place.connection()
         await connection.exchange(b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n", most=9, progress=lambda: None)
         place.give_back(connection)

@@ -35,7 +35,7 @@ STRAY = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
 
 @pytest.fixture(params=[False, True], ids=["plain", "tls"])
 def trust(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ssl.SSLContext | None, str | None]:
-    """Give what the server needs to speak TLS, and the client to trust it; or nothing."""
+    """Return what the server needs to speak TLS, and the client to trust it; or nothing."""
     if not request.param:
         return None, None
     authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -29,7 +29,7 @@ from evenhand import (
 )
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import going_on
 from evenhand.profiles.ranking import entrants
 from evenhand.profiles.ranking.fit import ranks_from
@@ -251,7 +251,7 @@ def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path
 
 def resumed(identity: str, database: str, judge: Callable[[Any], str]) -> RankedProfiles:
     """Go on with a run from what the store has, with the judge that only a program has."""
-    with Place.of(database).opened() as store:
+    with StoreLocation.of(database).opened() as store:
         run = store.runs.find(identity)
         (own,) = run.definition["evaluators"]
         known = {key: value for key, value in own.items() if key != "python"}

@@ -62,17 +62,17 @@ class Seen(HTMLParser):
             element.text += data
 
     def all(self, name: str, /, **attributes: str) -> list[Element]:
-        """Give the elements of a name with these attributes."""
+        """Return the elements of a name with these attributes."""
         wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
         return [one for one in self.elements if one.name == name and wanted.items() <= one.attributes.items()]
 
     def one(self, name: str, /, **attributes: str) -> Element:
-        """Give the only element of a name with these attributes."""
+        """Return the only element of a name with these attributes."""
         (found,) = self.all(name, **attributes)
         return found
 
     def value(self, name: str) -> str:
-        """Give what a field of a form holds."""
+        """Return what a field of a form holds."""
         (found,) = [
             one for one in self.elements if one.name in ("input", "textarea") and one.attributes.get("name") == name
         ]

@@ -19,13 +19,13 @@ SCHEMA = '{"type": "object", "required": ["city"]}'
 
 @pytest.fixture
 def by_schema(store: Store) -> Prompt:
-    """Give a prompt in schema mode."""
+    """Return a prompt in schema mode."""
     return store.prompts.create(PromptText(name="Orders", evaluation_mode=EvaluationMode.SCHEMA))
 
 
 @pytest.fixture
 def by_judge(store: Store) -> Prompt:
-    """Give a prompt in llm mode."""
+    """Return a prompt in llm mode."""
     return store.prompts.create(PromptText(name="Refunds", evaluation_criteria="Is kind."))
 
 

@@ -17,7 +17,6 @@ from evenhand.cli.options import (
     Json,
     Judge,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -26,6 +25,7 @@ from evenhand.cli.options import (
     Output,
     Quiet,
     Repeat,
+    RunOptions,
     Timeout,
     Verbose,
 )
@@ -92,7 +92,7 @@ def audit(
     any other: see `evenhand report` and `evenhand resume`. The exit codes are those of `evenhand run`; a gate of the
     design that is missed ends with 100.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

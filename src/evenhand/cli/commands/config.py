@@ -51,7 +51,7 @@ def config(
 
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:
-    """Give name, value and source of each setting, as the command that has it would find it here without flags."""
+    """Yield name, value and source of each setting, as the command that has it would find it here without flags."""
     from evenhand.store.location import without_password
 
     root = ctx.find_root()

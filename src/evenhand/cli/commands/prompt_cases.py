@@ -41,14 +41,14 @@ def add_case(
 
     The schema is optional: without one, in mode schema, the answer is made and kept, and not evaluated.
     """
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.workspace.texts import test_case_text
 
     given = texts_given({"--input": asked, "--schema": schema, "--reference": reference})
     with by_flags(_FIELDS):
         text = test_case_text({_FIELDS[flag]: value for flag, value in given.items()})
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         prompt = store.prompts.find(name)
         (made,) = store.prompts.add_cases(prompt.id, [text])
     console.note(f"added a test case to {prompt.name}, which has {prompt.test_cases + 1:,} now")
@@ -69,7 +69,7 @@ def edit_case(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Change a test case; what is not given stays, and an empty text takes something away."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.workspace.documents import case_dict
     from evenhand.workspace.texts import test_case_text
 
@@ -77,7 +77,7 @@ def edit_case(
     if not given:
         raise ConfigError("nothing to change: give --input, --schema or --reference")
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         known = store.prompts.find_case(case)
         with by_flags(_FIELDS):
             text = test_case_text(case_dict(known) | {_FIELDS[flag]: value for flag, value in given.items()})
@@ -97,10 +97,10 @@ def remove_case(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Remove test cases, all of them or, if one is not there, none; runs keep what they judged of them."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
 
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store, store.database.transaction():
+    with StoreLocation(db).opened(to_read=True) as store, store.database.transaction():
         for one in dict.fromkeys(cases):
             store.prompts.delete_case(one)
     for one in dict.fromkeys(cases):

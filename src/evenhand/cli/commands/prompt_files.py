@@ -35,7 +35,7 @@ _Dumper.add_representer(str, _text)
 
 
 def suite_text(store: Store, wanted: str, *, model: str | None, judge: str | None) -> tuple[str, int]:
-    """Give a prompt as a suite in YAML, and how many cases it has."""
+    """Return a prompt as a suite in YAML, and how many cases it has."""
     prompt = store.prompts.find(wanted)
     cases = list(store.prompts.cases(prompt.id))
     suite = suite_of(prompt, cases, model=model, judge=judge)
@@ -81,7 +81,7 @@ def export_prompts(
     With --suite, one prompt is written as a suite in YAML, whose cases are asked and judged as `evenhand prompts run`
     does; a suite without --model names no target, and is run with --target. Versions and runs are not exported.
     """
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.phrases import counted
     from evenhand.reports.report import written_whole
 
@@ -89,7 +89,7 @@ def export_prompts(
         raise ConfigError("--suite writes one prompt; name it, and no other")
     if model is not None and not suite:
         raise ConfigError("--model is for --suite; a plain export names no models")
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         if suite:
             text, count = suite_text(store, (names or [""])[0], model=model, judge=judge)
             what = counted(count, "case")
@@ -127,7 +127,7 @@ def import_prompts(
     evaluationMode.
     """
     from evenhand.cli.options import opened_if_there
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.json_text import strict_json
     from evenhand.reports.phrases import counted
     from evenhand.workspace.documents import import_document
@@ -136,7 +136,7 @@ def import_prompts(
     console = Console(quiet=quiet)
     try:
         given = _read(file)
-        with opened_if_there(db) if dry_run else Place(db).opened() as store:
+        with opened_if_there(db) if dry_run else StoreLocation(db).opened() as store:
             done = import_document(store, given, dry_run=dry_run)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None

@@ -13,7 +13,6 @@ from evenhand.cli.options import (
     Json,
     Judge,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -22,6 +21,7 @@ from evenhand.cli.options import (
     Output,
     Quiet,
     Repeat,
+    RunOptions,
     Timeout,
     Verbose,
 )
@@ -66,7 +66,7 @@ def run_prompt(
     its test case. Where there are no criteria, or no schema, answers are kept and not evaluated. It is a run like any
     other: see `evenhand runs`, `evenhand report` and `evenhand resume`. The exit codes are those of `evenhand run`.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

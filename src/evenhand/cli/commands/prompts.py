@@ -120,12 +120,12 @@ def show_prompt(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Show a prompt with its test cases."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.json_text import strict_json
     from evenhand.workspace.documents import case_summary, prompt_summary
 
     console = Console()
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         prompt = store.prompts.find(name, version)
         cases = list(store.prompts.cases(prompt.id))
     if json:
@@ -152,14 +152,14 @@ def new_prompt(
 
     The criteria are optional: without them, answers are made and kept, and not evaluated.
     """
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.workspace.texts import prompt_text
 
     given = _texts(content=content, criteria=criteria, expected_schema=expected_schema, mode=mode)
     with prompt_cases.by_flags(_FIELDS):
         text = prompt_text({"name": name, **given})
     console = Console(quiet=quiet)
-    with Place(db).opened() as store:
+    with StoreLocation(db).opened() as store:
         made = store.prompts.create(text)
     console.note(f"made prompt {made.name}, version {made.version}")
     console.result(_summary(made) if json else made.id)
@@ -186,7 +186,7 @@ def edit_prompt(
     What is not given stays as it is; an empty text takes something away. Earlier versions stay, and so do their runs.
     Changing the mode leaves the criteria, and the schemas of test cases, where they are.
     """
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.workspace.documents import prompt_dict
     from evenhand.workspace.texts import prompt_text
 
@@ -195,7 +195,7 @@ def edit_prompt(
     if not given:
         raise ConfigError(f"nothing to change: give {', '.join(list(_FIELDS)[:-1])} or {list(_FIELDS)[-1]}")
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         known = store.prompts.find(name)
         with prompt_cases.by_flags(_FIELDS):
             text = prompt_text(prompt_dict(known.text) | given)
@@ -219,11 +219,11 @@ def delete_prompts(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Delete prompts with their versions and test cases; their runs stay."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.phrases import counted
 
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         found = {prompt.id: prompt for prompt in map(store.prompts.find, names)}
         if not yes:
             told = ", ".join(
@@ -239,7 +239,7 @@ def delete_prompts(
 def _texts(
     *, content: str | None, criteria: str | None, expected_schema: str | None, mode: str | None
 ) -> dict[str, Any]:
-    """Give the fields that options set, by their names in the format."""
+    """Return the fields that options set, by their names in the format."""
     given = texts_given({"--content": content, "--criteria": criteria, "--expected-schema": expected_schema})
     return {_FIELDS[flag]: text for flag, text in given.items()} | ({} if mode is None else {"evaluation_mode": mode})
 

@@ -16,7 +16,6 @@ from evenhand.cli.options import (
     Json,
     Judge,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -24,6 +23,7 @@ from evenhand.cli.options import (
     OutageTimeout,
     Output,
     Quiet,
+    RunOptions,
     Timeout,
     Verbose,
     text_option,
@@ -77,7 +77,7 @@ def rank(
     told apart. What it will take is said before the first call. It is a run like any other: see `evenhand report` and
     `evenhand resume`. The exit codes are those of `evenhand run`.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

@@ -34,7 +34,7 @@ def report(
     have the same canonical report, byte for byte.
     """
     from evenhand.cli.runs.finish import report_of, show, write_files
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.json import write_canonical
     from evenhand.reports.report import format_of
 
@@ -43,7 +43,7 @@ def report(
     for path in output or ():
         format_of(path)
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         found = report_of(store, store.runs.find(run))
         if canonical:
             write_canonical(found, console.out)

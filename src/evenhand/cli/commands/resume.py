@@ -14,7 +14,6 @@ from evenhand.cli.options import (
     Json,
     Judge,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -23,6 +22,7 @@ from evenhand.cli.options import (
     Output,
     Quiet,
     RetryErrors,
+    RunOptions,
     Target,
     Timeout,
     Verbose,
@@ -63,7 +63,7 @@ def resume(
 
     The exit codes are those of `evenhand run`.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

@@ -16,7 +16,6 @@ from evenhand.cli.options import (
     Judge,
     Limit,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -27,6 +26,7 @@ from evenhand.cli.options import (
     Quiet,
     Repeat,
     RetryErrors,
+    RunOptions,
     Target,
     Timeout,
     Verbose,
@@ -67,7 +67,7 @@ def run(
     Exit codes: 0 fine; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
     budget reached; 130 interrupted.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

@@ -68,7 +68,7 @@ class ListedRun:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it to programs."""
+        """Return it to programs."""
         run = self.run
         return {
             "id": run.id,
@@ -113,11 +113,11 @@ def list_runs(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """List the runs, the newest first, with their means."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.json_text import strict_json
 
     console = Console()
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         found = store.runs.newest(limit)
         if json:
             console.result(strict_json([ListedRun.of(store, run).as_dict() for run in found]))
@@ -138,9 +138,9 @@ def show_run(
 ) -> None:
     """Show the report of a run."""
     from evenhand.cli.runs.finish import report_of, show
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
 
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         show(report_of(store, store.runs.find(run)), Console(), json=json)
 
 
@@ -157,12 +157,12 @@ def verify_runs(
 ) -> None:
     """Check every stored row against its checksum, and that none is missing. Exit code 1 if something is damaged."""
     from evenhand.domain.gates import ExitCode
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.json_text import strict_json
     from evenhand.store.verification import verify_database, verify_run
 
     console = Console()
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         troubles = verify_database(store)
         verified = []
         for wanted in runs or store.runs.ids():
@@ -187,11 +187,11 @@ def delete_runs(
     no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
     """Delete runs with everything in them, the replies that the cache has from them included."""
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.phrases import counted
 
     console = Console()
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         found = {run.id: run for run in (store.runs.find(one, verify=False) for one in runs)}
         store.database.require_writable()
         if not yes:

@@ -16,7 +16,6 @@ from evenhand.cli.options import (
     Judge,
     Limit,
     LogFile,
-    Manner,
     MaxCalls,
     MaxCost,
     NoCache,
@@ -26,6 +25,7 @@ from evenhand.cli.options import (
     Output,
     Quiet,
     Repeat,
+    RunOptions,
     Timeout,
     Verbose,
     text_option,
@@ -74,7 +74,7 @@ def score(
     failures. It is a run like any other: see `evenhand report` and `evenhand resume`. The exit codes are those of
     `evenhand run`.
     """
-    manner = Manner(
+    manner = RunOptions(
         concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
         max_calls=max_calls, no_cache=no_cache,
         output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,

@@ -29,13 +29,13 @@ def export(
     The file is for `evenhand import`, or for programs. Its first line has the run, each further one a case with its
     answers and evaluations of all rounds, as JSON. It holds prompts and answers, and no keys.
     """
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.reports.phrases import counted
     from evenhand.reports.report import written_whole
     from evenhand.store.transfer import export_lines
 
     console = Console(quiet=quiet)
-    with Place(db).opened(to_read=True) as store:
+    with StoreLocation(db).opened(to_read=True) as store:
         found = store.runs.find(run)
         if output is None:
             console.results(export_lines(store, found))
@@ -60,7 +60,7 @@ def import_run(
     such a run, `evenhand resume` wants --trust if it would run programs or talk to servers of its own.
     """
     from evenhand.cli.options import opened_if_there
-    from evenhand.engine.store_location import Place
+    from evenhand.engine.store_location import StoreLocation
     from evenhand.profiles.imported import case_check
     from evenhand.reports.phrases import counted
     from evenhand.store.transfer import import_lines, lines_of
@@ -74,7 +74,7 @@ def import_run(
             if not Path(file).is_file():
                 raise ConfigError(f"{file}: there is no such file")
             source = stack.enter_context(Path(file).open("rb"))
-        store = stack.enter_context(opened_if_there(db) if dry_run else Place(db).opened())
+        store = stack.enter_context(opened_if_there(db) if dry_run else StoreLocation(db).opened())
         found = import_lines(store, lines_of(source), name=name, dry_run=dry_run, check=case_check)
     known = (
         f"; here it is {found.id}, since {found.original_id} is there already" if found.id != found.original_id else ""

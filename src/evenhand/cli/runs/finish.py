@@ -10,7 +10,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
-from evenhand.profiles.report_kinds import teller_of
+from evenhand.profiles.report_kinds import report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted
@@ -30,8 +30,8 @@ def report_of(store: Store, run: RunRecord) -> Report:
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
-    """Give a report on standard output: for people, or as one JSON object for programs."""
-    teller = teller_of(report.run.definition)
+    """Return a report on standard output: for people, or as one JSON object for programs."""
+    teller = report_kind_of(report.run.definition)
     if json:
         told = {
             "schema_version": SCHEMA_VERSION,
@@ -52,14 +52,14 @@ def write_files(report: Report, outputs: Sequence[str], console: Console) -> Non
     pending = report.summary.cases.pending
     are = "that is" if pending == 1 else "that are"
     partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
-    teller = teller_of(report.run.definition)
+    teller = report_kind_of(report.run.definition)
     for path in outputs:
         (write if teller is None else teller.write)(report, path)
         console.note(f"wrote {path}{partial}")
 
 
 def code_of(report: Report) -> ExitCode:
-    """Give the exit code of a run that ended (SPEC-S8)."""
+    """Return the exit code of a run that ended (SPEC-S8)."""
     run = report.run
     stopped = run.status is RunStatus.STOPPED
     budget = stopped and run.reason.startswith(f"{BUDGET}:")

@@ -17,7 +17,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
 from evenhand.drive.loop_watch import Block
 from evenhand.engine.breaker import Outage
-from evenhand.engine.concurrency_limit import Lane
+from evenhand.engine.concurrency_limit import ConcurrencyLimit
 from evenhand.engine.run import Progress
 from evenhand.reports.json import moment
 from evenhand.reports.json_text import strict_json
@@ -64,7 +64,7 @@ class Journal:
             },
         )
 
-    def watch(self, lanes: Mapping[str, Lane]) -> None:
+    def watch(self, lanes: Mapping[str, ConcurrencyLimit]) -> None:
         """Note where fewer questions are asked at once than before."""
         for account, lane in lanes.items():
             limit = int(lane.limit)
@@ -139,6 +139,6 @@ def _opened(log_file: str, called: str) -> TextIO:
 
 
 def _class(error: str) -> str:
-    """Give the class of an error. What follows on it may quote what a model said."""
+    """Return the class of an error. What follows on it may quote what a model said."""
     kind = error_class(error)
     return kind if _CLASS.fullmatch(kind) else "other"

@@ -53,7 +53,7 @@ class CommandScope(Scope):
     no_cache: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the scope as plain JSON values."""
+        """Return the scope as plain JSON values."""
         given = {"judge": self.replaced.judge, "target": self.replaced.target, "no_cache": self.no_cache or None}
         return Scope.as_dict(self) | {name: value for name, value in given.items() if value is not None}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from evenhand.cli.options import Manner, is_typed, opened_if_there, texts_given
+from evenhand.cli.options import RunOptions, is_typed, opened_if_there, texts_given
 from evenhand.cli.runs.finish import report_of
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, pace_of, session
@@ -17,14 +17,14 @@ from evenhand.domain.gates import ExitCode
 from evenhand.engine.estimate import Estimate
 from evenhand.engine.estimator import forecast
 from evenhand.engine.plan import plan
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.design import WHAT, AuditDesign
 from evenhand.profiles.audit.job import Auditing, auditing
 from evenhand.profiles.job import Scoring
 from evenhand.profiles.ranking.design import RankingDesign
-from evenhand.profiles.ranking.job import RankingWork, all_rounds
+from evenhand.profiles.ranking.job import RankingJob, all_rounds
 from evenhand.reports.json_text import strict_json
 from evenhand.suites.definition import with_paths
 from evenhand.suites.document import read_mapping
@@ -44,7 +44,7 @@ class ScoreRequest:
     estimate: bool = False
 
 
-def score_all(ctx: typer.Context, wanted: ScoreRequest, manner: Manner) -> ExitCode:
+def score_all(ctx: typer.Context, wanted: ScoreRequest, manner: RunOptions) -> ExitCode:
     """Score profiles, or tell what it would take, and give the exit code."""
     if wanted.judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
@@ -68,7 +68,7 @@ def score_all(ctx: typer.Context, wanted: ScoreRequest, manner: Manner) -> ExitC
                 at_work.console.result(strict_json(expected.as_dict()) if manner.json else expected.text())
                 return ExitCode.OK
             require_prices(expected)
-        with Place(manner.db).opened() as store:
+        with StoreLocation(manner.db).opened() as store:
             run = plan(store, job, scope)
             return at_work.work_on(store, run, job, pace_of(manner, None))
 
@@ -76,7 +76,7 @@ def score_all(ctx: typer.Context, wanted: ScoreRequest, manner: Manner) -> ExitC
 def rank_all(
     ctx: typer.Context,
     profiles: str,
-    manner: Manner,
+    manner: RunOptions,
     *,
     criteria: str,
     judge: str | None,
@@ -88,7 +88,7 @@ def rank_all(
     if judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
     with session(ctx, manner) as at_work, unasked(estimate):
-        work = RankingWork(
+        work = RankingJob(
             profiles=profiles,
             criteria=texts_given({"--criteria": criteria})["--criteria"],
             judge=judge,
@@ -107,7 +107,7 @@ def rank_all(
         if manner.max_cost is not None:
             require_prices(expected)
         at_work.console.note(_plan_sentence(design, expected))
-        with Place(manner.db).opened() as store:
+        with StoreLocation(manner.db).opened() as store:
             run = plan(store, job, scope)
             return at_work.work_on(store, run, job, pace_of(manner, None))
 
@@ -130,7 +130,7 @@ class AuditRequest:
     artifacts: str | None = None
 
 
-def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: Manner) -> ExitCode:
+def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> ExitCode:
     """Audit a judge, or tell what it would take, and give the exit code."""
     planned = _planned(ctx, wanted, manner)
     if wanted.artifacts is not None:
@@ -150,7 +150,7 @@ def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: Manner) -> ExitC
 
             require_prices(expected)
         _tell_plan(at_work, planned, expected)
-        with Place(manner.db).opened() as store:
+        with StoreLocation(manner.db).opened() as store:
             run = plan(store, job, scope)
             code = at_work.work_on(store, run, job, pace_of(manner, None))
             if wanted.artifacts is not None:
@@ -159,7 +159,7 @@ def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: Manner) -> ExitC
             return code
 
 
-def _planned(ctx: typer.Context, wanted: AuditRequest, manner: Manner) -> Auditing:
+def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> Auditing:
     design = AuditDesign.of(read_mapping(wanted.design, what=WHAT), where=wanted.design)
     # One that was typed counts before the design's; one from the environment is for designs that name none.
     typed = wanted.judge if is_typed(ctx, "judge") else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from evenhand.cli.options import Manner
+from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Replaced
 from evenhand.cli.runs.session import Session, pace_of, session
 from evenhand.domain.errors import ConfigError
@@ -18,7 +18,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Job
 from evenhand.engine.plan import fill, plan
 from evenhand.engine.resume import case_differences, copy_finished, scope_of
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.models.environment import references
 from evenhand.profiles.job import AUDIT, RANKING, SCORING, going_on, mode_of
 from evenhand.reports.phrases import counted
@@ -85,7 +85,7 @@ def _dealings(part: Any) -> Iterator[str]:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Give the names of the variables to which a value refers, however deep."""
+    """Yield the names of the variables to which a value refers, however deep."""
     if isinstance(value, str):
         yield from references(value)
     elif isinstance(value, Mapping | list):
@@ -110,7 +110,7 @@ _OF_PROFILES = {
 def go_on(
     ctx: typer.Context,
     wanted: str,
-    manner: Manner,
+    manner: RunOptions,
     *,
     judge: str | None,
     target: str | None,
@@ -119,7 +119,7 @@ def go_on(
 ) -> ExitCode:
     """Go on with a run, and give the exit code."""
     typed = Replaced.typed(ctx, judge, target)
-    with session(ctx, manner) as at_work, Place(manner.db).opened(to_read=True) as store:
+    with session(ctx, manner) as at_work, StoreLocation(manner.db).opened(to_read=True) as store:
         run = store.runs.find(wanted)
         if run.status is RunStatus.FINISHED and not (fork or manner.retry_errors):
             at_work.console.note(f"run {run.id} is finished; --retry-errors does its errors again")
@@ -131,7 +131,7 @@ def go_on(
 
 
 def go_on_with(
-    store: Store, run: RunRecord, at_work: Session, manner: Manner, *, typed: Replaced, fork: bool = False
+    store: Store, run: RunRecord, at_work: Session, manner: RunOptions, *, typed: Replaced, fork: bool = False
 ) -> ExitCode:
     """Go on with a run, or with a new one that takes over what still holds, and give the exit code."""
     replaced = typed.over(Replaced.of(run))

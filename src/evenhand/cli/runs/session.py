@@ -16,7 +16,7 @@ from typing import Any, Final
 import typer
 
 from evenhand.cli.console import Console, last_words
-from evenhand.cli.options import Manner, called, is_typed
+from evenhand.cli.options import RunOptions, called, is_typed
 from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import end, report_of
 from evenhand.cli.runs.journal import Journal, journal
@@ -118,7 +118,7 @@ class Session:
     db: str | None
 
     def again(self, run: RunRecord) -> str:
-        """Give the command that goes on with a run; ``db`` is part of it where it was typed."""
+        """Return the command that goes on with a run; ``db`` is part of it where it was typed."""
         place = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
         return f"evenhand resume {run.id}{place}"
 
@@ -183,8 +183,8 @@ async def _watch(runner: Runner, notes: Journal) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def pace_of(manner: Manner, usual_concurrency: int | None) -> Pace:
-    """Give the pace that the options ask for; ``usual_concurrency`` is what the suite says."""
+def pace_of(manner: RunOptions, usual_concurrency: int | None) -> Pace:
+    """Return the pace that the options ask for; ``usual_concurrency`` is what the suite says."""
     return Pace(
         concurrency=manner.concurrency or usual_concurrency or DEFAULT_CONCURRENCY,
         limits=Limits(max_calls=manner.max_calls, max_cost=manner.max_cost),
@@ -195,7 +195,7 @@ def pace_of(manner: Manner, usual_concurrency: int | None) -> Pace:
 
 
 @contextlib.contextmanager
-def session(ctx: typer.Context, manner: Manner) -> Iterator[Session]:
+def session(ctx: typer.Context, manner: RunOptions) -> Iterator[Session]:
     """Begin to work: what could go wrong about reports and journal goes wrong here, before anything is asked."""
     for path in manner.output or ():
         format_of(path)

@@ -9,7 +9,7 @@ from functools import partial
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import Manner, called, is_typed, opened_if_there
+from evenhand.cli.options import RunOptions, called, is_typed, opened_if_there
 from evenhand.cli.runs.overrides import CommandScope, Replaced, read_for
 from evenhand.cli.runs.session import Session, pace_of, session
 from evenhand.domain.errors import ConfigError
@@ -19,7 +19,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.estimate import Estimate
 from evenhand.engine.job import Job
 from evenhand.engine.plan import plan
-from evenhand.engine.store_location import Place
+from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.reports.json_text import strict_json
 from evenhand.store.store import Store
@@ -55,7 +55,7 @@ class SuiteRequest:
     estimate: bool = False
 
 
-def start(ctx: typer.Context, wanted: SuiteRequest, manner: Manner) -> ExitCode:
+def start(ctx: typer.Context, wanted: SuiteRequest, manner: RunOptions) -> ExitCode:
     """Run a suite, or tell what it would take, and give the exit code."""
     with session(ctx, manner) as at_work, unasked(wanted.estimate):
         suite, replaced = read_for(ctx, wanted.suite, wanted.judge, wanted.target)
@@ -83,14 +83,14 @@ def start(ctx: typer.Context, wanted: SuiteRequest, manner: Manner) -> ExitCode:
                 at_work.console.result(strict_json(expected.as_dict()) if manner.json else _told(expected))
                 return ExitCode.OK
             require_prices(expected)
-        with Place(manner.db).opened() as store:
+        with StoreLocation(manner.db).opened() as store:
             run = _planned(store, job, _settled(store, scope), at_work)
             _tell(ctx, suite, at_work.console)
             return at_work.work_on(store, run, job, pace_of(manner, suite.built.concurrency))
 
 
 def _settled(store: Store, scope: CommandScope) -> CommandScope:
-    """Give a scope with the whole id of the run whose answers are judged: ``last`` will be another one soon."""
+    """Return a scope with the whole id of the run whose answers are judged: ``last`` will be another one soon."""
     return scope if scope.answers_from is None else replace(scope, answers_from=store.runs.find(scope.answers_from).id)
 
 
@@ -104,7 +104,9 @@ def _planned(store: Store, job: Job, scope: CommandScope, at_work: Session) -> R
         raise
 
 
-def _errors_again(ctx: typer.Context, suite: Suite, wanted: SuiteRequest, manner: Manner, at_work: Session) -> ExitCode:
+def _errors_again(
+    ctx: typer.Context, suite: Suite, wanted: SuiteRequest, manner: RunOptions, at_work: Session
+) -> ExitCode:
     """Go on with the last run of a suite, and do its errors again."""
     from evenhand.cli.runs.resume import go_on_with
 
@@ -112,7 +114,7 @@ def _errors_again(ctx: typer.Context, suite: Suite, wanted: SuiteRequest, manner
     for name in _OF_A_NEW_RUN:
         if is_typed(ctx, name):
             raise ConfigError(f"{why} goes on with the last run as it is; leave out --{name.replace('_', '-')}")
-    with Place(manner.db).opened() as store:
+    with StoreLocation(manner.db).opened() as store:
         found = store.runs.newest(1, source=suite.source)
         if not found:
             raise ConfigError(f"{why}: there is no run of {wanted.suite} yet; leave it out to start one")
@@ -145,11 +147,11 @@ class PromptRequest:
     repeat: int = 1
 
 
-def try_out(ctx: typer.Context, wanted: PromptRequest, manner: Manner) -> ExitCode:
+def try_out(ctx: typer.Context, wanted: PromptRequest, manner: RunOptions) -> ExitCode:
     """Try a prompt, and give the exit code."""
     if not wanted.models:
         raise ConfigError("which model shall answer? Give --model, such as --model openai/gpt-5-mini")
-    with session(ctx, manner) as at_work, Place(manner.db).opened(to_read=True) as store:
+    with session(ctx, manner) as at_work, StoreLocation(manner.db).opened(to_read=True) as store:
         trial = Trial(
             prompt=store.prompts.find(wanted.prompt, wanted.version),
             models=wanted.models,

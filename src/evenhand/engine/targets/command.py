@@ -17,7 +17,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.secret import HIDDEN
-from evenhand.engine.targets.output import Told, read_told
+from evenhand.engine.targets.output import TargetOutput, read_output
 from evenhand.evaluators.program import Program, last_words, require_success
 from evenhand.evaluators.reading import parse_strict
 from evenhand.models.environment import SECRET_NAMES, program_env
@@ -95,11 +95,11 @@ class CommandTarget:
             cost=told.cost,
         )
 
-    def _told(self, stdout: str) -> Told:
+    def _told(self, stdout: str) -> TargetOutput:
         if self.output == "json":
-            return read_told(parse_strict(stdout))
+            return read_output(parse_strict(stdout))
         # Word for word, but for the end of the last line, which programs write and do not mean.
-        return Told(text=storable(_END_OF_LINE.sub("", stdout)))
+        return TargetOutput(text=storable(_END_OF_LINE.sub("", stdout)))
 
 
 def _attempt(exited: Exited, **rest: Any) -> Attempt:
@@ -111,7 +111,7 @@ def _shown(name: str, written: str) -> str:
 
 
 def _within(cwd: object, folder: str | None) -> str | None:
-    """Give the folder in which the program runs: that of the suite, unless another is given."""
+    """Return the folder in which the program runs: that of the suite, unless another is given."""
     if folder is None:
         return None if cwd is None else str(cwd)
     return str(Path(folder) if cwd is None else Path(folder, str(cwd)))

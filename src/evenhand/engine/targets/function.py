@@ -21,7 +21,7 @@ from evenhand.domain.run import MadeAnswer
 from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import scrubber_of
 from evenhand.drive import functions
-from evenhand.engine.targets.output import read_told
+from evenhand.engine.targets.output import read_output
 from evenhand.models.adapters.errors import keys_of
 from evenhand.models.retry import quoted
 
@@ -85,7 +85,7 @@ class FunctionTarget:
 
     def _made(self, value: object, seconds: float) -> MadeAnswer:
         try:
-            told = read_told(value)
+            told = read_output(value)
         except ContractError as wrong:
             scrubber = scrubber_of(keys_of(self.function))
             error = scrubber.scrub(f"{wrong.kind}: {self.name}: {wrong}")
@@ -123,7 +123,7 @@ class _Parameters:
         return cls(tuple(("case" if _is_for_case(one) else "input", _keyword(one)) for one in taken))
 
     def filled(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Give the arguments for a case."""
+        """Return the arguments for a case."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for what, name in self.given:

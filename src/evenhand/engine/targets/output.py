@@ -17,7 +17,7 @@ ANSWERS: Final = ("answer", "candidate_answer", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class TargetOutput:
     """An answer, the whole conversation where it was told, and seconds and dollars that it took, where known."""
 
     text: str
@@ -26,23 +26,23 @@ class Told:
     cost: float | None = None
 
 
-def read_told(value: object) -> Told:
+def read_output(value: object) -> TargetOutput:
     """Read text, or an object such as ``{"answer": "Paris", "cost": 0.01}``; raises ``ContractError``.
 
-    >>> read_told({"answer": {"city": "Paris"}, "latency": 0.5})
+    >>> read_output({"answer": {"city": "Paris"}, "latency": 0.5})
     Told(text='{"city": "Paris"}', messages=(), latency=0.5, cost=None)
 
     An answer that is no text is taken as JSON. Other keys are ignored.
     """
     if isinstance(value, str):
-        return Told(text=storable(value))
+        return TargetOutput(text=storable(value))
     if not isinstance(value, Mapping):
         raise ContractError(f"an answer is text, or an object with 'answer'; this is {type(value).__name__}")
     given = [name for name in ANSWERS if value.get(name) is not None]
     if len(given) != 1:
         said = f"it has {' and '.join(given)}" if given else "it has none of them"
         raise ContractError(f"the object must have one of {', '.join(ANSWERS)}; {said}")
-    return Told(
+    return TargetOutput(
         text=storable(_text(value[given[0]])),
         messages=_messages(value.get("output_messages")),
         latency=_amount(value, "latency"),

@@ -89,7 +89,7 @@ class DeterministicCheck(BaseEvaluator):
         )
 
     def _verdict(self, score: float) -> Verdict | None:  # noqa: ARG002 - for checks with a mark of their own
-        """Give the verdict for what was found; None leaves it to the thresholds."""
+        """Return the verdict for what was found; None leaves it to the thresholds."""
         return None
 
 

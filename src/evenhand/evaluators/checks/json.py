@@ -80,7 +80,7 @@ class Comparison:
         self.misses: list[str] = []
 
     def score(self, expected: object, answer: object, path: Path = ()) -> float:
-        """Give how much of what was expected is there: all of it is 1."""
+        """Return how much of what was expected is there: all of it is 1."""
         if isinstance(expected, dict) and isinstance(answer, dict):
             return _mean(self.keys(expected, answer, path).values())
         if isinstance(expected, list) and isinstance(answer, list):
@@ -186,7 +186,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _mean(scores: Collection[float]) -> float:
-    """Give the mean; where nothing counts, nothing is wrong."""
+    """Return the mean; where nothing counts, nothing is wrong."""
     return math.fsum(scores) / len(scores) if scores else 1.0
 
 

@@ -53,7 +53,7 @@ def is_feasible(one: str, other: str) -> bool:
 
 
 def distance(one: str, other: str) -> int:
-    """Give the Levenshtein distance.
+    """Return the Levenshtein distance.
 
     >>> distance("kitten", "sitting")
     3
@@ -86,7 +86,7 @@ def distance(one: str, other: str) -> int:
 
 
 def similarity(one: str, other: str) -> float:
-    """Give 1 for equal texts, 0 for texts with nothing in common: 1 less the distance over the longer length."""
+    """Return 1 for equal texts, 0 for texts with nothing in common: 1 less the distance over the longer length."""
     longest = max(len(one), len(other))
     return 1.0 if not longest else 1 - distance(one, other) / longest
 

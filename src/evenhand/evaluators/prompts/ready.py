@@ -217,7 +217,7 @@ Style and comments do not matter here. Code that is left unfinished, or only des
 
 
 def ready_prompt(name: str) -> ReadyPrompt | None:
-    """Give the ready prompt of that name; None for a text that is no name.
+    """Return the ready prompt of that name; None for a text that is no name.
 
     >>> ready_prompt("correctness").needs
     ('inputs', 'outputs')

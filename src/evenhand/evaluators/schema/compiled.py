@@ -60,7 +60,7 @@ class CompiledSchema:
     _validator: Any = field(repr=False)
 
     def errors(self, value: object) -> list[tuple[str, str]]:
-        """Give every error in a value, as path and message; raises ``ContractError`` where that may take too long."""
+        """Return every error in a value, as path and message; raises ``ContractError`` where that may take too long."""
         if hazard := self.hazard(value):
             raise ContractError(f"the value was not checked: {hazard}", kind="schema")
         return self.errors_at_any_price(value)
@@ -79,7 +79,7 @@ class CompiledSchema:
     def errors_at_any_price(
         self, value: object, *, once_invalid: Callable[[], None] = lambda: None
     ) -> list[tuple[str, str]]:
-        """Give every error in a value, however long that takes: for a process that can be killed.
+        """Return every error in a value, however long that takes: for a process that can be killed.
 
         ``once_invalid`` is called as soon as it is known that there are any.
         """
@@ -211,7 +211,7 @@ def _in_own_words(message: str) -> str:
 
 
 def measure(value: object) -> tuple[int, int]:
-    """Give the size of a value and how deep it is nested; a hundred characters count as much as a value."""
+    """Return the size of a value and how deep it is nested; a hundred characters count as much as a value."""
     size = characters = depth = 0
     level = [value]
     while depth <= MAX_DEPTH:
@@ -235,7 +235,7 @@ def measure(value: object) -> tuple[int, int]:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Give all strings in a value, keys too."""
+    """Yield all strings in a value, keys too."""
     level = [value]
     while level:
         yield from (one for one in level if isinstance(one, str))
@@ -264,7 +264,7 @@ def _found(validator: Any, looking: list[str], value: object, once_invalid: Call
 
 
 def _described(error: Any) -> str:
-    """Give the message of an error; where several subschemas were tried, with the first thing each was missing."""
+    """Return the message of an error; where several subschemas were tried, with the first thing each was missing."""
     told = shortened(error.message)
     tried = [branch[0] for branch in getattr(error.kind, "context", ()) if branch]
     if not tried:
@@ -274,7 +274,7 @@ def _described(error: Any) -> str:
 
 
 def _steps(value: object, path: Iterable[str | int]) -> Iterator[str | int]:
-    """Give a path as it is in the value: the validator takes keys such as "2024" for places in a list."""
+    """Yield a path as it is in the value: the validator takes keys such as "2024" for places in a list."""
     for step in path:
         inside = isinstance(value, dict) and isinstance(step, int)
         taken = str(step) if inside else step

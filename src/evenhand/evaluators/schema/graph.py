@@ -180,7 +180,7 @@ class SchemaGraph:
         return max(longest)
 
     def patterns(self) -> dict[str, str]:
-        """Give all patterns, each with the place where it stands first."""
+        """Return all patterns, each with the place where it stands first."""
         found: dict[str, str] = {}
         for node in self.nodes:
             for pattern in node.patterns:
@@ -240,7 +240,7 @@ class SchemaGraph:
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Give the subschemas of a schema, each with its keyword and the step of a path that leads to it."""
+    """Yield the subschemas of a schema, each with its keyword and the step of a path that leads to it."""
     for keyword, value in schema.items():
         if keyword in _LISTED and isinstance(value, list):
             found = [(one, f".{keyword}[{number}]") for number, one in enumerate(value)]

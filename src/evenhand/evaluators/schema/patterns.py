@@ -75,7 +75,7 @@ def kind_of(pattern: str) -> Kind | None:
 
 
 def engine(kinds: Collection[Kind]) -> Any:
-    """Give the cheapest engine that can decide patterns of these kinds."""
+    """Return the cheapest engine that can decide patterns of these kinds."""
     import jsonschema_rs  # noqa: PLC0415 - only where patterns are used
 
     size = max((_SIZES[kind] for kind in kinds), default=_SIZES[Kind.SMALL])
@@ -85,7 +85,7 @@ def engine(kinds: Collection[Kind]) -> Any:
 
 
 def undecided(pattern: str, texts: Iterable[str]) -> str | None:
-    """Give the first text on which a pattern that looks around could not be decided.
+    """Return the first text on which a pattern that looks around could not be decided.
 
     The validator tells only when such a pattern stands alone: below ``not`` or ``anyOf`` it would take the text for a
     mismatch and give a wrong verdict. So each is tried alone first.

@@ -117,7 +117,7 @@ class Adapter(ABC):
         return fault_of(error, message)
 
     def _otherwise(self, ask: Ask, generation: Generation, error: Exception, message: str) -> Generation | None:
-        """Give another way to ask, where the object complained of this one; None where there is none."""
+        """Return another way to ask, where the object complained of this one; None where there is none."""
         if ask.contract is None or generation.structured == "none":
             return None
         if isinstance(error, _NOT_DONE_HERE):
@@ -126,7 +126,7 @@ class Adapter(ABC):
 
 
 def wanted_schema(ask: Ask, generation: Generation) -> dict[str, Any] | None:
-    """Give the schema to ask for structured output with; None where the words of the prompt must do."""
+    """Return the schema to ask for structured output with; None where the words of the prompt must do."""
     if ask.contract is None or generation.structured == "none":
         return None
     schema = ask.contract.schema()

@@ -107,7 +107,7 @@ def connection_fault(error: BaseException, message: str) -> TransportFault | Non
 
 
 def words_of(error: BaseException) -> str:
-    """Give the provider's own words for what happened where the exception has them, else the exception's."""
+    """Return the provider's own words for what happened where the exception has them, else the exception's."""
     body = getattr(error, "body", None)
     if isinstance(body, Mapping):
         inner = body.get("error")

@@ -57,13 +57,13 @@ class LangChainModel(Adapter):
 
 
 def _name(given: Any) -> str:
-    """Give the class, and the model where the class serves several."""
+    """Return the class, and the model where the class serves several."""
     model = next((name for key in ("model_name", "model") if isinstance(name := vars(given).get(key), str)), None)
     return f"{given.get_name()}:{model}" if model else str(given.get_name())
 
 
 def _with_room(model: Any, ask: Ask) -> Any:
-    """Give a copy of the model with the token limit that the ask wants, where the model has such a limit."""
+    """Return a copy of the model with the token limit that the ask wants, where the model has such a limit."""
     fields = vars(model)
     limit = ask.max_tokens or fields.get("max_tokens")
     if "max_tokens" not in fields or not isinstance(limit, int) or limit * ask.room == fields["max_tokens"]:
@@ -72,7 +72,7 @@ def _with_room(model: Any, ask: Ask) -> Any:
 
 
 def _entered(model: Any, ask: Ask, messages: list[dict[str, str]]) -> object:
-    """Give what a Runnable takes: the messages, or a mapping with them for a prompt template."""
+    """Return what a Runnable takes: the messages, or a mapping with them for a prompt template."""
     prompt = vars(model).get("first", model)
     if not hasattr(prompt, "input_variables"):
         return messages

@@ -35,12 +35,12 @@ class Generation:
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
 
     def limit(self, ask: Ask) -> int | None:
-        """Give the token limit in force, with the room that the ask wants."""
+        """Return the token limit in force, with the room that the ask wants."""
         most = self.max_tokens if ask.max_tokens is None else ask.max_tokens
         return None if most is None else most * ask.room
 
     def sampling(self, **names: str) -> dict[str, Any]:
-        """Give the settings that are set, by the dialect's names for them."""
+        """Return the settings that are set, by the dialect's names for them."""
         chosen: dict[str, Any] = {}
         for name, value in (("temperature", self.temperature), ("top_p", self.top_p), ("seed", self.seed)):
             if value is not None:
@@ -67,7 +67,7 @@ class Complaint:
 
 
 def without_structure(generation: Generation, complaint: str) -> Generation | None:
-    """Give up structured output where the complaint is about it; None where it is about something else."""
+    """Return up structured output where the complaint is about it; None where it is about something else."""
     if generation.structured == "none" or not _ABOUT_STRUCTURE.search(complaint):
         return None
     return replace(generation, structured="none")
@@ -118,7 +118,7 @@ def _retry_delay(error: Mapping[str, Any]) -> float | None:
 
 
 def reply_in(body: object, *keys: str) -> Mapping[str, Any]:
-    """Give a response body that has a key of a reply; raise the fault that it tells of otherwise."""
+    """Return a response body that has a key of a reply; raise the fault that it tells of otherwise."""
     if complaint := complaint_in(body):
         raise error_body_fault(complaint.message, code=complaint.code, retry_after=complaint.retry_after)
     if not isinstance(body, dict) or body.keys().isdisjoint(keys):
@@ -157,17 +157,17 @@ def _is_logprob(value: object) -> bool:
 
 # Bodies come from outside: each value is taken for what it is, or for nothing.
 def mapping(value: object) -> Mapping[str, Any]:
-    """Give an object, or an empty one for anything else."""
+    """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def listing(value: object) -> list[Any]:
-    """Give a list, or an empty one for anything else."""
+    """Return a list, or an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
-    """Give a text, or an empty one for anything else."""
+    """Return a text, or an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 

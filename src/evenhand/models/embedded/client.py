@@ -27,7 +27,7 @@ MOST_TEXTS: Final = 4
 
 
 def bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Give one of our own schemas with a limit on each text and list; the servers of others would refuse those.
+    """Return one of our own schemas with a limit on each text and list; the servers of others would refuse those.
 
     >>> bounded({"type": "array", "items": {"type": "string"}})
     {'type': 'array', 'items': {'type': 'string', 'maxLength': 400}, 'maxItems': 4}

@@ -45,7 +45,7 @@ class Source(Protocol):
         ...
 
     def bytes_from(self, offset: int) -> Iterator[bytes]:
-        """Give the file's bytes from a place on, or raise ``SourceError``."""
+        """Return the file's bytes from a place on, or raise ``SourceError``."""
         ...
 
 
@@ -206,7 +206,7 @@ class LocalFile:
 
 
 def sources_for(model: KnownModel, given: str | None) -> tuple[Source, ...]:
-    """Give where to look: in what the user named, a file or a folder of wheels, or else in the usual places."""
+    """Return where to look: in what the user named, a file or a folder of wheels, or else in the usual places."""
     if given is None:
         return (Wheels(model), Hub(model))
     path = expanded(given)
@@ -218,7 +218,7 @@ ROOM_TO_SPARE: Final = 200_000_000
 
 
 def partial_of(model: KnownModel) -> Path:
-    """Give the place where a model grows."""
+    """Return the place where a model grows."""
     path = file_of(model)
     return path.with_name(f"{path.name}.partial")
 
@@ -230,7 +230,7 @@ def is_here(model: KnownModel) -> bool:
 
 
 def free_space(model: KnownModel) -> int:
-    """Give the bytes that are free where models are kept."""
+    """Return the bytes that are free where models are kept."""
     folder = file_of(model).parent
     there = next(place for place in (folder, *folder.parents) if place.is_dir())
     return shutil.disk_usage(there).free

@@ -16,7 +16,7 @@ MAGIC: Final = b"GGUF"
 
 
 def models_folder() -> Path:
-    """Give the folder for model files: ``EVENHAND_MODELS``, or a place in the user's cache."""
+    """Return the folder for model files: ``EVENHAND_MODELS``, or a place in the user's cache."""
     if given := os.environ.get(FOLDER_VARIABLE, "").strip():
         return expanded(given)
     if sys.platform == "win32":
@@ -29,7 +29,7 @@ def models_folder() -> Path:
 
 
 def expanded(path: str) -> Path:
-    """Give a path with the home folder in place of ``~``."""
+    """Return a path with the home folder in place of ``~``."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -37,7 +37,7 @@ def expanded(path: str) -> Path:
 
 
 def file_of(model: KnownModel) -> Path:
-    """Give the place of a known model's file, which is there only once it is whole and verified."""
+    """Return the place of a known model's file, which is there only once it is whole and verified."""
     return models_folder() / f"{model.name}{ENDING}"
 
 

@@ -29,7 +29,7 @@ def require_runtime() -> None:
 
 
 def usual_threads() -> int:
-    """Give all cores but one: threads wait for the slowest of them, and something else always runs."""
+    """Return all cores but one: threads wait for the slowest of them, and something else always runs."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores - 1)
 
@@ -40,7 +40,7 @@ Question: TypeAlias = tuple[dict[str, Any], Future[dict[str, Any]], Callable[[],
 
 @functools.cache
 def runtime_of(path: Path, *, threads: int, context: int) -> Runtime:
-    """Give the one runtime of a file; it loads when it is first asked."""
+    """Return the one runtime of a file; it loads when it is first asked."""
     return Runtime(path, threads=threads, context=context)
 
 

@@ -82,7 +82,7 @@ def connect_head(route: Route) -> bytes:
 
 
 def proxy_login(route: Route) -> dict[str, Secret]:
-    """Give the header with which a proxy is told the name and password in its URL, if it has any."""
+    """Return the header with which a proxy is told the name and password in its URL, if it has any."""
     parts = urlsplit(route.proxy.reveal() if route.proxy else "")
     if not (parts.username or parts.password):
         return {}

@@ -21,13 +21,13 @@ class Pool:
     def __init__(self, at_once: int) -> None:
         self.watch = Watch()
         self._at_once = at_once
-        self._places: dict[Route, Place] = {}
+        self._places: dict[Route, Slot] = {}
 
-    def place(self, route: Route) -> Place:
-        """Give the place that a route leads to."""
+    def place(self, route: Route) -> Slot:
+        """Return the place that a route leads to."""
         place = self._places.get(route)
         if place is None:
-            place = self._places[route] = Place(route, self._at_once)
+            place = self._places[route] = Slot(route, self._at_once)
         return place
 
     async def close(self) -> None:
@@ -39,7 +39,7 @@ class Pool:
         await asyncio.sleep(0)
 
 
-class Place:
+class Slot:
     """The connections over one route, and the turns at it, one of which each request takes."""
 
     def __init__(self, route: Route, at_once: int) -> None:
@@ -50,7 +50,7 @@ class Place:
         self._timer: asyncio.TimerHandle | None = None
 
     async def connection(self) -> Connection:
-        """Give the connection that was used last, if it is still good, or else a new one."""
+        """Return the connection that was used last, if it is still good, or else a new one."""
         while self._idle:
             connection = self._idle.pop()
             waited, is_open = self._loop.time() - connection.idle_since, connection.is_open

@@ -67,7 +67,7 @@ def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) 
 
 
 def host_and_port(parts: SplitResult) -> tuple[str, int]:
-    """Give where a URL leads, with names such as bücher.example in the letters that the network knows."""
+    """Return where a URL leads, with names such as bücher.example in the letters that the network knows."""
     host = (parts.hostname or "").replace("%25", "%")  # before the zone of an address, where a URL quotes it
     if _AMBIGUOUS.search(host):
         raise ConfigError(f"{host!r:.100} leads to one host by old rules, to another by new; write it as xn--…")
@@ -86,5 +86,5 @@ def authority(host: str, port: int) -> str:
 
 
 def certified(host: str) -> str:
-    """Give the name that a host has in its certificate, which knows neither zones nor a dot at the end."""
+    """Return the name that a host has in its certificate, which knows neither zones nor a dot at the end."""
     return host.partition("%")[0].removesuffix(".")

@@ -71,13 +71,13 @@ def _write_into(folder: Path, report: Report) -> None:
 
 
 def _inputs(result: CaseResult) -> Iterator[dict[str, Any]]:
-    """Give the profile as the judge saw it, and its levels, which the judge did not see as such."""
+    """Yield the profile as the judge saw it, and its levels, which the judge did not see as such."""
     case = result.case
     yield {"profile": result.id, "text": case.candidate_answer, "levels": dict(case.metadata), "base": case.cluster}
 
 
 def _replies(result: CaseResult) -> Iterator[dict[str, Any]]:
-    """Give every attempt, also those of evaluations that were done anew."""
+    """Yield every attempt, also those of evaluations that were done anew."""
     replaced = [one for one in result.replaced if isinstance(one, Judgment)]
     for judgment in sorted((*replaced, *result.judgments), key=lambda one: (one.sample, one.round)):
         for number, attempt in enumerate(judgment.evaluation.attempts, 1):

@@ -58,7 +58,7 @@ class Audit:
         return self.run.passed and all(one.ok for one in self.numbers.gates)
 
     def report(self) -> str:
-        """Give the report as text for people."""
+        """Return the report as text for people."""
         return report.terminal(self._report)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

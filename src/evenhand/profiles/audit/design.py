@@ -21,7 +21,7 @@ _LARGEST: Final = {"max_group_effect": SCALE.high, "max_group_interaction": 2 * 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demands:
+class GateSpec:
     """The gates of an audit; None demands nothing.
 
     ``max_group_effect`` is the most, in points of the score, by which two levels of a group may differ;
@@ -36,7 +36,7 @@ class Demands:
     max_unscored: float | str | None = None
 
     @classmethod
-    def of(cls, given: object) -> Demands:
+    def of(cls, given: object) -> GateSpec:
         """Take what a user may write: nothing, or a mapping of gates to limits."""
         if given is None:
             return cls()
@@ -57,7 +57,7 @@ class Demands:
         return {} if self.max_unscored is None else {MAX_UNSCORED: self.max_unscored}
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the demands as plain JSON values."""
+        """Return the demands as plain JSON values."""
         return {name: limit for name, limit in asdict(self).items() if limit is not None}
 
 
@@ -125,7 +125,7 @@ class AuditDesign:
     seed: int = USUAL_SEED
     max_profiles: int = USUAL_PROFILES
     select_at: float | None = None
-    gates: Demands = field(default_factory=Demands)
+    gates: GateSpec = field(default_factory=GateSpec)
     name: str | None = None
     prices: Mapping[str, Any] | None = None
 
@@ -146,7 +146,7 @@ class AuditDesign:
         return cls.of({**given, "factors": factors}, where="the stored design")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the design as plain JSON values, in which nothing hangs on the order of keys."""
+        """Return the design as plain JSON values, in which nothing hangs on the order of keys."""
         factors = [
             {"name": one.name, "levels": [{"name": name, "text": text} for name, text in one.levels.items()]}
             for one in self.factors
@@ -198,7 +198,7 @@ class AuditDesign:
         return math.prod(len(one.levels) for one in self.factors)
 
     def factor(self, name: str) -> Factor:
-        """Give the factor of a name."""
+        """Return the factor of a name."""
         return next(one for one in self.factors if one.name == name)
 
 
@@ -219,7 +219,7 @@ def _read(given: Mapping[Any, Any]) -> dict[str, Any]:
     known["template"] = storable(known["template"])
     known["factors"] = _factors(known["factors"])
     known["groups"] = _groups(known["groups"])
-    known["gates"] = Demands.of(known.get("gates"))
+    known["gates"] = GateSpec.of(known.get("gates"))
     return known
 
 

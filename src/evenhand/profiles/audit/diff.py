@@ -42,7 +42,7 @@ class EffectChange:
         return self.effect.is_group and self.effect.found and abs(self.b or 0.0) > abs(self.a or 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the change as plain JSON values."""
+        """Return the change as plain JSON values."""
         row = self.effect.as_dict()
         return {"a": self.a, "b": self.b, "difference": row.pop("estimate"), **row, "is_worse": self.is_worse}
 
@@ -75,7 +75,7 @@ class AuditDiff:
         return tuple(one for one in self.changes if one.is_worse)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the diff as plain JSON values."""
+        """Return the diff as plain JSON values."""
         return {
             "a": self.a.id,
             "b": self.b.id,
@@ -209,17 +209,17 @@ _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
 
 
 def diff_text(found: AuditDiff, *, width: int = 100) -> str:
-    """Give the diff for a terminal."""
+    """Return the diff for a terminal."""
     return as_text(_parts(found), width=width)
 
 
 def diff_markdown(found: AuditDiff) -> str:
-    """Give the diff as Markdown."""
+    """Return the diff as Markdown."""
     return f"# Audit B against audit A\n{as_markdown(_parts(found))}"
 
 
 def diff_json(found: AuditDiff) -> str:
-    """Give the diff as one line of strict JSON."""
+    """Return the diff as one line of strict JSON."""
     return strict_json({"schema_version": SCHEMA_VERSION, **found.as_dict(), "notice": NO_CERTIFICATE})
 
 
@@ -230,7 +230,7 @@ _WRITERS: Final[dict[str, Callable[[AuditDiff], str]]] = {
 
 
 def diff_writer(path: str) -> Callable[[AuditDiff], str]:
-    """Give the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
+    """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
         known = " or ".join(_WRITERS)

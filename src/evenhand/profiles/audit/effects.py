@@ -67,7 +67,7 @@ class Effect:
         return self.p_holm is not None and self.p_holm < SIGNIFICANT
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the effect as plain JSON values."""
+        """Return the effect as plain JSON values."""
         lists = {"factors": list(self.factors), "levels": list(self.levels), "against": list(self.against)}
         return {"name": self.name, **asdict(self), **lists, "found": self.found}
 
@@ -82,7 +82,7 @@ class Offset:
     interval: Interval | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the offset as plain JSON values."""
+        """Return the offset as plain JSON values."""
         return asdict(self)
 
 
@@ -154,13 +154,13 @@ class _Estimating:
         return _Model(coding, Fit(coding.rows(cells), scores, [one.cluster for one in self._scored]))
 
     def _pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Give each factor with a level, and the first of its levels that is scored."""
+        """Yield each factor with a level, and the first of its levels that is scored."""
         for place, factor in enumerate(self._design.factors):
             first = next(iter(self._seen[place]), 0)
             yield from ((place, level, first) for level in range(len(factor.levels)) if level != first)
 
     def _widest(self, model: _Model, place: int) -> Effect:
-        """Give the largest difference between two levels of a factor."""
+        """Return the largest difference between two levels of a factor."""
         first, *others = self._seen[place]
         worth = {first: 0.0}
         for level in others:

@@ -45,7 +45,7 @@ class Coding:
             self.width += wide
 
     def rows(self, cells: Sequence[Sequence[int]]) -> Matrix:
-        """Give the model's numbers for each cell, of which the first is 1."""
+        """Return the model's numbers for each cell, of which the first is 1."""
         np = self._np
         levels = np.asarray(cells, dtype=int).reshape(len(cells), -1)
         made: Matrix = np.ones((len(cells), self.width))
@@ -58,7 +58,7 @@ class Coding:
         return made
 
     def contrast(self, term: Term, levels: Sequence[int], against: Sequence[int]) -> Matrix:
-        """Give the weights by which an effect is the difference between levels and others; for two factors, twice."""
+        """Return the weights by which an effect is the difference between levels and others; for two factors, twice."""
         np = self._np
         block = np.ones(1)
         for factor, one, other in zip(term, levels, against, strict=True):
@@ -69,7 +69,7 @@ class Coding:
 
 
 def crossings(factors: int, among: Sequence[int] | None = None) -> list[Term]:
-    """Give all pairs of factors; with ``among``, those that have at least one of these."""
+    """Return all pairs of factors; with ``among``, those that have at least one of these."""
     wanted = range(factors) if among is None else among
     return [(one, two) for one in range(factors) for two in range(one + 1, factors) if one in wanted or two in wanted]
 
@@ -182,7 +182,7 @@ class _Exchange:
         return list(dict.fromkeys(map(tuple, self._cells)))
 
     def _worse(self, one: list[int], two: list[int], factor: int) -> float:
-        """Give how much more unevenly levels would meet after a swap, and how many more cells were there twice."""
+        """Return how much more unevenly levels would meet after a swap, and how many more cells were there twice."""
         worse = 0
         a, b = one[factor], two[factor]
         for other in self._factors:
@@ -247,7 +247,7 @@ class Alias:
         return f"{one} is mixed in part with {other} (correlation {self.mixed:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the alias as plain JSON values."""
+        """Return the alias as plain JSON values."""
         return asdict(self) | {"one": list(self.one), "other": list(self.other), "words": self.words}
 
 
@@ -317,7 +317,7 @@ class Factorial:
         return len(self.cells) == self.design.cells
 
     def profiles(self) -> Iterator[Profile]:
-        """Give the profiles: ``profile-001`` and so on, with their levels as attributes."""
+        """Yield the profiles: ``profile-001`` and so on, with their levels as attributes."""
         pairs: list[tuple[Profile | None, Cell]] = list(itertools.product(self.bases or (None,), self.cells))
         random.Random(self.design.seed).shuffle(pairs)  # noqa: S311 - an order, no secret
         template = self.design.filled

@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import Demands
+from evenhand.profiles.audit.design import GateSpec
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
 from evenhand.profiles.audit.selection import Impact
 from evenhand.reports.phrases import interval_text
@@ -47,17 +47,17 @@ class AuditGate(GateResult):
         return self.interval is not None and not self.interval.low <= self.wanted <= self.interval.high
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the result as plain JSON values."""
+        """Return the result as plain JSON values."""
         more = {"about": self.about, "interval": self.interval and asdict(self.interval), "certain": self.certain}
         return GateResult.as_dict(self) | more
 
 
-def checked(demands: Demands, effects: Effects, impacts: Sequence[Impact]) -> tuple[AuditGate, ...]:
+def checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> tuple[AuditGate, ...]:
     """Hold the gates that are an audit's own; what could not be found lets nobody pass."""
     return tuple(_checked(demands, effects, impacts))
 
 
-def _checked(demands: Demands, effects: Effects, impacts: Sequence[Impact]) -> Iterator[AuditGate]:
+def _checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> Iterator[AuditGate]:
     groups = [one for one in effects.effects if one.is_group]
     if (limit := demands.max_group_effect) is not None:
         missing = [one for one in groups if one.kind == MAIN and one.estimate is None]
@@ -90,7 +90,7 @@ def _least(name: str, limit: float, impacts: Sequence[Impact]) -> AuditGate:
 
 
 def _of_size(effect: Effect) -> Interval | None:
-    """Give the interval as it is for the size of an effect, whatever its direction."""
+    """Return the interval as it is for the size of an effect, whatever its direction."""
     around = effect.interval
     if around is None or (effect.estimate or 0.0) >= 0:
         return around

@@ -15,7 +15,7 @@ from evenhand.evaluators.profile_score import PROFILE_SCORE
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Factorial
 from evenhand.profiles.audit.result import aliases_of
-from evenhand.profiles.job import AUDIT, ProfileWork
+from evenhand.profiles.job import AUDIT, ProfileJob
 from evenhand.reports.phrases import counted
 
 MOST_ALIASES = 20
@@ -26,7 +26,7 @@ _NAME = "audit"
 class Auditing:
     """An audit that is to be made: its profiles are chosen, and nobody was asked yet.
 
-    ``judge`` and ``kept`` are as in ``ProfileWork``; ``source`` is the design's file, from whose folder paths are seen.
+    ``judge`` and ``kept`` are as in ``ProfileJob``; ``source`` is the design's file, from whose folder paths are seen.
     """
 
     factorial: Factorial
@@ -44,7 +44,7 @@ class Auditing:
     def job(self) -> Job:
         """Make the job."""
         design = self.design
-        work = ProfileWork(
+        work = ProfileJob(
             profiles=(),
             criteria=design.criteria,
             judge=self.judge,

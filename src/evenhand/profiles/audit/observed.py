@@ -57,7 +57,7 @@ class Level:
         return not self.scored
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the level as plain JSON values."""
+        """Return the level as plain JSON values."""
         return asdict(self) | {"missing": self.missing}
 
 
@@ -75,7 +75,7 @@ class Spread:
     widest: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the spread as plain JSON values."""
+        """Return the spread as plain JSON values."""
         return asdict(self)
 
 
@@ -107,7 +107,7 @@ def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observe
 
 
 def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ...]:
-    """Give how each level of each factor came out."""
+    """Return how each level of each factor came out."""
     several = list(profiles)
     return tuple(
         _level(design, factor.name, name, [one for one in several if one.cell[place] == number])
@@ -117,7 +117,7 @@ def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ..
 
 
 def spread(profiles: Iterable[Observed]) -> Spread:
-    """Give how far repetitions lie apart."""
+    """Return how far repetitions lie apart."""
     several = [(one, statistics.stdev(one.scores)) for one in profiles if one.score is not None and one.scores[1:]]
     if not several:
         return Spread()
@@ -149,12 +149,12 @@ def _level(design: AuditDesign, factor: str, name: str, mine: list[Observed]) ->
 
 
 def _within(interval: Interval | None, most: float) -> Interval | None:
-    """Give an interval that ends where scores and spreads do."""
+    """Return an interval that ends where scores and spreads do."""
     return interval and replace(interval, low=max(interval.low, 0.0), high=min(interval.high, most))
 
 
 def mean_of(several: list[tuple[Observed, float]]) -> Estimate:
-    """Give the mean of a number over profiles, with an error that allows for clusters; there must be some."""
+    """Return the mean of a number over profiles, with an error that allows for clusters; there must be some."""
     fit = Fit([[1.0]] * len(several), [value for _, value in several], [one.cluster for one, _ in several])
     found = fit.estimate([1.0])
     assert found is not None  # noqa: S101 - nothing else is in the model

@@ -111,7 +111,7 @@ def of_report(report: Report) -> AuditNumbers:
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
-    """Give the audit for a terminal; what models and users wrote is made plain."""
+    """Return the audit for a terminal; what models and users wrote is made plain."""
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
     told = [f"{bold}{_title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
     if not (html_written and report.run.status is RunStatus.FINISHED):
@@ -120,13 +120,13 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 
 def rows(report: Report) -> dict[str, Any]:
-    """Give the audit, the scores and the numbers as plain JSON values."""
+    """Return the audit, the scores and the numbers as plain JSON values."""
     numbers = of_report(report).as_dict()
     return {"audit": {**numbers, "notice": NO_CERTIFICATE}, **score_report.rows(report)}
 
 
 def markdown(report: Report) -> str:
-    """Give the audit as Markdown, in which what users wrote is escaped."""
+    """Return the audit as Markdown, in which what users wrote is escaped."""
     return f"# {escaped(_title(report, None), None)}\n{as_markdown(_all_parts(report, most=None))}"
 
 

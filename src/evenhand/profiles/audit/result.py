@@ -51,7 +51,7 @@ class AuditNumbers:
         return tuple(one for one in self.levels if one.missing)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         counts = ("profiles", "scored", "pending", "calls", "failed", "cells", "taken", "clusters")
         lists = ("levels", "effects", "widest", "offsets", "swaps", "impacts", "aliases", "gates")
         return (
@@ -64,7 +64,7 @@ class AuditNumbers:
 
 
 def design_of(definition: Mapping[str, Any]) -> AuditDesign:
-    """Give the design that a run's definition keeps."""
+    """Return the design that a run's definition keeps."""
     return AuditDesign.stored(definition[PROFILES]["design"])
 
 

@@ -42,12 +42,12 @@ class Impact:
         return self.ratio is not None and not reaches(self.ratio, FOUR_FIFTHS)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the impact as plain JSON values."""
+        """Return the impact as plain JSON values."""
         return asdict(self) | {"below_four_fifths": self.below_four_fifths}
 
 
 def impacts(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Impact, ...]:
-    """Give the impact of each group, level by level; nothing where the design does not say who is selected."""
+    """Return the impact of each group, level by level; nothing where the design does not say who is selected."""
     if (mark := design.select_at) is None:
         return ()
     scored = [one for one in profiles if one.score is not None]
@@ -92,7 +92,7 @@ def _impact(
 
 
 def _interval(mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool]]) -> Interval | None:
-    """Give the interval of the ratio, by the logarithm, from how far each cluster moves it.
+    """Return the interval of the ratio, by the logarithm, from how far each cluster moves it.
 
     Each side is given one more that is selected and one that is not: without them, a side of which all or none are
     selected would seem certain.
@@ -135,12 +135,12 @@ class Swap:
     profiles: tuple[str, str]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the swap as plain JSON values."""
+        """Return the swap as plain JSON values."""
         return asdict(self) | {"profiles": list(self.profiles)}
 
 
 def swaps(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Swap, ...]:
-    """Give the swaps of each group: each level for the first one; a fraction may have none."""
+    """Return the swaps of each group: each level for the first one; a fraction may have none."""
     scored = [one for one in profiles if one.score is not None]
     found = []
     for place, factor in enumerate(design.factors):

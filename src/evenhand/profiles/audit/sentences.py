@@ -25,7 +25,7 @@ MOST_ROWS: Final = 60
 
 
 def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
-    """Give the parts in the order in which they are read; ``most`` is how long a table may be, None for all of it."""
+    """Yield the parts in the order in which they are read; ``most`` is how long a table may be, None for all of it."""
     yield Sentences(lines=tuple(overview(numbers)))
     for title, kind in KINDS.items():
         if rows := [row for _, row in effect_rows(numbers, kind)]:
@@ -69,7 +69,7 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
 
 
 def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tuple[str, ...]]]:
-    """Give the effects of a kind, each with the cells of its row."""
+    """Yield the effects of a kind, each with the cells of its row."""
     mixed: dict[tuple[str, ...], list[str]] = {}
     for alias in numbers.aliases:
         if alias.is_whole:

@@ -47,7 +47,7 @@ class SoFar:
 
     @classmethod
     def nothing(cls, count: int) -> SoFar:
-        """Give what is known before the first round."""
+        """Return what is known before the first round."""
         none = array("d", bytes(8 * count))
         return cls(strengths=none, shown=none, ranked=array("i", bytes(4 * count)), met={})
 
@@ -128,7 +128,7 @@ class RankingDesign:
         return [array("i", _shown_order(group, so_far, lots)) for group in groups]
 
     def _sizes(self, number: int, count: int) -> list[int]:
-        """Give the sizes of a round's groups, as even as may be; nobody is ranked alone."""
+        """Return the sizes of a round's groups, as even as may be; nobody is ranked alone."""
         if self.in_pairs:
             return [_PAIR] * (count // _PAIR)
         # Every other round begins with half a group, so that neighbours in strength are not parted for ever.
@@ -138,7 +138,7 @@ class RankingDesign:
         return [first] * (first > 0) + [len(range(start, count - first, groups)) for start in range(groups)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the design as plain JSON values."""
+        """Return the design as plain JSON values."""
         return {
             "design": self.name,
             "group_size": self.group_size,

@@ -78,13 +78,13 @@ class Entrant:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the entrant as plain JSON values."""
+        """Return the entrant as plain JSON values."""
         known: dict[str, Any] = {"number": self.number, "id": self.id, "text": self.text}
         return known | {"attributes": self.attributes} if self.attributes else known
 
 
 def entrants_of(profiles: Iterable[Profile]) -> Iterable[Entrant]:
-    """Give profiles with their numbers, from 0, in the order in which they come."""
+    """Yield profiles with their numbers, from 0, in the order in which they come."""
     for number, one in enumerate(profiles):
         yield Entrant(number=number, id=one.id, text=one.text, attributes=dict(one.attributes))
 
@@ -114,7 +114,7 @@ class Entrants:
             raise ConfigError(f"there are {self.count:,} profiles; a ranking takes {MOST_ENTRANTS:,} at most")
 
     def taken(self, numbers: Sequence[int]) -> list[Entrant]:
-        """Give some entrants, in the order of the numbers."""
+        """Return some entrants, in the order of the numbers."""
         marks = ", ".join("?" * len(numbers))
         rows = self._database.execute(
             f"SELECT number, id, text, attributes FROM entrants WHERE number IN ({marks})",  # noqa: S608

@@ -59,7 +59,7 @@ class Tally:
         self._rankings = self._rankings.and_those(Rankings.of(self._counted(groups), _NOBODY))
 
     def rankings(self, numbers: Numbers) -> Rankings:
-        """Give what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
+        """Return what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
         return self._rankings.among(numbers)
 
     def _counted(self, groups: Iterable[Group]) -> Iterator[Ranking]:
@@ -108,7 +108,7 @@ class Tally:
             self._for_second += group.winners[0] == 1
 
     def so_far(self, count: int) -> SoFar:
-        """Give what is known of so many profiles before the next round."""
+        """Return what is known of so many profiles before the next round."""
         self._make_room(count)
         strengths = learned_fit(self.rankings(np.arange(count))).values
         return SoFar(strengths=array("d", strengths), shown=self.shown, ranked=self.in_groups, met=self._met)
@@ -176,7 +176,7 @@ class _Standing:
         self._length = _slope(self._doublings, self._fitted.values)
 
     def ranks(self) -> Ranks:
-        """Give everything that is said of the ranking."""
+        """Return everything that is said of the ranking."""
         tally = self._tally
         found, inside = self._cycles()
         return Ranks(
@@ -194,7 +194,7 @@ class _Standing:
         )
 
     def _places(self) -> Places:
-        """Give all in their order: those who were ranked, the best first; then those who were not; equal ones by id."""
+        """Return all in order: those who were ranked, the best first; then those who were not; ties by id."""
         known, tally = self._known, self._tally
         ranks, _ = ranks_of(self._fitted.values)
         order = _ordered(ranks, NamesInOrder(known.names, self._numbers))
@@ -217,7 +217,7 @@ class _Standing:
         )
 
     def _ends(self, order: Numbers) -> tuple[Numbers, Numbers]:
-        """Give the ends of the intervals around ranks, 0 where there is none."""
+        """Return the ends of the intervals around ranks, 0 where there is none."""
         if self._spans is None:
             return np.zeros_like(order), np.zeros_like(order)
         enough = (np.array(self._tally.ranked)[self._numbers] >= _LEAST_GROUPS)[order]
@@ -231,7 +231,7 @@ class _Standing:
         return PositionBias(test=test, advantage=self._fitted.position, interval=interval)
 
     def _win_rates(self) -> dict[int, dict[str, Any]]:
-        """Give the win rates of pairs: as they were, and with what length explains taken out of the strengths."""
+        """Return the win rates of pairs: as they were, and with what length explains taken out of the strengths."""
         scores: dict[int, Scores] = {}
         rivals: dict[int, list[int]] = {}
         ones, others = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
@@ -259,7 +259,7 @@ class _Standing:
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
-    """Give the places in the order of their ranks; equal ones by name."""
+    """Return the places in the order of their ranks; equal ones by name."""
     order = np.argsort(ranks, kind="stable")
     begins = np.flatnonzero(np.diff(ranks[order], prepend=0))
     sizes = np.diff(begins, append=len(order))

@@ -99,7 +99,7 @@ def _compared(members: Sequence[int], details: Mapping[str, Any], *, unit: int) 
 
 
 def _halves(one: int, other: int, slots: tuple[float, float], share: float, unit: int) -> list[Ranking]:
-    """Give a comparison as rankings: one for a win, two halves for a tie."""
+    """Return a comparison as rankings: one for a win, two halves for a tie."""
     either = (Ranking((one, other), slots, share, unit), Ranking((other, one), slots[::-1], 1 - share, unit))
     return [ranking for ranking in either if ranking.weight]
 
@@ -115,7 +115,7 @@ def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
 
 
 def numbers_in(case: Case) -> tuple[int, ...]:
-    """Give the numbers of a group's members. Room is made for all up to the highest, so that has its bounds."""
+    """Return the numbers of a group's members. Room is made for all up to the highest, so that has its bounds."""
     numbers = tuple(one["number"] for one in case.metadata[MEMBERS])
     for number in numbers:
         if type(number) is not int or not 0 <= number < MOST_ENTRANTS:
@@ -125,7 +125,7 @@ def numbers_in(case: Case) -> tuple[int, ...]:
 
 
 def texts_of(case: Case) -> list[str]:
-    """Give the texts of a group's members, in the order in which they are shown."""
+    """Return the texts of a group's members, in the order in which they are shown."""
     members = case.metadata[MEMBERS]
     if "text" in members[0]:
         return [one["text"] for one in members]

@@ -10,7 +10,7 @@ from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.engine.job import Job
 from evenhand.evaluators.group_ranking import GROUP_RANKING
 from evenhand.evaluators.pairwise import PairwiseEvaluator
-from evenhand.profiles.job import PROFILES, RANKING, ProfileWork
+from evenhand.profiles.job import PROFILES, RANKING, ProfileJob
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
 from evenhand.profiles.ranking.fit import Tally
@@ -35,12 +35,12 @@ class Rounds:
         self._tally = Tally(in_pairs=self.design.in_pairs)
 
     def first(self) -> Iterator[PlannedCase]:
-        """Give the groups of the first round."""
+        """Return the groups of the first round."""
         entrants = self._all()
         return self._cases(0, self.design.groups(0, SoFar.nothing(entrants.count)), first=0)
 
     def every(self) -> Iterator[PlannedCase]:
-        """Give as many groups as all rounds will have, and of their sizes; who will be in them, nobody knows yet."""
+        """Yield as many groups as all rounds will have, and of their sizes; who will be in them, nobody knows yet."""
         entrants = self._all()
         position = 0
         for number in range(len(self.design.taking_part(entrants.count))):
@@ -53,7 +53,7 @@ class Rounds:
         return sum(self.design.group_counts(self._all(store, run).count))
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
-        """Give the groups of the next round, none after the last."""
+        """Return the groups of the next round, none after the last."""
         entrants = self._all(store, run)
         tally = self._tally
         tally.take_in(groups_of(store.results(run, first=tally.groups)))  # those of rounds since the last time
@@ -81,7 +81,7 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankingWork(ProfileWork):
+class RankingJob(ProfileJob):
     """Profiles that are to be ranked, and by which design."""
 
     design: RankingDesign = field(default_factory=RankingDesign)
@@ -100,12 +100,12 @@ class RankingWork(ProfileWork):
 
 
 def all_rounds(job: Job) -> Job:
-    """Give a ranking's job with all rounds at once, which tells what they will take and cannot be done."""
+    """Return a ranking's job with all rounds at once, which tells what they will take and cannot be done."""
     rounds = job.following
     assert isinstance(rounds, Rounds)  # noqa: S101 - a ranking's job has no other
     return replace(job, cases=rounds.every, following=None)
 
 
 def design_of(definition: Mapping[str, Any]) -> RankingDesign:
-    """Give the design of a ranking from its run's definition."""
+    """Return the design of a ranking from its run's definition."""
     return RankingDesign.from_dict(definition[PROFILES])

@@ -55,7 +55,7 @@ class RankedProfiles:
         return iter(self.ranks.profiles)
 
     def __getitem__(self, wanted: str) -> RankedProfile:
-        """Give the place of the profile with an id."""
+        """Return the place of the profile with an id."""
         return self.ranks.profiles[self._places[wanted]]
 
     @functools.cached_property
@@ -104,11 +104,11 @@ class RankedProfiles:
         return self.ranks.errors
 
     def report(self) -> str:
-        """Give the ranking as text for people."""
+        """Return the ranking as text for people."""
         return report.terminal(self.run.whole_report)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Give the places as plain JSON values, the best first."""
+        """Return the places as plain JSON values, the best first."""
         return [one.as_dict() for one in self]
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -34,7 +34,7 @@ _LEAST_GROUPS: Final = 20
 
 
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
-    """Give the blocks in the order in which they are read: the order, and then how far it can be believed."""
+    """Yield the blocks in the order in which they are read: the order, and then how far it can be believed."""
     shown = shown_profiles(ranks, design, most=most)
     yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
@@ -55,7 +55,7 @@ def trust(ranks: Ranks) -> Sentences:
 
 
 def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
-    """Give the profiles that a short report shows: the top that was asked for, or the first ones."""
+    """Return the profiles that a short report shows: the top that was asked for, or the first ones."""
     return ranks.profiles[: None if most is None else design.top or most]
 
 
@@ -219,7 +219,7 @@ def ranks_in(report: Report) -> Ranks:
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
-    """Give the ranking for a terminal, the best first; what models and users wrote is made plain."""
+    """Return the ranking for a terminal, the best first; what models and users wrote is made plain."""
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
     told = f"{bold}{_title(report, max(width - 40, 20))}{usual}\n\n{as_text(_blocks(report), width=width)}"
     # A command to copy, which must not be broken into lines.
@@ -227,7 +227,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 
 def rows(report: Report) -> dict[str, Any]:
-    """Give the ranking as plain JSON values."""
+    """Return the ranking as plain JSON values."""
     ranks = ranks_in(report)
     design = design_of(report.run.definition).as_dict()
     return {"ranking": {**design, **ranks.numbers()}, "profiles": [one.as_dict() for one in ranks.profiles]}

@@ -38,7 +38,7 @@ class RankedProfile:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the place as plain JSON values."""
+        """Return the place as plain JSON values."""
         interval = None if self.interval is None else list(self.interval)
         return {**asdict(self), "interval": interval, "attributes": dict(self.attributes)}
 
@@ -137,7 +137,7 @@ class PositionBias:
         return self.test.p is not None and self.test.p < 1 - LEVEL
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the finding as plain JSON values."""
+        """Return the finding as plain JSON values."""
         interval = None if self.interval is None else list(self.interval)
         return {**self.test.as_dict(), "found": self.found, "advantage": self.advantage, "interval": interval}
 
@@ -150,7 +150,7 @@ class LengthEffect:
     interval: tuple[float, float]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the finding as plain JSON values."""
+        """Return the finding as plain JSON values."""
         return {"doubling": self.doubling, "interval": list(self.interval)}
 
 
@@ -187,7 +187,7 @@ class Ranks:
         return self.profiles.last_tier
 
     def numbers(self) -> dict[str, Any]:
-        """Give what is said of the whole as plain JSON values."""
+        """Return what is said of the whole as plain JSON values."""
         return {
             "order": list(self.order),
             "groups": self.groups,

@@ -43,7 +43,7 @@ _PLOT_WIDTH: Final = "200"
 
 
 def bin_of(score: float) -> int:
-    """Give the number of the histogram's bin for a score.
+    """Return the number of the histogram's bin for a score.
 
     >>> bin_of(0.1 + 0.7), bin_of(1.0)
     (16, 19)
@@ -155,7 +155,7 @@ def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
 
 
 def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Html:
-    """Give the histogram's numbers as a table, for those who read rather than look."""
+    """Return the histogram's numbers as a table, for those who read rather than look."""
     shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
     rows = [
         tag("tr", tag("th", f"{number / BINS:.2f} to {(number + 1) / BINS:.2f}", scope="row"),
@@ -204,7 +204,7 @@ def _mark(standing: Standing, start: float, width: float, y: float, height: floa
 
 
 def _hatching() -> Html:
-    """Give the pattern for marks that must not be taken for a colour; a style sheet may use it."""
+    """Return the pattern for marks that must not be taken for a colour; a style sheet may use it."""
     stripe = tag("line", x1=0, y1=0, x2=0, y2=6, class_="hatching")
     pattern = tag("pattern", stripe, id="evenhand-hatching", width=6, height=6, patternUnits="userSpaceOnUse",
                   patternTransform="rotate(45)")  # fmt: skip
@@ -237,7 +237,7 @@ def _percent(share: float) -> str:
 
 
 def _step(most: int) -> int:
-    """Give the step between gridlines: 1, 2 or 5 times a power of ten, so that there are four of them at most."""
+    """Return the step between gridlines: 1, 2 or 5 times a power of ten, so that there are four of them at most."""
     power = 1
     while 20 * power < most:
         power *= 10

@@ -184,7 +184,7 @@ def write_html(report: Report, out: TextIO, *, section: Html | None = None) -> N
 
 
 def fragment_html(report: Report) -> str:
-    """Give the numbers alone, for a notebook: no script and no style, so that they look like the page around them."""
+    """Return the numbers alone, for a notebook: no script and no style, so that they look like the page around them."""
     run, summary = report.run, report.summary
     seen = [f"{one.glyph} {one.word} {count:,}" for one, count in standings(summary.cases).items() if count]
     gates = [tag("li", "✓ met: " if gate.ok else "✗ missed: ", gate.words) for gate in report.gates]

@@ -43,7 +43,7 @@ class Room:
 def case_table(
     results: Iterable[CaseResult], counts: Mapping[Standing, int], evaluators: Sequence[str]
 ) -> Iterator[str]:
-    """Give the section with the table, piece by piece."""
+    """Yield the section with the table, piece by piece."""
     rows, detailed = Room(MOST_ROWS, counts), Room(MOST_DETAILED, counts)
     columns = evaluators[:MOST_COLUMNS]
     yield Html('<section class="cases" aria-labelledby="cases-heading">')

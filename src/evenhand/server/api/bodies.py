@@ -19,7 +19,7 @@ from evenhand.server.runs.requests import (
     MOST_MODELS,
     MOST_OUTAGE_SECONDS,
     MOST_REPEATS,
-    RunWanted,
+    RunRequest,
 )
 from evenhand.server.security import guard
 from evenhand.workspace.texts import snake
@@ -70,7 +70,7 @@ class JsonRoute(APIRoute):
     """A route that asks for the token before it reads a body, and reads that strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Give the handler."""
+        """Return the handler."""
         usual = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
@@ -120,7 +120,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def given(self) -> dict[str, Any]:
-        """Give what was sent, and nothing else."""
+        """Return what was sent, and nothing else."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -204,13 +204,13 @@ class RunBody(Body):
     outage_timeout: OutageTimeout = None
 
     @property
-    def wanted(self) -> RunWanted:
-        """Give the run that is wanted."""
+    def wanted(self) -> RunRequest:
+        """Return the run that is wanted."""
         several = {
             "models": tuple(self.models),
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
         }
-        return RunWanted(**(self.model_dump(exclude=set(several)) | several))
+        return RunRequest(**(self.model_dump(exclude=set(several)) | several))
 
 
 class ResumeBody(Body):

@@ -9,9 +9,9 @@ from fastapi.security import HTTPBearer
 
 from evenhand.server.api.bodies import JsonRoute
 from evenhand.server.api.schemas import ProblemDetails
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 
@@ -61,13 +61,13 @@ def _settings(request: Request) -> ServerSettings:
     return found
 
 
-def _desk(request: Request) -> RunDesk:
-    found: RunDesk = request.app.state.desk
+def _desk(request: Request) -> RunManager:
+    found: RunManager = request.app.state.desk
     return found
 
 
-def _counts(request: Request) -> Counted:
-    found: Counted = request.app.state.counted
+def _counts(request: Request) -> SummaryCache:
+    found: SummaryCache = request.app.state.counted
     return found
 
 
@@ -78,8 +78,8 @@ def _profiled(request: Request) -> ProfileNumbers:
 
 Opened = Annotated[Store, Depends(_store)]
 Settings = Annotated[ServerSettings, Depends(_settings)]
-Desk = Annotated[RunDesk, Depends(_desk)]
-Counts = Annotated[Counted, Depends(_counts)]
+Desk = Annotated[RunManager, Depends(_desk)]
+Counts = Annotated[SummaryCache, Depends(_counts)]
 Profiled = Annotated[ProfileNumbers, Depends(_profiled)]
 
 

@@ -36,7 +36,7 @@ preview_router = routes("judges")
 
 @preview_router.post("/judges/preview", response_model=PreviewShape)
 def preview_prompts(body: JudgeBody) -> Any:
-    """Give the messages that a judge would be sent for a case; nothing is sent, and nothing is kept."""
+    """Return the messages that a judge would be sent for a case; nothing is sent, and nothing is kept."""
     preview = Preview.of(body.model_dump())
     for field, told in preview.errors.items():
         raise FieldError(field, told) if field in JudgeBody.model_fields else ConfigError(told)

@@ -47,7 +47,7 @@ class Route:
 
 
 def described(document: Mapping[str, Any]) -> dict[str, list[Route]]:
-    """Give the routes of an OpenAPI document by their groups, in its order."""
+    """Return the routes of an OpenAPI document by their groups, in its order."""
     schemas = document.get("components", {}).get("schemas", {})
     groups: dict[str, list[Route]] = {}
     for path, operations in document["paths"].items():
@@ -143,7 +143,7 @@ def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
 
 
 def _named(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the schema that a reference names; of several, the first."""
+    """Return the schema that a reference names; of several, the first."""
     if several := schema.get("anyOf"):
         return _named(several[0], schemas)
     if "$ref" in schema:
@@ -173,7 +173,7 @@ def get_health() -> Any:
 
 @router.get("/openapi.json", response_class=JSONResponse, include_in_schema=False)
 def get_openapi(request: Request) -> JSONResponse:
-    """Give the OpenAPI document."""
+    """Return the OpenAPI document."""
     return JSONResponse(request.app.openapi())
 
 

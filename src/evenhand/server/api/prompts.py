@@ -41,7 +41,7 @@ def create_prompt(body: PromptBody, store: Opened) -> Any:
 
 @router.get("/prompts/{prompt}", response_model=PromptShape)
 def get_prompt(prompt: PromptId, store: Opened) -> Any:
-    """Give a prompt as it is now."""
+    """Return a prompt as it is now."""
     return prompt_summary(store.prompts.find(prompt))
 
 
@@ -70,7 +70,7 @@ def list_versions(prompt: PromptId, store: Opened) -> Any:
 
 @router.get("/prompts/{prompt}/versions/{version}", response_model=PromptShape)
 def get_version(prompt: PromptId, version: Number, store: Opened) -> Any:
-    """Give a prompt as it was in some version."""
+    """Return a prompt as it was in some version."""
     return prompt_summary(store.prompts.find(prompt, version))
 
 
@@ -96,7 +96,7 @@ def create_test_case(prompt: PromptId, body: TestCaseBody, store: Opened) -> Any
 
 @test_case_router.get("/prompts/{prompt}/test-cases/{test_case}", response_model=TestCaseShape)
 def get_test_case(prompt: PromptId, test_case: CaseId, store: Opened) -> Any:
-    """Give a test case."""
+    """Return a test case."""
     return case_summary(_found(store, prompt, test_case))
 
 
@@ -131,7 +131,7 @@ def export_prompts(
     store: Opened,
     prompt: Annotated[list[str] | None, Query(max_length=1000, description="Ids or names; all if left out.")] = None,
 ) -> Response:
-    """Give prompts with their test cases as one document, to be kept or imported elsewhere."""
+    """Return prompts with their test cases as one document, to be kept or imported elsewhere."""
     document = orjson.dumps(export_document(store, prompt), option=orjson.OPT_INDENT_2)
     name = {"content-disposition": 'attachment; filename="prompts.json"'}
     return Response(document, media_type="application/json", headers=name)

@@ -110,7 +110,7 @@ def export_evaluations(
     order: Annotated[Order, Depends(_order)],
     form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
 ) -> StreamingResponse:
-    """Give all evaluations that a filter leaves, in their order and with whole texts, as CSV or JSON lines."""
+    """Return all evaluations that a filter leaves, in their order and with whole texts, as CSV or JSON lines."""
     found = as_it_is(store, store.runs.find(run))
     lines = exported(store, found, results.places(found, wanted, order), form)
     return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(found, form))
@@ -118,7 +118,7 @@ def export_evaluations(
 
 @router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)
 def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: Opened) -> Any:
-    """Give a case in full: its question and answers, and all evaluations with prompts, raw replies and checks."""
+    """Return a case in full: its question and answers, and all evaluations with prompts, raw replies and checks."""
     found = store.runs.find(run)
     result = case_result(store, found, case_id)
     if result is None:
@@ -168,7 +168,7 @@ PROFILE_PATIENCE_SECONDS: Final = 20.0
 
 @profile_router.get("/runs/{run}/ranking", response_model=RankingShape, responses=BUSY)
 def get_ranking(run: RunId, store: Opened, profiled: Profiled) -> Any:
-    """Give the ranking of a run, the best first, with how sure each place is; 409 if the run ranks nothing.
+    """Return the ranking of a run, the best first, with how sure each place is; 409 if the run ranks nothing.
 
     While the run goes on, the order may change.
     """
@@ -189,7 +189,7 @@ def get_ranking(run: RunId, store: Opened, profiled: Profiled) -> Any:
 
 @profile_router.get("/runs/{run}/audit", response_model=AuditShape, responses=BUSY)
 def get_audit(run: RunId, store: Opened, profiled: Profiled, counts: Counts) -> Any:
-    """Give the numbers of an audit: effects with intervals, impact ratios, swaps, gates; 409 if the run is none."""
+    """Return the numbers of an audit: effects with intervals, impact ratios, swaps, gates; 409 if the run is none."""
     found = as_it_is(store, store.runs.find(run))
     try:
         numbers = profiled.audit(store, found, PROFILE_PATIENCE_SECONDS)

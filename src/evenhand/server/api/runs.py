@@ -19,7 +19,7 @@ from evenhand.server.api.dependencies import BUSY, Counts, Cursor, Desk, Key, Li
 from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import pin, unpin
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import as_it_is
 from evenhand.server.runs.results import offset_in, offset_written
 from evenhand.server.runs.views import run_detail, run_listed
@@ -88,7 +88,7 @@ def estimate_run(body: RunBody, store: Opened, settings: Settings) -> Any:
 
 @router.get("/runs/{run}", response_model=RunDetail)
 def get_run(run: RunId, store: Opened, counts: Counts) -> Any:
-    """Give a run with its numbers; of a very large one they are null until they are counted, so ask again."""
+    """Return a run with its numbers; of a very large one they are null until they are counted, so ask again."""
     return run_detail(store, store.runs.find(run), counts)
 
 
@@ -150,7 +150,7 @@ def unpin_run(run: RunId, store: Opened) -> None:
 
 @router.get("/runs/{run}/export", response_class=StreamingResponse, responses=_stream(LINES, "The run, line by line."))
 def export_run(run: RunId, store: Opened) -> StreamingResponse:
-    """Give a run as JSON lines, which ``evenhand import`` reads."""
+    """Return a run as JSON lines, which ``evenhand import`` reads."""
     found = as_it_is(store, store.runs.find(run))
     lines = export_lines(store, found)
     first = next(lines)  # what cannot be exported is refused before anything is sent
@@ -163,13 +163,13 @@ def _all(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _progress(desk: RunDesk, run: RunRecord) -> dict[str, Any]:
+def _progress(desk: RunManager, run: RunRecord) -> dict[str, Any]:
     told = desk.progress(run.id)
     assert told is not None  # noqa: S101 - it was found just now
     return told
 
 
-async def _events(desk: RunDesk, run: RunRecord) -> AsyncIterator[bytes]:
+async def _events(desk: RunManager, run: RunRecord) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
     last: dict[str, Any] | None = None
     async for told in desk.watch(run.id):

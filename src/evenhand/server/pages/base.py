@@ -78,12 +78,12 @@ class Form:
     sent: FormData
 
     def text(self, name: str) -> str:
-        """Give a field's text; what was not sent is empty. Browsers send line ends as CR LF, whatever was typed."""
+        """Return a field's text; what was not sent is empty. Browsers send line ends as CR LF, whatever was typed."""
         found = self.sent.get(name, "")
         return _plain(found) if isinstance(found, str) else ""
 
     def texts(self, name: str) -> list[str]:
-        """Give all values of a field, such as of boxes that are ticked."""
+        """Return all values of a field, such as of boxes that are ticked."""
         return [_plain(one) for one in self.sent.getlist(name) if isinstance(one, str)]
 
     def has(self, name: str) -> bool:
@@ -91,12 +91,12 @@ class Form:
         return name in self.sent
 
     def file(self, name: str) -> bytes:
-        """Give the content of a file that was chosen; empty where there is none."""
+        """Return the content of a file that was chosen; empty where there is none."""
         found = self.sent.get(name)
         return found.file.read() if isinstance(found, UploadFile) else b""
 
     def number(self, name: str) -> int:
-        """Give a whole number that our own page put into the form."""
+        """Return a whole number that our own page put into the form."""
         found = self.text(name)
         if not found.isascii() or not found.isdecimal() or len(found) > 15:
             raise Problem(422, "Not valid", f"{name} must be a whole number, not {found[:40]!r}", field=name)
@@ -113,7 +113,7 @@ Sent = Annotated[Form, Depends(_sent)]
 
 
 def as_typed(sent: str, kept: str | None) -> str | None:
-    """Give the text that a field stands for: what is kept where nothing was changed, None where nothing is there."""
+    """Return the text that a field stands for: what is kept where nothing was changed, None where nothing is there."""
     if sent == _plain(kept or ""):
         return kept
     return sent or None

@@ -166,7 +166,7 @@ def _editor(
 
 
 def _gone(request: Request, store: Store, sent: Form) -> Response:
-    """Give what was typed of a test case that was deleted meanwhile a place: as a new one, if its prompt is there."""
+    """Return what was typed of a test case that was deleted meanwhile a place: as a new one, if its prompt is there."""
     draft = _draft(sent, None)
     try:
         prompt = store.prompts.find(sent.text("prompt"))

@@ -33,7 +33,7 @@ _WORDS: Final = (("win", "wins", "pass"), ("tie", "ties", "not_evaluated"), ("lo
 
 
 def reach(found: Iterable[PairedDifference]) -> float:
-    """Give how far the axis goes to both sides of zero, so that all intervals fit: a tenth or more, to a tenth."""
+    """Return how far the axis goes to both sides of zero, so that all intervals fit: a tenth or more, to a tenth."""
     far = [0.1]
     for one in found:
         if one.interval is not None:
@@ -173,7 +173,7 @@ def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> di
 
 
 def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
-    """Give the numbers, each by its name."""
+    """Yield the numbers, each by its name."""
     found = subject.scores
     if not found.n:
         return
@@ -201,7 +201,7 @@ def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
 
 
 def _row(name: str | None, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
-    """Give a line of the table: of an evaluator, or of whole cases, which have no name."""
+    """Return a line of the table: of an evaluator, or of whole cases, which have no name."""
     called = "whole cases" if name is None else name
     return {
         "name": called,
@@ -219,7 +219,7 @@ def _row(name: str | None, one: Compared, found: Comparison, most: float, addres
 
 
 def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
-    """Give the matrix: how many went from where to where, each with the address that shows them."""
+    """Return the matrix: how many went from where to where, each with the address that shows them."""
     return [
         (Standing(before), [(count, _look_at(before, after, found, address) if count else None)
                             for after, count in zip(STANDINGS, row, strict=True)])

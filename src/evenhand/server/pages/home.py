@@ -17,7 +17,7 @@ from evenhand.server.pages.base import drawn, page
 from evenhand.server.pages.run_row import Row
 from evenhand.server.pages.runs import Against
 from evenhand.server.runs.baseline import lineage
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import AT_WORK, as_it_is
 from evenhand.store.store import Store
 
@@ -61,5 +61,5 @@ def _against(request: Request, store: Store, newest_first: Iterable[RunRecord]) 
 
 
 def _progress(request: Request, run: RunRecord) -> tuple[int, int]:
-    told = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
+    told = cast("RunManager", request.app.state.desk).progress(run.id) or {}
     return told.get("done", 0), told.get("total", 0)

@@ -35,7 +35,7 @@ PATIENCE_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LeaderboardRow:
     """A row of the leaderboard; ``groups`` is the address of the groups in which the profile was."""
 
     id: str
@@ -81,14 +81,14 @@ def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) ->
 
 
 def _worst(ranks: Ranks) -> int:
-    """Give the rank at the right end of the scale."""
+    """Return the rank at the right end of the scale."""
     return max(2, ranks.profiles.last_rank)
 
 
 def _tiers(
     ranks: Ranks, first: int, last: int, address: str, *, in_pairs: bool
-) -> Iterator[tuple[str, str, list[Place]]]:
-    """Give the profiles of a page by tier: what it is called, how many are in it, and its rows."""
+) -> Iterator[tuple[str, str, list[LeaderboardRow]]]:
+    """Yield the profiles of a page by tier: what it is called, how many are in it, and its rows."""
     from evenhand.reports.html.forest import Axis  # noqa: PLC0415
 
     axis = Axis(left=1, right=_worst(ranks))
@@ -103,7 +103,7 @@ def _title(tier: int | None) -> str:
     return "No interval, no tier" if tier is None else f"Tier {tier}"
 
 
-def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> Place:
+def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
     from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
     from evenhand.reports.html.forest import mark  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> P
         else ()
     )
     groups = f"{one.groups:,}" + (f", {one.failures:,} failed" if one.failures else "")
-    return Place(
+    return LeaderboardRow(
         id=one.id,
         groups=f"{address}/results?{urlencode({'profile': one.id})}",
         rank=NONE if one.rank is None else f"{one.rank:,}",

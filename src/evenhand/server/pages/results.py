@@ -78,7 +78,7 @@ def asked_for(request: Request) -> tuple[str, ...] | None:
 
 
 def kept(request: Request) -> tuple[str, ...] | None:
-    """Give the columns that this browser was told to show; None where it was told nothing that we know."""
+    """Return the columns that this browser was told to show; None where it was told nothing that we know."""
     said = request.cookies.get(COOKIE)
     if said is None:
         return None
@@ -87,19 +87,19 @@ def kept(request: Request) -> tuple[str, ...] | None:
 
 
 def usual(run: RunRecord, evaluators: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
-    """Give the columns that tell something about a run; the judge of profiles finds no hits and misses."""
+    """Return the columns that tell something about a run; the judge of profiles finds no hits and misses."""
     told = {"cost": False, "sample": run.repeat > 1, "evaluator": len(evaluators) > 1, "model": len(models) > 1}
     told |= {"hits": mode_of(run.definition) is None, "question": not is_scoring(run.definition)}
     return tuple(key for key in _KEYS if told.get(key, True))
 
 
 def shown(keys: Sequence[str]) -> list[Column]:
-    """Give the columns in the order in which they stand in the table."""
+    """Return the columns in the order in which they stand in the table."""
     return [column for column in COLUMNS if column.key in keys]
 
 
 def row_of(item: Mapping[str, Any], scale: int | None) -> dict[str, Any]:
-    """Give a row, its score up to ``scale``; where that is None, it was ranked, and has no score.
+    """Return a row, its score up to ``scale``; where that is None, it was ranked, and has no score.
 
     Texts are short here, so that the page is, and the table asks for longer ones as it is scrolled.
     """
@@ -138,7 +138,7 @@ _YES: Final = ("1", "true", "yes", "on")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ResultsQuery:
     """What the address of the table asks for; the form writes it, and so does results.js. Empty fields ask nothing.
 
     Scores in it are up to ``scale``, as the table shows them.
@@ -150,7 +150,7 @@ class Wanted:
     scale: int = 1
 
     @classmethod
-    def of(cls, request: Request, run: RunRecord) -> Wanted:
+    def of(cls, request: Request, run: RunRecord) -> ResultsQuery:
         """Read the address."""
         names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "profile", "cursor")
         asked = request.query_params
@@ -165,7 +165,7 @@ class Wanted:
 
     @property
     def filter(self) -> Filter:
-        """Give which evaluations are wanted."""
+        """Return which evaluations are wanted."""
         verdict, status = self._names("verdict"), self._names("status")
         return Filter(
             verdict=verdict,
@@ -183,7 +183,7 @@ class Wanted:
 
     @property
     def order(self) -> Order:
-        """Give how they are sorted."""
+        """Return how they are sorted."""
         return Order(by=self.said.get("sort", "position"), descending=self.has("descending"))
 
     def has(self, name: str) -> bool:
@@ -191,14 +191,14 @@ class Wanted:
         return self.said.get(name, "").lower() in _YES
 
     def address(self, **more: str) -> str:
-        """Give the address of the same table with something changed; what is empty is left out."""
+        """Return the address of the same table with something changed; what is empty is left out."""
         changed = [(name, value) for name, value in (dict(self.said) | more).items() if value]
         if self.columns is not None:
             changed += [(PARAMETER, name) for name in self.columns or ("",)]
         return f"{self.path}?{urlencode(changed)}" if changed else self.path
 
     def file(self, ending: str) -> str:
-        """Give the address of a file with what this table shows, on all of its pages."""
+        """Return the address of a file with what this table shows, on all of its pages."""
         said = {name: value for name, value in self.said.items() if name != "cursor"}
         return f"{self.path}/export.{ending}" + (f"?{urlencode(said)}" if said else "")
 
@@ -221,7 +221,7 @@ class Wanted:
 def results(request: Request, run_id: str) -> Response:
     """Show the evaluations of a run: a page of them, filtered and sorted as the address says."""
     run = found_run(request, run_id)
-    wanted = Wanted.of(request, run)
+    wanted = ResultsQuery.of(request, run)
     found_in = cast("Results", request.app.state.results)
     found = found_in.page(run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor"))
     evaluators, models = found_in.evaluators(run), models_of(run)
@@ -249,9 +249,9 @@ def results(request: Request, run_id: str) -> Response:
 
 @router.get("/runs/{run_id}/results/export.{ending}")
 def export(request: Request, run_id: str, ending: str, store: Opened) -> Response:
-    """Give what the table shows, on all of its pages, as a file."""
+    """Return what the table shows, on all of its pages, as a file."""
     run = found_run(request, run_id)
-    wanted = Wanted.of(request, run)
+    wanted = ResultsQuery.of(request, run)
     if ending not in ("csv", "jsonl"):
         raise Problem(404, "Not found", f"evaluations are not written to .{ending:.20}; known: .csv, .jsonl")
     kind: Kind = "csv" if ending == "csv" else "jsonl"
@@ -288,7 +288,7 @@ def one_case(request: Request, run_id: str, position: int, store: Opened) -> Res
 
 @router.get("/runs/{run_id}/results/{position}/json")
 def case_json(request: Request, run_id: str, position: int, store: Opened) -> Response:
-    """Give all about a case to programs, and to those who copy it."""
+    """Return all about a case to programs, and to those who copy it."""
     result = _case(store, found_run(request, run_id), position)
     told = {"position": position, "case": case_to(result.case), **case_row(result)}
     return Response(strict_json(told), media_type="application/json")

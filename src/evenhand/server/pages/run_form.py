@@ -27,8 +27,8 @@ from evenhand.reports.safe_text import plain
 from evenhand.server.api.dependencies import Opened
 from evenhand.server.pages.base import Form, Sent, page, see_other
 from evenhand.server.pages.run_view import own
-from evenhand.server.runs.manager import RunDesk
-from evenhand.server.runs.requests import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, OF_FILES, RunWanted
+from evenhand.server.runs.manager import RunManager
+from evenhand.server.runs.requests import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, OF_FILES, RunRequest
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 
@@ -50,14 +50,14 @@ class Draft:
     chosen: tuple[str, ...] | None = None
 
     @property
-    def wanted(self) -> RunWanted:
+    def wanted(self) -> RunRequest:
         """Read what is wanted; what cannot be right is refused, by field."""
         names = [line.strip() for line in self.typed["models"].splitlines() if line.strip()]
         if not names:
             raise FieldError("models", "there is none; name at least one, such as openai/gpt-5-mini")
         if len(names) > MOST_MODELS:
             raise FieldError("models", f"there are {len(names)}; {MOST_MODELS} are allowed")
-        return RunWanted(
+        return RunRequest(
             prompt=self.prompt.id,
             version=self.prompt.version,
             models=tuple(names),
@@ -92,7 +92,7 @@ class Draft:
 class Prepared:
     """A run that could be started, and what it would take."""
 
-    wanted: RunWanted
+    wanted: RunRequest
     job: Job
     estimate: Estimate
     rules: tuple[str, ...] = (*RULES, f"Prices are of {PRICES_AS_OF}.")
@@ -106,7 +106,7 @@ class Prepared:
 
     @property
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Give a line for each model, and one for all."""
+        """Return a line for each model, and one for all."""
         lines = [
             (one.model, _between(one.calls, one.most_calls), f"{one.input_tokens:,}", f"{one.output_tokens:,}",
              _dollars(one.low, one.high))
@@ -140,7 +140,7 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     try:
         prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft, to_ask=is_start)
         if is_start:
-            return see_other(own(await _started(cast("RunDesk", request.app.state.desk), sent, prepared)))
+            return see_other(own(await _started(cast("RunManager", request.app.state.desk), sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
     except ConfigError as error:
@@ -148,7 +148,7 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
 
 
-async def _started(desk: RunDesk, sent: Form, prepared: Prepared) -> RunRecord:
+async def _started(desk: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
     """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
     wanted = prepared.wanted
     # Which form it was, and what stood in it.
@@ -192,7 +192,7 @@ def _form(
 
 
 def _listed(store: Store, prompt: Prompt) -> list[tuple[str, str]]:
-    """Give the test cases with the beginning of what they ask, where they are few enough to choose from."""
+    """Return the test cases with the beginning of what they ask, where they are few enough to choose from."""
     if prompt.test_cases > MOST_LISTED:
         return []
     return [(one.id, plain(one.text.input[: 4 * _GIST], _GIST)) for one in store.prompts.cases(prompt.id)]

@@ -15,10 +15,10 @@ from evenhand.profiles.scores import from_0_to_10
 from evenhand.reports.json import moment
 from evenhand.reports.phrases import NONE, Effort, moment_text
 from evenhand.server.runs.baseline import is_baseline
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers, scale_of
 from evenhand.server.runs.progress import AT_WORK
-from evenhand.server.runs.summaries import Counted, Numbers
+from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.server.runs.views import MOST_CASES_IN_LIST
 
 
@@ -34,7 +34,7 @@ class Row:
     def of(cls, request: Request, run: RunRecord) -> Row:
         """Make the row of a run; nobody waits for the numbers of a large one."""
         if run.status in AT_WORK:
-            told = cast("RunDesk", request.app.state.desk).progress(run.id) or {}
+            told = cast("RunManager", request.app.state.desk).progress(run.id) or {}
             return cls(run=run, numbers=None, why=f"{told.get('done', 0):,} of {told.get('total', 0):,} evaluations")
         counted, store = counted_in(request), request.app.state.store
         if run.cases > MOST_CASES_IN_LIST and not counted.has(store, run):
@@ -86,10 +86,10 @@ class Row:
 
 
 def profiled_in(request: Request) -> ProfileNumbers:
-    """Give what rankings and audits came to that this server has worked out so far."""
+    """Return what rankings and audits came to that this server has worked out so far."""
     return cast("ProfileNumbers", request.app.state.profiled)
 
 
-def counted_in(request: Request) -> Counted:
-    """Give the numbers that this server has counted so far."""
-    return cast("Counted", request.app.state.counted)
+def counted_in(request: Request) -> SummaryCache:
+    """Return the numbers that this server has counted so far."""
+    return cast("SummaryCache", request.app.state.counted)

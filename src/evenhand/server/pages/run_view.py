@@ -56,7 +56,7 @@ Fact = tuple[str, str, str | None]
 
 
 def own(run: RunRecord) -> str:
-    """Give the address of a run's page."""
+    """Return the address of a run's page."""
     return f"/runs/{quote(run.id, safe='')}"
 
 
@@ -178,7 +178,7 @@ def _headline(cases: Tally) -> tuple[str, str, str, str]:
 
 
 def _look_at(address: str, standing: Standing) -> str | None:
-    """Give the address of the evaluations that stand so."""
+    """Return the address of the evaluations that stand so."""
     match standing:
         case Standing.PENDING:
             return None

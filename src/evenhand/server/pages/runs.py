@@ -19,7 +19,7 @@ from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.profiles.job import mode_of
-from evenhand.profiles.report_kinds import teller_of
+from evenhand.profiles.report_kinds import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
@@ -40,7 +40,7 @@ from evenhand.server.runs.baseline import (
     run_before,
     unpin,
 )
-from evenhand.server.runs.manager import RunDesk
+from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import AT_WORK, as_it_is
 from evenhand.server.runs.summaries import Numbers
 from evenhand.store.store import Store
@@ -168,7 +168,7 @@ def one_run(request: Request, run_id: str) -> Response:
     store: Store = request.app.state.store
     run = as_it_is(store, _found(store, run_id))
     at_work = run.status in AT_WORK
-    progress = (cast("RunDesk", request.app.state.desk).progress(run.id) or {}) if at_work else {}
+    progress = (cast("RunManager", request.app.state.desk).progress(run.id) or {}) if at_work else {}
     numbers = None if at_work or not run.cases else _soon(request, run)
     more = {} if numbers is None else run_view.outcome(run, numbers)
     return page(
@@ -212,14 +212,14 @@ def _found(store: Store, run_id: str) -> RunRecord:
 @router.post("/runs/{run_id}/cancel")
 async def cancel(request: Request, run_id: str) -> Response:
     """Take no more work for a run."""
-    run = await cast("RunDesk", request.app.state.desk).cancel(run_id)
+    run = await cast("RunManager", request.app.state.desk).cancel(run_id)
     return RedirectResponse(run_view.own(run), status_code=303)
 
 
 @router.post("/runs/{run_id}/resume")
 async def resume(request: Request, run_id: str) -> Response:
     """Go on with a run."""
-    run = await cast("RunDesk", request.app.state.desk).resume(run_id)
+    run = await cast("RunManager", request.app.state.desk).resume(run_id)
     return RedirectResponse(run_view.own(run), status_code=303)
 
 
@@ -239,7 +239,7 @@ def delete(request: Request, run_id: str) -> Response:
 
 @router.get("/runs/{run_id}/download.{ending}")
 def download(request: Request, run_id: str, ending: str) -> Response:
-    """Give the report of a run as a file."""
+    """Return the report of a run as a file."""
     store: Store = request.app.state.store
     run = _found(store, run_id)
     if ending not in _KINDS:
@@ -257,7 +257,7 @@ def _written(report: Report, ending: str) -> BinaryIO:
     with contextlib.ExitStack() as closing:
         spooled = closing.enter_context(tempfile.SpooledTemporaryFile(max_size=1024 * 1024))
         file = cast("BinaryIO", spooled)
-        teller = teller_of(report.run.definition)
+        teller = report_kind_of(report.run.definition)
         if teller is None:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             try:

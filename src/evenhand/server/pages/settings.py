@@ -57,7 +57,7 @@ def show_settings(request: Request, store: Opened) -> Response:
 
 
 def _providers() -> list[KnownProvider]:
-    """Give those that can be asked first; those of other packages have no variables to show."""
+    """Return those that can be asked first; those of other packages have no variables to show."""
     found = [one for one in known_providers() if one.needs_key is not None]
     return sorted(found, key=lambda one: (one.found is None, one.name))
 

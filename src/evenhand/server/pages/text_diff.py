@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 def differences(old: str, new: str) -> list[Line]:
-    r"""Give the lines of two texts, without those that are far from any difference.
+    r"""Return the lines of two texts, without those that are far from any difference.
 
     >>> [(line.kind, line.text) for line in differences("a\nb", "a\nc")]
     [('same', 'a'), ('removed', 'b'), ('added', 'c')]
@@ -58,7 +58,7 @@ def differences(old: str, new: str) -> list[Line]:
 def changes(
     old: Mapping[str, str | None], new: Mapping[str, str | None], labels: Mapping[str, str]
 ) -> list[tuple[str, list[Line]]]:
-    """Give the fields in which two forms differ, by their labels, with their lines; empty is the same as absent."""
+    """Return the fields in which two forms differ, by their labels, with their lines; empty is the same as absent."""
     return [
         (label, differences(old[name] or "", new[name] or ""))
         for name, label in labels.items()

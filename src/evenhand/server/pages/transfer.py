@@ -35,7 +35,7 @@ class ImportReports:
         return word
 
     def of(self, word: str) -> Imported | None:
-        """Give a report; None where it is forgotten."""
+        """Return a report; None where it is forgotten."""
         return self._kept.get(word)
 
 
@@ -53,7 +53,7 @@ def show_transfer(request: Request, store: Opened, done: str = "") -> Response:
 
 @router.get("/io/export")
 def export(store: Opened, prompt: Annotated[list[str] | None, Query()] = None) -> Response:
-    """Give prompts as the API does; here, one that was deleted meanwhile is told by a page."""
+    """Return prompts as the API does; here, one that was deleted meanwhile is told by a page."""
     return export_prompts(store, prompt)
 
 

@@ -13,10 +13,10 @@ from evenhand.domain.errors import ConfigError
 Value = TypeVar("Value")
 
 
-class Aside(Generic[Value]):
+class BackgroundCache(Generic[Value]):
     """Keeps the last values that were asked for, and those that are being worked out.
 
-    >>> Aside(2).get("answer", lambda: 42)
+    >>> BackgroundCache(2).get("answer", lambda: 42)
     42
     """
 
@@ -32,7 +32,7 @@ class Aside(Generic[Value]):
         return found is not None and found.done() and found.exception() is None
 
     def get(self, key: Hashable, make: Callable[[], Value], seconds: float | None = None) -> Value:
-        """Give a value; raises ``TimeoutError`` where it takes longer than that, and works it out all the same."""
+        """Return a value; raises ``TimeoutError`` where it takes longer than that, and works it out all the same."""
         with self._mine:
             found = self._known.get(key)
             if found is None:

@@ -12,7 +12,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.comparison import Side, compare_runs
 from evenhand.profiles.job import is_ranking, require_scores
 from evenhand.reports.phrases import Standing
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
 from evenhand.suites.definition_diff import judging_differences
@@ -23,7 +23,7 @@ _NEAR: Final = 200
 
 
 def of_prompt(run: RunRecord) -> str | None:
-    """Give the id of the prompt that a run tried, if it is such a run."""
+    """Return the id of the prompt that a run tried, if it is such a run."""
     known = run.definition.get(PROMPT)
     return str(known.get("id")) if isinstance(known, dict) else None
 
@@ -107,7 +107,7 @@ _WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict"}
 
 
 def compared(
-    counts: Counted,
+    counts: SummaryCache,
     store: Store,
     runs: tuple[RunRecord, RunRecord],
     *,

@@ -20,7 +20,7 @@ from evenhand.engine.runner import Runner
 from evenhand.server.once import forget, once, outcome_of
 from evenhand.server.runs.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.runs.requests import require_all_offered, taken_up
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 
@@ -39,7 +39,7 @@ class Planner:
     def planned(
         self, job: Callable[[], Job], scope: Scope, *, key: str | None, asked: Any
     ) -> tuple[RunRecord, Job | None]:
-        """Give a run that is planned, with its job; or that of an earlier request under the same key, without."""
+        """Return a run that is planned, with its job; or that of an earlier request under the same key, without."""
         # Of many who ask at once, one reads the test cases; other processes are kept away by the transaction.
         with self._mine if key is not None else contextlib.nullcontext():
             known = outcome_of(self.store, key, asked)
@@ -95,12 +95,12 @@ class Work:
         return told | {"waiting": self.is_waiting, "stopping": self.is_stopping}
 
 
-class RunDesk:
+class RunManager:
     """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
 
-    def __init__(self, store: Store, settings: ServerSettings, counts: Counted | None = None) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, counts: SummaryCache | None = None) -> None:
         self._store = store
-        self._counts = counts or Counted()
+        self._counts = counts or SummaryCache()
         self._settings = settings
         self._planner = Planner(store)
         self._work: dict[str, Work] = {}

@@ -10,7 +10,7 @@ from evenhand.domain.errors import ConflictError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.profiles.job import AUDIT, RANKING, SCORING, is_audit, is_ranking, is_scoring, mode_of
-from evenhand.server.runs.background_cache import Aside
+from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.summaries import Key, state_of
 from evenhand.store.store import Store
@@ -49,11 +49,11 @@ class ProfileNumbers:
     def __init__(self) -> None:
         self._mine = threading.Lock()
         self._begun: dict[str, Key] = {}
-        self._ranks: Aside[Ranks] = Aside(MOST_KEPT)
-        self._audits: Aside[AuditNumbers] = Aside(MOST_KEPT)
+        self._ranks: BackgroundCache[Ranks] = BackgroundCache(MOST_KEPT)
+        self._audits: BackgroundCache[AuditNumbers] = BackgroundCache(MOST_KEPT)
 
     def ranks(self, store: Store, run: RunRecord, seconds: float | None = None) -> Ranks:
-        """Give a ranking; raises ``TimeoutError`` where that takes longer, and goes on working it out."""
+        """Return a ranking; raises ``TimeoutError`` where that takes longer, and goes on working it out."""
         _must_be(run, RANKING)
 
         def work() -> Ranks:
@@ -65,7 +65,7 @@ class ProfileNumbers:
         return self._given(self._ranks, store, run, work, seconds)
 
     def audit(self, store: Store, run: RunRecord, seconds: float | None = None) -> AuditNumbers:
-        """Give the numbers of an audit; raises ``TimeoutError`` where that takes longer, and goes on."""
+        """Return the numbers of an audit; raises ``TimeoutError`` where that takes longer, and goes on."""
         _must_be(run, AUDIT)
 
         def work() -> AuditNumbers:
@@ -76,7 +76,12 @@ class ProfileNumbers:
         return self._given(self._audits, store, run, work, seconds)
 
     def _given(
-        self, aside: Aside[Value], store: Store, run: RunRecord, work: Callable[[], Value], seconds: float | None
+        self,
+        aside: BackgroundCache[Value],
+        store: Store,
+        run: RunRecord,
+        work: Callable[[], Value],
+        seconds: float | None,
     ) -> Value:
         key = state_of(store, run)
         if run.status in AT_WORK:
@@ -97,7 +102,7 @@ class ProfileNumbers:
             self._begun.pop(run.id, None)
 
     def gates(self, store: Store, run: RunRecord) -> tuple[GateResult, ...]:
-        """Give what the gates say that only an audit has; none for other runs."""
+        """Return what the gates say that only an audit has; none for other runs."""
         return self.audit(store, run).gates if is_audit(run.definition) else ()
 
 

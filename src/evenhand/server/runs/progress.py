@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.run import Progress
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
 
 AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
@@ -58,7 +58,7 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
     }
 
 
-def progress_in(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+def progress_in(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
     """Tell how far a run has come that this process does not work on.
 
     What only the process at work on it knows is null. What came of a run that has ended is counted; what takes long to
@@ -71,7 +71,7 @@ def progress_in(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]
     return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
 
 
-def _outcome(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
+def _outcome(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
     rows = store.database.rows(_LAST_ROUNDS, [run.number])
     found = Counter[str]()
     for status, verdict, count in rows:
@@ -94,7 +94,7 @@ def _outcome(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
 
 
 def as_it_is(store: Store, run: RunRecord) -> RunRecord:
-    """Give a run whose process is gone as interrupted, which it is, though nobody was left to say so."""
+    """Return a run whose process is gone as interrupted, which it is, though nobody was left to say so."""
     if run.status not in AT_WORK or store.runs.in_hand(run):
         return run
     reason = _LEFT

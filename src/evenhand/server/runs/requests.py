@@ -61,7 +61,7 @@ class KnownProvider:
 
 
 def known_providers() -> list[KnownProvider]:
-    """Give the providers that are registered, but for those whose models are files or run in the server."""
+    """Return the providers that are registered, but for those whose models are files or run in the server."""
     points = registry.points(registry.MODELS).items()
     return [KnownProvider.of(name, point.load()) for name, point in points if name not in (*OF_FILES, EMBEDDED)]
 
@@ -73,7 +73,7 @@ OF_FILES: Final = ("recorded",)
 
 
 def require_offered(name: str, settings: ServerSettings, field: str) -> str:
-    """Give the name of a model back if users may ask for it; ``field`` is where they wrote it."""
+    """Return the name of a model back if users may ask for it; ``field`` is where they wrote it."""
     if name in (settings.judge, *settings.models):
         return name
     if len(name) > LONGEST_NAME or not name.isprintable():
@@ -134,18 +134,18 @@ MOST_OUTAGE_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedScope(Scope):
+class RequestScope(Scope):
     """A scope that knows whether the run asks anew: when it is resumed, it does so again."""
 
     no_cache: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the scope as plain JSON values."""
+        """Return the scope as plain JSON values."""
         return Scope.as_dict(self) | ({NO_CACHE: True} if self.no_cache else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunWanted:
+class RunRequest:
     """A run that somebody wants: a prompt by id or name, models and a judge by their names."""
 
     prompt: str
@@ -163,7 +163,7 @@ class RunWanted:
     @property
     def scope(self) -> Scope:
         """How often each case is judged, and whether replies from before will do."""
-        return AskedScope(repeat=self.repeat, no_cache=not self.use_cache)
+        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache)
 
     @property
     def pace(self) -> Pace:

@@ -20,7 +20,7 @@ from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.json_text import strict_json
 from evenhand.server.case_results import cases_at
 from evenhand.server.problems import Problem
-from evenhand.server.runs.results_index import Filter, Narrow, Order
+from evenhand.server.runs.results_index import Filter, Order, ResultsIndex
 from evenhand.server.runs.views import rows_shown
 from evenhand.store.store import Store
 
@@ -74,7 +74,7 @@ class Results:
 
     def __init__(self, store: Store, reading: Store) -> None:
         self._store = store
-        self._narrow = Narrow(reading)
+        self._narrow = ResultsIndex(reading)
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="results")
         self._asked: set[str] = set()
         self._mine = threading.Lock()
@@ -86,7 +86,7 @@ class Results:
         self._ahead.shutdown(wait=True)
 
     def page(self, run: RunRecord, wanted: Filter, order: Order, *, limit: int, cursor: str | None) -> dict[str, Any]:
-        """Give a page: its items, how many there are in all, and the cursor of the next one."""
+        """Return a page: its items, how many there are in all, and the cursor of the next one."""
         if wanted.is_empty and order == Order():
             return self._in_order(run, limit, cursor)
         keyed, total = self._narrow.page(run, wanted, order, limit=limit + 1, after=_read(cursor, order))
@@ -99,7 +99,7 @@ class Results:
         }
 
     def places(self, run: RunRecord, wanted: Filter, order: Order) -> list[Place]:
-        """Give the places of all that is wanted, as it stands at this moment."""
+        """Return the places of all that is wanted, as it stands at this moment."""
         keyed, _ = self._narrow.page(run, wanted, order, limit=_LARGEST, after=None)
         return [place for _, place in keyed]
 

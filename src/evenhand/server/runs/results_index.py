@@ -103,7 +103,7 @@ _OF_A_CASE: Final = ("id", "question", "candidate_answer", "reference_answer", "
 
 
 def positions_with(store: Store, run: RunRecord, text: str) -> list[int]:
-    """Give the positions of the cases that have a text in their id, question, reference or answer, in any case.
+    """Return the positions of the cases that have a text in their id, question, reference or answer, in any case.
 
     Of a group, the ids and texts of its profiles count as well.
     """
@@ -119,7 +119,7 @@ def positions_with(store: Store, run: RunRecord, text: str) -> list[int]:
 
 
 def positions_of_profile(store: Store, run: RunRecord, profile: str) -> list[int]:
-    """Give the positions of the cases that are about a profile, by its exact id; of a ranking, those of its groups."""
+    """Return the positions of the cases about a profile, by its exact id; of a ranking, those of its groups."""
     ids_of: Callable[[Any], list[str]] = (
         (lambda case: [one["id"] for one in members_of(case.get("metadata", {}))])
         if is_ranking(run.definition)
@@ -130,7 +130,7 @@ def positions_of_profile(store: Store, run: RunRecord, profile: str) -> list[int
 
 
 def _likely(store: Store, run: RunRecord, table: str, text: str) -> Iterator[tuple[int, Any]]:
-    """Give what the database finds a text in, piece by piece: a common word is in all, which memory need not hold."""
+    """Yield what the database finds a text in, piece by piece: a common word is in all, which memory need not hold."""
     like = "LIKE" if isinstance(store.database, SQLite) else "ILIKE"
     for first in range(0, run.cases, _CASES_AT_ONCE):
         rows = store.database.rows(
@@ -208,7 +208,7 @@ class _Copied:
     finished: float | None = None
 
 
-class Narrow:
+class ResultsIndex:
     """Copies of the runs that were looked at last."""
 
     def __init__(self, source: Store) -> None:
@@ -234,7 +234,7 @@ class Narrow:
         limit: int,
         after: tuple[Any, tuple[int, int, int]] | None,
     ) -> tuple[list[tuple[Any, tuple[int, int, int]]], int]:
-        """Give evaluations by their places, each with what it is sorted by, and how many there are in all."""
+        """Return evaluations by their places, each with what it is sorted by, and how many there are in all."""
         where, values = self._where(run, wanted)
         source = f"FROM evaluations e {joined(wanted, order)} WHERE {where}"
         ((total,),) = self._rows(run, f"SELECT COUNT(*) {source}", values)

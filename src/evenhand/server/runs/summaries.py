@@ -14,7 +14,7 @@ from evenhand.engine.overview import kept_overview, overview_of, report_from
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.report import Report
-from evenhand.server.runs.background_cache import Aside
+from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.store.store import Store
 
 # A handful of kilobytes each.
@@ -56,23 +56,23 @@ class Numbers:
         return told if cases.scored == cases.n else f"{told} of {cases.n:,}"
 
     def report(self, store: Store, run: RunRecord) -> Report:
-        """Give what the writers of files need."""
+        """Return what the writers of files need."""
         return report_from(store, run, self.overview, self.gates)
 
 
-class Counted:
+class SummaryCache:
     """Numbers of runs that were asked for before, and comparisons: each for as long as nothing is judged in between."""
 
     def __init__(self) -> None:
-        self._numbers: Aside[Numbers] = Aside(MOST_NUMBERS)
-        self._comparisons: Aside[Comparison] = Aside(MOST_COMPARISONS)
+        self._numbers: BackgroundCache[Numbers] = BackgroundCache(MOST_NUMBERS)
+        self._comparisons: BackgroundCache[Comparison] = BackgroundCache(MOST_COMPARISONS)
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Tell whether the numbers of a run are known as it stands."""
         return self._numbers.has(state_of(store, run)) or kept_overview(store, run) is not None
 
     def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
-        """Give the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""
+        """Return the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""
         if run.status in (RunStatus.PLANNING, RunStatus.RUNNING):
             return Numbers.of(store, run)
         return self._numbers.get(state_of(store, run), lambda: Numbers.of(store, run), seconds)
@@ -85,7 +85,7 @@ class Counted:
         seconds: float,
         *how: str,
     ) -> Comparison:
-        """Give a comparison of two runs, as ``how`` says; raises ``TimeoutError`` where that takes longer."""
+        """Return a comparison of two runs, as ``how`` says; raises ``TimeoutError`` where that takes longer."""
         return self._comparisons.get((*(state_of(store, run) for run in runs), *how), compare, seconds)
 
 

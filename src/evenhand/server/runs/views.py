@@ -17,7 +17,7 @@ from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import run_row, summary_row
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
-from evenhand.server.runs.summaries import Counted
+from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
 from evenhand.store.rows import loads, planned_of_row
 from evenhand.store.store import Store
@@ -25,7 +25,7 @@ from evenhand.workspace.trial import PROMPT
 
 
 def names_in(defined: Any) -> list[str]:
-    """Give the names of the models that a part of a definition names.
+    """Return the names of the models that a part of a definition names.
 
     >>> names_in({"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]})
     ['openai/gpt-5-mini', 'ollama/qwen2.5:7b']
@@ -99,7 +99,7 @@ class ShownGroup:
 
 
 def members_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the profiles of a group in the order in which they were shown; an imported run may have anything there."""
+    """Return the profiles of a group in the order in which they were shown; an imported run may have anything there."""
     told = metadata.get(MEMBERS)
     if not isinstance(told, list | tuple):
         return []
@@ -142,7 +142,7 @@ MOST_SHOWN: Final = 300
 
 
 def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
-    """Give evaluations by their places, in that order."""
+    """Return evaluations by their places, in that order."""
     if not places:
         return []
     positions = sorted({position for position, _, _ in places})
@@ -201,7 +201,7 @@ def _row(
 
 
 def _asked(case: Case) -> str | None:
-    """Give what tells a case from the others: of a conversation the last thing the user says."""
+    """Return what tells a case from the others: of a conversation the last thing the user says."""
     said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
     return said[-1] if case.question is None and said else case.question_text
 
@@ -215,8 +215,8 @@ MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
 
 
-def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
-    """Give a run for a list, without what only a few ask for."""
+def run_listed(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+    """Return a run for a list, without what only a few ask for."""
     run = as_it_is(store, run)
     quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or counts.has(store, run))
     row = _run_row(run)
@@ -225,8 +225,8 @@ def run_listed(store: Store, run: RunRecord, counts: Counted) -> dict[str, Any]:
     }
 
 
-def run_detail(store: Store, run: RunRecord, counts: Counted | None) -> dict[str, Any]:
-    """Give a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
+def run_detail(store: Store, run: RunRecord, counts: SummaryCache | None) -> dict[str, Any]:
+    """Return a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
     run = as_it_is(store, run)
     row = _run_row(run)
     # Where the suite lies is the server's business.

@@ -13,7 +13,7 @@ from evenhand.store.database import Database
 
 
 def known() -> list[str]:
-    """Give the migrations of this program, the first one first."""
+    """Return the migrations of this program, the first one first."""
     files = resources.files(__package__).iterdir()
     return [one.read_text(encoding="utf-8") for one in sorted(files, key=lambda one: one.name) if _is_sql(one.name)]
 
