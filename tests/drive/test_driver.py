@@ -323,7 +323,7 @@ def test_a_client_that_gives_nonsense_is_a_failed_request(answer: Any) -> None:
         async def ask(self, ask: Ask, *, deadline: float | None = None) -> Any:
             return answer
 
-    assert "must give a Reply with text" in str(PromptEvaluator(judge=Odd()).evaluate(CASE).error)
+    assert "must return a Reply with text" in str(PromptEvaluator(judge=Odd()).evaluate(CASE).error)
 
 
 def test_steps_that_yield_nonsense_are_told_so() -> None:

@@ -75,7 +75,7 @@ def test_what_is_no_score_is_an_error_and_no_bad_answer(value: object) -> None:
     evaluation = judged(lambda case: value)
 
     assert evaluation.status == "error"
-    assert str(evaluation.error).startswith("contract: the function gave ")
+    assert str(evaluation.error).startswith("contract: the function returned ")
 
 
 def test_a_function_that_raises_is_an_error_and_no_bad_answer() -> None:

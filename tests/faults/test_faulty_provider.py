@@ -21,6 +21,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import PlannedCase, RunStatus
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Job, Pace, Scope
@@ -28,7 +29,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.resolve import resolve
-from evenhand.reports.summary import error_class, summarize
+from evenhand.reports.summary import summarize
 from evenhand.store.store import Store, open_store
 
 REPLIES = 3
@@ -152,12 +153,12 @@ def check_all(provider: Any, store: Store, count: int) -> dict[int, Fate]:
                 assert attempt.error is None, told
             else:
                 assert attempt.error, told
-                assert not outcome.classes or error_class(attempt.error) in outcome.classes, (told, attempt.error)
+                assert not outcome.classes or Failure.of(attempt.error).kind in outcome.classes, (told, attempt.error)
         # The score is the provider's, or there is none.
         assert evaluation.retry_count == max(must.replies - 1, 0), told
         if must.score is None:
             assert evaluation.status is Status.ERROR, told
-            assert not must.classes or error_class(evaluation.error or "") in must.classes, told
+            assert not must.classes or Failure.of(evaluation.error or "").kind in must.classes, told
         else:
             assert evaluation.score == must.score, told
     return fates

@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evenhand.domain.evaluation import Attempt
 
+from evenhand.domain.failure import Failure
+
 
 class EvenhandError(Exception):
     """The base of all errors raised here on purpose."""
@@ -46,6 +48,10 @@ class TemplateError(ConfigError):
 
 class UnknownNameError(ConfigError):
     """A provider, evaluator type or ready prompt of that name does not exist."""
+
+
+class MissingJudgeError(ConfigError):
+    """No judge was given, and none is named by the environment."""
 
 
 class MissingKeyError(ConfigError):
@@ -115,6 +121,11 @@ class ContractError(EvenhandError):
         super().__init__(message)
         self.kind = kind
         self.told = told or message
+
+    @property
+    def failure(self) -> Failure:
+        """Return what went wrong as a value."""
+        return Failure(self.kind, str(self))
 
 
 def require_flag(value: object, what: str) -> None:

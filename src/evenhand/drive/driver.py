@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
 from evenhand.drive import functions
@@ -118,13 +119,16 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
                 answer = await ask.judge.ask(ask, deadline=deadline.at)
         if (sound := sound_answer(answer)) is not None:
             return sound
-        error = f"crashed: a client must give a Reply with text, or Unanswered; this one gave {type(answer).__name__}"
+        error = Failure(
+            "crashed",
+            f"a client must return a Reply with text, or Unanswered; this one returned {type(answer).__name__}",
+        )
     except EvenhandError:  # a mistake in the definition or in a test's script, not the judge's
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as crash:  # a client is anybody's code
-        error = f"crashed: {type(crash).__name__}: {crash}"
+        error = Failure("crashed", f"{type(crash).__name__}: {crash}")
         if timeout is not None and timeout.expired():
-            error = "timeout: the judge did not answer within the time that the case has"
+            error = Failure("timeout", "the judge did not answer within the time that the case has")
     failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
     return Unanswered(error=error, attempts=(failed,))
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from evenhand.domain.ask import Exec
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 
 STDOUT_MIB: Final = 10
@@ -57,7 +58,7 @@ async def run_program(want: Exec, *, deadline: float | None = None) -> Exited:
         async with asyncio.timeout(None if deadline is None else max(deadline - time.monotonic(), 0)):
             await turns.acquire()
     except TimeoutError:
-        return _not_run("timeout: no time was left to run the program")
+        return _not_run(Failure("timeout", "no time was left to run the program"))
     try:
         return await _run(want, deadline)
     finally:
@@ -68,13 +69,13 @@ async def _run(want: Exec, deadline: float | None) -> Exited:
     begun = time.monotonic()
     seconds = want.timeout if deadline is None else min(want.timeout, deadline - begun)
     if seconds <= 0:
-        return _not_run("timeout: no time was left to run the program")
+        return _not_run(Failure("timeout", "no time was left to run the program"))
     try:
         running = _Running(want)
     except _NotFoundError as error:
-        return _not_run(f"not_found: {error}")
+        return _not_run(Failure("not_found", str(error)))
     except (OSError, ValueError) as error:
-        return _not_run(f"not_started: {want.argv[0]!r}: {error}")
+        return _not_run(Failure("not_started", f"{want.argv[0]!r}: {error}"))
     try:
         in_time = await running.wait(begun + seconds)
     finally:
@@ -82,7 +83,7 @@ async def _run(want: Exec, deadline: float | None) -> Exited:
     await asyncio.wait([running.heard_out], timeout=_REAPING_SECONDS)
     problem = running.too_much
     if problem is None and not in_time:
-        problem = f"timeout: the program was still running after {seconds:.1f} s"
+        problem = Failure("timeout", f"the program was still running after {seconds:.1f} s")
     return Exited(
         code=running.process.returncode if problem is None else None,
         stdout=running.stdout.text,
@@ -187,7 +188,9 @@ class _Stream:
         room = (self._most_mib << 20) - len(self._said)
         self._said += data[:room]
         if len(data) > room:
-            self.too_much = f"output_too_large: the program wrote more than {self._most_mib} MiB to {self._name}"
+            self.too_much = Failure(
+                "output_too_large", f"the program wrote more than {self._most_mib} MiB to {self._name}"
+            )
         if not data:
             self._close()
         self._changed()

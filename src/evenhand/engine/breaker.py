@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from evenhand.domain.ask import Message
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.seams import ModelClient
-from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed, kind_of
+from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.job import DEFAULT_OUTAGE_SECONDS
 from evenhand.models.retry import RetryPolicy, TransportFault
 from evenhand.reports.phrases import duration_text
@@ -92,7 +93,7 @@ class Breaker:
 
     def concerns(self, answer: Unanswered) -> bool:
         """Tell whether a failure may be everybody's, so that it must be settled."""
-        kind = kind_of(answer.error)
+        kind = Failure.of(answer.error).kind
         if self.lane.doubt is not None:
             return kind in OUTAGE or kind in REFUSED or kind in MALFORMED
         # Where nobody ever answered, the lane counts: few failures may be those of few cases.
@@ -127,7 +128,7 @@ class Breaker:
         try:
             why = await self._verdict(client, error, self.lane.heard)
         except Exception as crash:  # a client is anybody's code, and others wait for this
-            why = f"crashed: {type(crash).__name__}: {crash}"
+            why = Failure("crashed", f"{type(crash).__name__}: {crash}")
         if why is not None:
             self.lane.close(why)
         self._end()
@@ -157,7 +158,7 @@ class Breaker:
             if isinstance(answer, Reply):
                 heard.set()
                 break
-            kind = kind_of(answer.error)
+            kind = Failure.of(answer.error).kind
             if kind not in _UNDECIDED:
                 if self._is_refusal(kind):
                     return error
@@ -181,7 +182,7 @@ class Breaker:
     def _is_refusal(self, kind: str) -> bool:
         """Tell whether a probe that failed so, too, says that the doubt was right."""
         doubt = self.lane.doubt
-        return doubt is not None and (kind in REFUSED or kind_of(doubt) in MALFORMED)
+        return doubt is not None and (kind in REFUSED or Failure.of(doubt).kind in MALFORMED)
 
     def _pause(self, client: ModelClient, error: str) -> None:
         if self.outage is None:

@@ -8,12 +8,12 @@ cases' own, it is held until a probe has shown whose it is (see ``breaker``).
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 
 FIRST_LIMIT: Final = 4
@@ -141,14 +141,14 @@ class ConcurrencyLimit:
     def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
         crowded = False
         for attempt in answer.attempts:
-            crowded = crowded or (attempt.error is not None and kind_of(attempt.error) in CROWDED)
+            crowded = crowded or (attempt.error is not None and Failure.of(attempt.error).kind in CROWDED)
         if isinstance(answer, Reply):
             self.answered = True
             self._refusals = self._malformed = 0
             if self.heard is not None:
                 self.heard.set()
         else:
-            self._count(kind_of(answer.error), answer.error)
+            self._count(Failure.of(answer.error).kind, answer.error)
         if crowded:
             self._slow_start = False
             if self._clock() - self._cut_at >= CUT_PAUSE_SECONDS:
@@ -186,17 +186,9 @@ class ConcurrencyLimit:
                 room -= 1
 
 
-def kind_of(error: str) -> str:
-    """Return the class of a failure, which stands before its sentence."""
-    return error.partition(":")[0]
-
-
 def is_refusal(error: str) -> bool:
-    """Tell whether an evaluation failed for the account's sake, so that a resumed run does it again.
+    """Return whether an evaluation failed because of the account, so that a resumed run does it again.
 
-    That may be the account of a target, or of a member, whose words stand within the error.
+    That may be the account of a target, or of a member, whose failure is quoted within the error.
     """
-    return _REFUSAL.search(error) is not None
-
-
-_REFUSAL = re.compile(rf"\b(?:{'|'.join(sorted(REFUSED | UNREACHABLE))}):")
+    return Failure.of(error).is_one_of(REFUSED | UNREACHABLE)

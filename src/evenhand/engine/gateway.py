@@ -16,6 +16,7 @@ import orjson
 from evenhand.domain.ask import Ask, Message
 from evenhand.domain.contract import Contract, FieldContract
 from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
@@ -23,7 +24,7 @@ from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.compact_sets import BloomFilter
-from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed, kind_of
+from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.identity import canonical, hashed
 from evenhand.models.prices import PriceBook
 from evenhand.models.retry import BUDGET
@@ -145,7 +146,7 @@ class Gateway:
     async def _probe(self, client: ModelClient) -> Reply | Unanswered | None:
         """Send the small question, once; None where nothing may be sent any more. It is counted as any other."""
         if used_up := self.budget.used_up:
-            self.stop(f"{BUDGET}: {used_up}")
+            self.stop(Failure(BUDGET, used_up))
         if self.ending is not None:
             return None
         asking = self.asking(0)
@@ -264,7 +265,7 @@ class Asking:
         """Return up where nothing may be asked any more, or not for an evaluation that was not begun."""
         gateway = self._gateway
         if used_up := gateway.budget.used_up:
-            gateway.stop(f"{BUDGET}: {used_up}")
+            gateway.stop(Failure(BUDGET, used_up))
         if gateway.stopped is not None or (gateway.draining and not self._begun):
             raise Abandoned(gateway.ending)
         self._begun = True
@@ -275,9 +276,9 @@ class Asking:
         Give up where it is everybody's: the account is refused, the provider does not come back, or the budget is
         used up. ``outages`` is how many were over when the question was put.
         """
-        gateway, lane, kind = self._gateway, breaker.lane, kind_of(answer.error)
+        gateway, lane, kind = self._gateway, breaker.lane, Failure.of(answer.error).kind
         if kind == BUDGET:
-            gateway.stop(f"{BUDGET}: {gateway.budget.used_up}")
+            gateway.stop(Failure(BUDGET, str(gateway.budget.used_up)))
             raise Abandoned(answer.error)
         if lane.closed is not None:
             if gateway.ending is None:

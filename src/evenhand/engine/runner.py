@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from evenhand.domain.case import Case
 from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.seams import Evaluator
 from evenhand.drive.driver import drive
@@ -86,7 +87,7 @@ class Runner:
         )
         self._progress = Progress()
         # What cannot be kept need not be asked for either.
-        self._committer = Committer(store, failed=lambda error: self.gateway.stop(f"store: {error}"))
+        self._committer = Committer(store, failed=lambda error: self.gateway.stop(Failure("store", str(error))))
         self._fingerprints = Fingerprints()
         self._target = "" if job.target is None else digest_of(job.target.description())
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
@@ -322,7 +323,9 @@ class Runner:
         """Record that a case could not be judged since there was no answer to judge."""
         for one in todo:
             failed = Evaluation.with_error(
-                evaluator=one.evaluator.name, type=one.evaluator.type, error=f"no_answer: the target failed: {error}"
+                evaluator=one.evaluator.name,
+                type=one.evaluator.type,
+                error=Failure("no_answer", f"the target failed: {error}"),
             )
             await self._commit(planned, one, failed, cost=0.0, seconds=0.0, replies=[])
 
@@ -381,4 +384,4 @@ class Runner:
 
 
 def _crash(error: BaseException) -> str:
-    return f"crashed: {type(error).__name__}: {error}"
+    return Failure("crashed", f"{type(error).__name__}: {error}")

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, PlannedCase
 from evenhand.engine.runner import Observer
-from evenhand.reports.summary import error_class
 from evenhand.version import __version__
 
 EVENT: Final = "gen_ai.evaluation.result"
@@ -67,7 +67,7 @@ def attributes(planned: PlannedCase, judgment: Judgment, *, with_content: bool) 
     if (model := _judge_of(evaluation)) is not None:
         known["gen_ai.request.model"] = model
     if evaluation.status is Status.ERROR:
-        known["error.type"] = error_class(evaluation.error or "")
+        known["error.type"] = Failure.of(evaluation.error or "").kind
     if evaluation.status is Status.SCORED and evaluation.score is not None and evaluation.verdict is not None:
         known["gen_ai.evaluation.score.value"] = evaluation.score
         known["gen_ai.evaluation.score.label"] = evaluation.verdict.value

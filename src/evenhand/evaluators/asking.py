@@ -130,7 +130,7 @@ def inquire(
                 _require_finished(reply)
             reading = read_reply(reply.text, contract, material=map(_content, messages), ambiguous=ambiguous)
         except ContractError as violation:
-            error = f"{violation.kind}: {violation}"
+            error = violation.failure
             attempts += _marked(reply, error)
             following = _with_complaint(messages, violation)
             room = room * 2 if violation.kind == "truncated" else room
@@ -152,7 +152,7 @@ def ask_first_token(messages: tuple[Message, ...], *, judge: ModelClient) -> Ste
             why = f"{judge.name} gave no log-probabilities; use score_from 'text' or 'samples'"
             raise ContractError(why, kind="no_logprobs")
     except ContractError as violation:
-        error = f"{violation.kind}: {violation}"
+        error = violation.failure
         return GaveUp(error=error, record=Record.of(messages, _marked(reply, error)))
     return FirstToken(choices=reply.first_token, record=Record.of(messages, reply.attempts))
 

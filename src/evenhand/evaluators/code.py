@@ -13,6 +13,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import Accepted, FieldContract, Score, Text, Texts, storable
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Attempt, Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import Range
 from evenhand.domain.secret import Secret
@@ -89,7 +90,7 @@ class CodeJudgeEvaluator(BaseEvaluator):
         try:
             exited = yield from self._program().run(case)
         except ContractError as error:
-            return self.failed(f"{error.kind}: {error}")
+            return self.failed(error.failure)
         return self._evaluation(exited)
 
     def _evaluation(self, exited: Exited) -> Evaluation:
@@ -101,7 +102,7 @@ class CodeJudgeEvaluator(BaseEvaluator):
         try:
             accepted, details = _read(exited)
         except ContractError as wrong:
-            error = f"{wrong.kind}: {wrong}{last_words(exited.stderr)}"
+            error = Failure(wrong.kind, f"{wrong}{last_words(exited.stderr)}")
             if exited.problem is None:
                 attempt = Attempt(kind="reply", raw=exited.stdout, error=error, latency=exited.seconds)
             else:

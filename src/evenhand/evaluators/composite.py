@@ -13,6 +13,7 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
+from evenhand.domain.failure import Failure
 from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Verdict
 from evenhand.drive.together import together
@@ -81,7 +82,7 @@ class CompositeEvaluator(BaseEvaluator):
             }
             if combined.own.status is not Status.SCORED:
                 why = combined.own.error or combined.own.reasoning
-                return self.failed(f"meta_judge: {why}", details=details, **trail)
+                return self.failed(Failure("meta_judge", why), details=details, **trail)
         verdict = combined.verdict or self.marks.verdict(combined.score)
         if any(member.required and member.evaluation.verdict is Verdict.FAIL for member in counted):
             verdict = Verdict.FAIL
@@ -128,21 +129,21 @@ def _guarded(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
     except ScriptExhaustedError:
         raise
     except Exception as error:  # members are anybody's code
-        crash = f"crashed: {type(error).__name__}: {error}"
+        crash = Failure("crashed", f"{type(error).__name__}: {error}")
         return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
     return found
 
 
-def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer: bool) -> str | None:
+def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer: bool) -> Failure | None:
     """Say why the members' findings cannot be combined; None where they can, or where there is nothing to judge."""
     broken = [member for member in members if member.evaluation.status is Status.ERROR]
     for member in broken:
         if member.required:  # without it nobody knows whether the whole would have failed
-            return f"members: {member.name} is required and failed: {member.evaluation.error}"
+            return Failure("members", f"{member.name} is required and failed: {member.evaluation.error}")
     if any(member.weight > 0 for member in counted) or not (broken or counted or has_answer):
         return None
     said = [f"{member.name}: {member.evaluation.error or member.evaluation.reasoning}" for member in members]
-    return f"members: none could be counted ({'; '.join(said)})"
+    return Failure("members", f"none could be counted ({'; '.join(said)})")
 
 
 def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:

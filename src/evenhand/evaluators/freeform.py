@@ -129,7 +129,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     try:
         expected = expected_number(asked.choices, numbers)
     except ContractError as error:
-        return evaluator.failed(f"{error.kind}: {error}", details=found_by(evaluator.client), **fields)
+        return evaluator.failed(error.failure, details=found_by(evaluator.client), **fields)
     details = {**found_by(evaluator.client), "probability_mass": expected.mass}
     score = scale.unit(expected.value)
     return evaluator.scored(score, score_raw=expected.value, details=details, flags=("logprobs",), **fields)

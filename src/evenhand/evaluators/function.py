@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from evenhand.domain.ask import Call, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import is_finite_number
 from evenhand.evaluators.base import BaseEvaluator
@@ -53,10 +54,12 @@ class FunctionEvaluator(BaseEvaluator):
             return self.not_evaluated(reasoning or "the function gave no score", details=details)
         if isinstance(score, bool) or (is_finite_number(score) and 0 <= score <= 1):
             return self.scored(float(score), score_raw=score, reasoning=reasoning, details=details)
-        return self.failed(f"contract: the function gave {score!r:.80}; a score is from 0 to 1, or true or false")
+        return self.failed(
+            Failure("contract", f"the function returned {score!r:.80}; a score is from 0 to 1, or true or false")
+        )
 
 
 def _words(exception: Exception) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return "timeout: the function did not answer within the time that the case has"
-    return f"function_error: {type(exception).__name__}: {shortened(str(exception))}"
+    return Failure("function_error", f"{type(exception).__name__}: {shortened(str(exception))}")

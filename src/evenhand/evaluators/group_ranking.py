@@ -13,6 +13,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, inquire
 from evenhand.evaluators.profile_score import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
@@ -103,7 +104,9 @@ class GroupRankingEvaluator(CriteriaEvaluator):
         if len(members) < 2:
             return self.not_evaluated("There are no two profiles to put in order.")
         if len(members) > MOST_MEMBERS:
-            return self.failed(f"too_many: {len(members)} profiles in one group; {MOST_MEMBERS} are the most")
+            return self.failed(
+                Failure("too_many", f"{len(members)} profiles in one group; {MOST_MEMBERS} are the most")
+            )
         labels = ascii_uppercase[: len(members)]
         material = {"criteria": self.criteria}
         material |= {f"profile_{label}": one["text"] for label, one in zip(labels, members, strict=True)}

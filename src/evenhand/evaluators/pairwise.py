@@ -246,7 +246,7 @@ def _order(place: Place, asked: Answered | FirstToken | GaveUp) -> Order | str:
     try:
         first = first_probability(asked.choices)
     except ContractError as error:
-        return f"{error.kind}: {error}"
+        return error.failure
     winner: Winner = "tie" if first.value == 0.5 else "A" if first.value > 0.5 else "B"
     chance = first.value if place == "A" else 1 - first.value
     return Order(place, winner, round(chance, 12), "")

@@ -12,6 +12,7 @@ from evenhand.domain.ask import Exec, MessageLike, Steps, messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.secret import Secret, scrubber_of
@@ -117,15 +118,15 @@ class Program:
         if not secrets:
             return exited
         answer, words = scrubber_of(secrets, in_replies=True), scrubber_of(secrets)
-        problem = None if exited.problem is None else words.scrub(exited.problem)
+        problem = None if exited.problem is None else Failure.of(words.scrub(exited.problem))
         return replace(exited, stdout=answer.scrub(exited.stdout), stderr=words.scrub(exited.stderr), problem=problem)
 
 
 def require_success(exited: Exited) -> None:
     """Refuse a program that did not come to its own good end: raises ``ContractError``."""
     if exited.problem is not None:
-        kind, _, sentence = exited.problem.partition(": ")
-        raise ContractError(sentence, kind=kind)
+        problem = Failure.of(exited.problem)
+        raise ContractError(problem.message, kind=problem.kind)
     if exited.code:
         ending = f"ended with code {exited.code}" if exited.code > 0 else f"was ended by signal {-exited.code}"
         raise ContractError(f"the program {ending}", kind="exit")

@@ -14,6 +14,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import Checks, FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check, Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
@@ -69,7 +70,9 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
         if not any(item.banded for item in items):
             return (yield from _by_probability(evaluator, case, items))
         if evaluator.score_from == "logprobs":
-            return evaluator.failed("config: score_from 'logprobs' checks yes-or-no items; this case has score bands")
+            return evaluator.failed(
+                Failure("config", "score_from 'logprobs' checks yes-or-no items; this case has score bands")
+            )
     sheets = yield from together([_sheet(evaluator, case, items, sample) for sample in evaluator.sample_numbers])
     evaluation = _by_sheets(evaluator, items, sheets)
     if all(one.other is None for sheet in sheets for one in sheet.answered):
@@ -165,7 +168,7 @@ def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric,
             if isinstance(one, FirstToken):
                 answers[item.id] = yes_probability(one.choices)
         except ContractError as wrong:
-            error = f"{wrong.kind}: {wrong}"
+            error = wrong.failure
         if error is not None:
             return evaluator.failed(f"{error} (item {item.id!r})", details=details, **record.fields())
     details["probability_mass"] = {key: yes.mass for key, yes in answers.items()}

@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Finish, Reply, TokenChoice, Unanswered
 
 LABEL: Final = "(recorded)"
@@ -84,7 +85,7 @@ class Recorded:
         """Find the reply to a question; one that was not asked then has none."""
         found = self._replies.get(question_key(ask))
         if found is None:
-            error = f"not_recorded: {self._file.name} has no reply to this question; ask the model itself"
+            error = Failure("not_recorded", f"{self._file.name} has no reply to this question; ask the model itself")
             return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
         return found
 

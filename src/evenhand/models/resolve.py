@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from evenhand.domain.errors import ConfigError, UnknownNameError
+from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError
 from evenhand.domain.seams import ModelClient
 from evenhand.registry import MODELS, find
 
@@ -93,7 +93,7 @@ def _is_client(given: object) -> bool:
 def _judge_of_the_environment() -> str:
     name = os.environ.get(JUDGE_VARIABLE, "").strip()
     if not name:
-        raise ConfigError(
+        raise MissingJudgeError(
             "no judge: pass judge='openai/gpt-5-mini', a client, another library's model or a function; in the factory "
             f"also model='openai/gpt-5-mini'; or set {JUDGE_VARIABLE}, such as {JUDGE_VARIABLE}=ollama/qwen2.5:7b"
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from evenhand.domain.ask import Allowance
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 
 
@@ -41,6 +42,11 @@ class TransportFault(Exception):  # noqa: N818 - raised by one try, caught below
         self.retryable = retryable
         self.retry_after = retry_after
         self.at_once = at_once
+
+    @property
+    def failure(self) -> Failure:
+        """Return what went wrong as a value."""
+        return Failure(self.kind, self.message)
 
     def saying(self, message: str) -> TransportFault:
         """Return the same fault in other words."""
@@ -105,9 +111,9 @@ async def ask_with_retries(
         began = clock()
         seconds = math.inf if deadline is None else deadline - began
         if seconds <= 0:
-            return _unanswered(failed, "deadline: no time was left to ask", fault)
+            return _unanswered(failed, Failure("deadline", "no time was left to ask"), fault)
         if allowance is not None and not allowance.take():
-            return _unanswered(failed, f"{BUDGET}: no more calls are allowed", fault)
+            return _unanswered(failed, Failure(BUDGET, "no more calls are allowed"), fault)
         try:
             reply = await once(seconds)
         except TransportFault as caught:
@@ -116,14 +122,18 @@ async def ask_with_retries(
         else:
             return replace(reply, attempts=(*failed, *reply.attempts)) if failed else reply
         now = clock()
-        failed.append(Attempt(kind="transport", error=str(fault), latency=now - began))
+        failed.append(Attempt(kind="transport", error=fault.failure, latency=now - began))
         if not fault.retryable or (sent_once and not fault.at_once):
-            return _unanswered(failed, str(fault), fault)
+            return _unanswered(failed, fault.failure, fault)
         if len(failed) >= policy.max_transport_attempts:
-            return _unanswered(failed, f"{fault}; gave up after {_counted(len(failed))}", fault)
+            return _unanswered(
+                failed, Failure(fault.kind, f"{fault.message}; gave up after {_counted(len(failed))}"), fault
+            )
         wait = policy.wait(len(failed), fault, chance())
         if deadline is not None and now + wait >= deadline:
-            return _unanswered(failed, f"{fault}; the next try would have missed the deadline", fault)
+            return _unanswered(
+                failed, Failure(fault.kind, f"{fault.message}; the next try would have missed the deadline"), fault
+            )
         await sleep(wait)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.retry import BUDGET
 
@@ -46,7 +47,7 @@ class Scripted:
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
         """Return the next reply."""
         if ask.allowance is not None and not ask.allowance.take():
-            return Unanswered(error=f"{BUDGET}: no more calls are allowed", attempts=())
+            return Unanswered(error=Failure(BUDGET, "no more calls are allowed"), attempts=())
         self.asked.append(ask)
         try:
             reply = self._replies.popleft()
@@ -58,7 +59,7 @@ class Scripted:
                 f"the last question ends: …{ending}"
             ) from None
         if isinstance(reply, Exception):
-            error = f"scripted: {type(reply).__name__}: {reply}"
+            error = Failure("scripted", f"{type(reply).__name__}: {reply}")
             return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
         return reply if isinstance(reply, Reply) else Reply.said(reply)
 

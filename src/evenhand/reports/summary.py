@@ -8,6 +8,7 @@ from typing import Final
 
 from evenhand.domain.aggregate import CaseScore, weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
@@ -108,7 +109,7 @@ class Summarizer:
 
     def _count_parts(self, evaluation: Evaluation) -> None:
         """Count the programs and functions that judged; none did where there was no answer."""
-        if evaluation.error is None or error_class(evaluation.error) != NO_ANSWER:
+        if evaluation.error is None or Failure.of(evaluation.error).kind != NO_ANSWER:
             for part in parts_of(evaluation):
                 self._programs += part.programs
                 self._functions += part.functions
@@ -196,15 +197,6 @@ def summarize(results: Iterable[CaseResult]) -> Summary:
     return summarizer.summary()
 
 
-def error_class(error: str) -> str:
-    """Return the class of an error, which stands before its sentence.
-
-    >>> error_class("truncated: the reply was cut off")
-    'truncated'
-    """
-    return error.partition(":")[0].strip()
-
-
 def blamed(result: CaseResult) -> str:
     """Name who is to blame for a case that ended in error."""
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
@@ -278,15 +270,15 @@ def _errors(result: CaseResult) -> Iterator[str]:
     unanswered = {answer.sample for answer in result.answers if answer.error}
     for judgment in result.judgments:
         if judgment.evaluation.error is not None:
-            found = error_class(judgment.evaluation.error)
+            found = Failure.of(judgment.evaluation.error).kind
             if found != NO_ANSWER:
                 yield found
             elif judgment.sample not in unanswered:  # the answer itself is not known
                 unanswered.add(judgment.sample)
                 yield found
-    yield from (f"target {error_class(answer.error)}" for answer in result.answers if answer.error)
+    yield from (f"target {Failure.of(answer.error).kind}" for answer in result.answers if answer.error)
 
 
 def no_answer(evaluations: Iterable[Evaluation]) -> bool:
     """Tell whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
-    return all(error_class(one.error) == NO_ANSWER for one in evaluations if one.error is not None)
+    return all(Failure.of(one.error).kind == NO_ANSWER for one in evaluations if one.error is not None)

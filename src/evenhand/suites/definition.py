@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand import registry
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import MissingJudgeError
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.seams import Evaluator, ModelClient
@@ -123,10 +123,8 @@ class Definition:
         if key not in self._clients:
             try:
                 self._clients[key] = registry.judge(with_paths(judge, self.folder))
-            except ConfigError as error:
-                if judge is None and str(error).startswith("no judge"):
-                    raise ConfigError(NO_JUDGE) from None
-                raise
+            except MissingJudgeError:
+                raise MissingJudgeError(NO_JUDGE) from None
         return self._clients[key]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.cli.console import Console
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import ExitCode, Gates, exit_code
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.overview import overview_of, report_from
@@ -62,7 +63,7 @@ def code_of(report: Report) -> ExitCode:
     """Return the exit code of a run that ended (SPEC-S8)."""
     run = report.run
     stopped = run.status is RunStatus.STOPPED
-    budget = stopped and run.reason.startswith(f"{BUDGET}:")
+    budget = stopped and Failure.of(run.reason).kind == BUDGET
     code = exit_code(
         report.summary,
         Gates.of(run.definition.get("gates")),

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
 from evenhand.drive.loop_watch import Block
 from evenhand.engine.breaker import Outage
@@ -21,7 +22,6 @@ from evenhand.engine.concurrency_limit import ConcurrencyLimit
 from evenhand.engine.run import Progress
 from evenhand.reports.json import moment
 from evenhand.reports.json_text import strict_json
-from evenhand.reports.summary import error_class
 
 _CLASS = re.compile(r"[a-z][a-z_ ]{0,40}")
 
@@ -140,5 +140,5 @@ def _opened(log_file: str, called: str) -> TextIO:
 
 def _class(error: str) -> str:
     """Return the class of an error. What follows on it may quote what a model said."""
-    kind = error_class(error)
+    kind = Failure.of(error).kind
     return kind if _CLASS.fullmatch(kind) else "other"

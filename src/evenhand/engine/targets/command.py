@@ -14,6 +14,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.secret import HIDDEN
@@ -79,12 +80,12 @@ class CommandTarget:
         try:
             exited = yield from self.program.run(case)
         except ContractError as wrong:
-            return MadeAnswer(text=None, error=f"{wrong.kind}: {wrong}")
+            return MadeAnswer(text=None, error=wrong.failure)
         try:
             require_success(exited)
             told = self._told(exited.stdout)
         except ContractError as wrong:
-            error = f"{wrong.kind}: {wrong}{last_words(exited.stderr)}"
+            error = Failure(wrong.kind, f"{wrong}{last_words(exited.stderr)}")
             kind = "reply" if exited.problem is None else "transport"
             return MadeAnswer(text=None, error=error, attempts=(_attempt(exited, kind=kind, error=error),))
         return MadeAnswer(

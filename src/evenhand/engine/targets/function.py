@@ -16,6 +16,7 @@ from evenhand.domain.ask import Call, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ContractError, did_you_mean
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.scrubber import Scrubber
@@ -73,7 +74,7 @@ class FunctionTarget:
         try:
             args, kwargs = self._takes.filled(case)
         except ContractError as missing:
-            return MadeAnswer(text=None, error=f"{missing.kind}: {missing}")
+            return MadeAnswer(text=None, error=missing.failure)
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
             case Raised(exception=exception):
@@ -88,7 +89,7 @@ class FunctionTarget:
             told = read_output(value)
         except ContractError as wrong:
             scrubber = scrubber_of(keys_of(self.function))
-            error = scrubber.scrub(f"{wrong.kind}: {self.name}: {wrong}")
+            error = Failure(wrong.kind, scrubber.scrub(f"{self.name}: {wrong}"))
             return _failed(error, kind="reply", raw=quoted(scrubber.scrub(repr(value))), latency=seconds)
         return MadeAnswer(
             text=told.text,
@@ -166,8 +167,8 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
 
 def _words(exception: Exception, scrubber: Scrubber) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return "timeout: the function did not answer within the time that the case has"
-    return f"function_error: {type(exception).__name__}: {quoted(scrubber.scrub(str(exception)))}"
+        return Failure("timeout", "the function did not answer within the time that the case has")
+    return Failure("function_error", f"{type(exception).__name__}: {quoted(scrubber.scrub(str(exception)))}")
 
 
 def _imported(path: object, folder: str | None) -> Callable[..., Any]:

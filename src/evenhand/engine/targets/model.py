@@ -12,6 +12,7 @@ from evenhand.domain.ask import Ask, Message, Steps, messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError
 from evenhand.domain.evaluation import total_usage
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.seams import ModelClient
@@ -86,9 +87,9 @@ class ModelTarget:
         try:
             messages = self._messages(case)
         except ContractError as missing:
-            return MadeAnswer(text=None, error=f"{missing.kind}: {missing}")
+            return MadeAnswer(text=None, error=missing.failure)
         except TemplateError as wrong:
-            return MadeAnswer(text=None, error=f"template: {wrong}")
+            return MadeAnswer(text=None, error=Failure("template", str(wrong)))
         (answer,) = yield (Ask(messages=messages, judge=self.client, contract=self.response_schema),)
         if isinstance(answer, Unanswered):
             return MadeAnswer(
@@ -229,5 +230,7 @@ class SeveralModels:
         target = self.by_name.get(str(case.metadata.get(MODEL)))
         if target is None:
             known = ", ".join(self.by_name)
-            return MadeAnswer(text=None, error=f"no_model: the case's metadata must name its model, one of {known}")
+            return MadeAnswer(
+                text=None, error=Failure("no_model", f"the case's metadata must name its model, one of {known}")
+            )
         return (yield from target.steps(case))

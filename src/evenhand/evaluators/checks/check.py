@@ -72,7 +72,7 @@ class DeterministicCheck(BaseEvaluator):
         try:
             finding = yield from self.look(case)
         except ContractError as error:
-            return self.failed(f"{error.kind}: {error}")
+            return self.failed(error.failure)
         if isinstance(finding, Missing):
             return self.not_evaluated(finding.sentence)
         score, hits, misses = finding.score, finding.hits, finding.misses

@@ -69,7 +69,7 @@ class SchemaEvaluator(BaseEvaluator):
         try:
             errors = yield from find_errors(compiled, value)
         except ContractError as error:
-            return self.failed(f"{error.kind}: {error}")
+            return self.failed(error.failure)
         return self._judged(errors)
 
     def _judged(self, errors: list[tuple[str, str]]) -> Evaluation:

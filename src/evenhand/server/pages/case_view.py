@@ -9,6 +9,7 @@ from typing import Any, Final
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
@@ -16,7 +17,7 @@ from evenhand.evaluators.group_ranking import MEMBERS
 from evenhand.evaluators.profile_score import SCALE
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, score_text
-from evenhand.reports.summary import NO_ANSWER, blamed, error_class
+from evenhand.reports.summary import NO_ANSWER, blamed
 from evenhand.server.runs.views import ShownGroup
 
 _PROMPTS: Final = {"systemPrompt": "System", "userPrompt": "User"}
@@ -67,7 +68,7 @@ class ShownJudgment:
         """What an error means for the numbers."""
         if self.scale is None:
             return "The judge failed: the group counts for nobody."
-        whose = "No answer:" if error_class(self.found.error or "") == NO_ANSWER else "The judge failed:"
+        whose = "No answer:" if Failure.of(self.found.error or "").kind == NO_ANSWER else "The judge failed:"
         return f"{whose} recorded as 0, in no mean."
 
     @property

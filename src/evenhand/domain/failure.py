@@ -1,0 +1,54 @@
+"""Failures as values: what kind they are of, and a message for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+# Kinds that stand in a message because a failure quotes another: of a target, or of a composite's member.
+_QUOTED: Final = re.compile(r"\b([a-z][a-z0-9_]*):")
+
+
+class Failure(str):
+    """Why something failed. As text it is ``kind: message``, which is how it is stored, exported and shown.
+
+    >>> failure = Failure("timeout", "the judge did not answer within 30 s")
+    >>> failure.kind, failure.message
+    ('timeout', 'the judge did not answer within 30 s')
+    >>> failure
+    'timeout: the judge did not answer within 30 s'
+    """
+
+    __slots__ = ("kind", "message")
+
+    kind: str
+    message: str
+
+    def __new__(cls, kind: str, message: str) -> Failure:
+        """Make a failure of a kind."""
+        self = super().__new__(cls, f"{kind}: {message}" if message else kind)
+        self.kind = kind
+        self.message = message
+        return self
+
+    def __reduce__(self) -> tuple[type[Failure], tuple[str, str]]:
+        """Return what a copy, or a pickle, is made from."""
+        return type(self), (self.kind, self.message)
+
+    @classmethod
+    def of(cls, error: str) -> Failure:
+        """Return an error as a failure; one that is only text, from a store or from somebody's own code, is read.
+
+        >>> Failure.of("truncated: the reply was cut off").kind
+        'truncated'
+        """
+        if isinstance(error, cls):
+            return error
+        kind, _, message = error.partition(":")
+        return cls(kind.strip(), message.strip())
+
+    def is_one_of(self, kinds: Iterable[str]) -> bool:
+        """Return whether this failure, or one that its message quotes, is of one of these kinds."""
+        known = frozenset(kinds)
+        return self.kind in known or not known.isdisjoint(_QUOTED.findall(self.message))
