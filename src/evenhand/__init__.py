@@ -29,14 +29,20 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         win_rate as win_rate,
     )
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
-    from evenhand.domain.ask import Ask as Ask, Call as Call, Exec as Exec, Message as Message, Steps as Steps
+    from evenhand.domain.ask import (
+        Ask as Ask,
+        Call as Call,
+        Evaluator as Evaluator,
+        Exec as Exec,
+        ModelClient as ModelClient,
+        Steps as Steps,
+    )
     from evenhand.domain.case import Case as Case
     from evenhand.domain.comparison import Comparison as Comparison
     from evenhand.domain.contract import Contract as Contract
     from evenhand.domain.errors import (
         ConfigError as ConfigError,
         EvenhandError as EvenhandError,
-        JudgeError as JudgeError,
         MissingKeyError as MissingKeyError,
         MissingModelError as MissingModelError,
         ModelFetchError as ModelFetchError,
@@ -49,14 +55,15 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         Attempt as Attempt,
         Check as Check,
         Evaluation as Evaluation,
+        JudgeError as JudgeError,
         Status as Status,
         Usage as Usage,
     )
+    from evenhand.domain.message import Message as Message
     from evenhand.domain.profile import Profile as Profile
     from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
     from evenhand.domain.rubric import Rubric as Rubric
     from evenhand.domain.run import CaseResult as CaseResult
-    from evenhand.domain.seams import Evaluator as Evaluator, ModelClient as ModelClient
     from evenhand.domain.secret import Secret as Secret
     from evenhand.domain.summary import Summary as Summary
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
@@ -95,14 +102,13 @@ _HOMES = {
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
-    "domain.ask": ("Ask", "Call", "Exec", "Message", "Steps"),
+    "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
     "domain.case": ("Case",),
     "domain.comparison": ("Comparison",),
     "domain.contract": ("Contract",),
     "domain.errors": (
         "ConfigError",
         "EvenhandError",
-        "JudgeError",
         "MissingKeyError",
         "MissingModelError",
         "ModelFetchError",
@@ -111,12 +117,12 @@ _HOMES = {
         "TemplateError",
         "UnknownNameError",
     ),
-    "domain.evaluation": ("Attempt", "Check", "Evaluation", "Status", "Usage"),
+    "domain.evaluation": ("Attempt", "Check", "Evaluation", "JudgeError", "Status", "Usage"),
+    "domain.message": ("Message",),
     "domain.profile": ("Profile",),
     "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
     "domain.rubric": ("Rubric",),
     "domain.run": ("CaseResult",),
-    "domain.seams": ("Evaluator", "ModelClient"),
     "domain.secret": ("Secret",),
     "domain.summary": ("Summary",),
     "domain.verdict": ("Thresholds", "Verdict"),

@@ -144,7 +144,8 @@ class Checker:
         too, unless ``allow_not_evaluated``. The other options are those of ``evenhand.evaluate``.
         """
         __tracebackhide__ = True
-        from evenhand.domain.errors import ConfigError, JudgeError, RunStoppedError  # noqa: PLC0415
+        from evenhand.domain.errors import ConfigError, RunStoppedError  # noqa: PLC0415
+        from evenhand.domain.evaluation import JudgeError  # noqa: PLC0415
 
         wanted = str(min_verdict or self._judging.min_verdict)
         if wanted not in VERDICTS:

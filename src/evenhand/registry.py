@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import ConfigError, UnknownNameError, did_you_mean
-from evenhand.domain.seams import Evaluator, ModelClient
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

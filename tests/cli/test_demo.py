@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.models.recorded import recorded
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute

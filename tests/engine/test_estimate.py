@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from evenhand.domain.ask import Ask, Call, Message, Steps
+from evenhand.domain.ask import Ask, Call, Evaluator, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.message import Message
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.seams import Evaluator
 from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, JUDGMENT_TOKENS, Estimate, ModelEstimate
 from evenhand.engine.estimator import estimate, tokens_in
 from evenhand.engine.target import Target, target_of

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Score, Text
 from evenhand.domain.evaluation import Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.drive.driver import Deadline
@@ -46,7 +47,7 @@ async def put(gateway: Gateway, judge: Any, text: str = "?", *, seconds: float =
     return await gateway.asking(0).ask(question(judge, text), Deadline(seconds))
 
 
-# The key (REL-K-1)
+# The key (REL-K1)
 
 CONTRACT = FieldContract(name="judgment", fields=(Score(scale=Range()), Text(name="reasoning")))
 OTHERS: dict[str, Any] = {
@@ -143,7 +144,7 @@ def test_a_judge_with_another_setting_is_asked_anew(setting: str, value: object)
     assert keys[0] != keys[1]
 
 
-# What is kept, which REL-K-2 settles
+# What is kept, which REL-K2 settles
 
 UNSOUND: dict[str, Any] = {
     "no JSON": "I like it.",
@@ -203,7 +204,7 @@ def test_replies_are_kept_with_their_evaluation_and_not_before(store: Store, jud
 
 
 def test_a_second_run_asks_nothing_and_says_so(store: Store, judging: Judging, made: Any) -> None:
-    """Cached rows are marked, and cost nothing (REL-K-4)."""
+    """Cached rows are marked, and cost nothing (REL-K4)."""
     judge = judging(lambda ask: '{"score": 0.5, "hits": ["a"], "reasoning": "so"}')
     prices = PriceBook({"judge": {"input": 1.0, "output": 1.0}})
     job = made.job(made.cases(3), judge, prices=prices)
@@ -225,7 +226,7 @@ def test_a_second_run_asks_nothing_and_says_so(store: Store, judging: Judging, m
 
 
 def test_each_repeat_is_a_question_of_its_own(store: Store, judging: Judging, made: Any) -> None:
-    """Repeats must not collapse into one reply (REL-K-3)."""
+    """Repeats must not collapse into one reply (REL-K3)."""
     scores = itertools.count()
     judge = judging(lambda ask: f'{{"score": 0.{next(scores)}}}')
     job = made.job(made.cases(1), judge)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.message import Message
 from evenhand.domain.run import MadeAnswer
 from evenhand.drive import background
 from evenhand.drive.driver import drive

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Finish, Reply
 from evenhand.domain.run import MadeAnswer
 from evenhand.drive import background

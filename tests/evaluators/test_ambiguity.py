@@ -9,8 +9,8 @@ import pytest
 
 from evenhand import create_llm_as_judge
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, JudgeError
-from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.evaluation import Evaluation, JudgeError
 from evenhand.engine.identity import Fingerprints
 from evenhand.evaluators.composite import CompositeEvaluator
 from evenhand.evaluators.group_ranking import GroupRankingEvaluator

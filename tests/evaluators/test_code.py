@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Exited
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Verdict

@@ -232,7 +232,7 @@ def test_every_case_ends_as_it_must(faulty: Start, store: Store, tmp_path: Path,
     assert fates[29].score is not None
     assert len({outcome.name for _, outcome in provider.log}) >= 45
 
-    # Once the provider is well again, no failure comes back from the cache (REL-K-2).
+    # Once the provider is well again, no failure comes back from the cache (REL-K2).
     provider.mend()
     run_all(store, job_of(provider, 300))
 

@@ -24,7 +24,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.providers import ANTHROPIC, GEMINI, OLLAMA, OPENAI
 

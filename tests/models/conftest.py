@@ -28,8 +28,9 @@ from typing import Any, Literal, Self
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
 from evenhand.domain.contract import Contract, FieldContract, Score, Text, Texts
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.models.client import HttpModel

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Message
 from evenhand.domain.contract import Contract
 from evenhand.domain.evaluation import Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.providers import AZURE
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models import exchange
 from evenhand.models.providers import OPENAI

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask, ModelClient
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply
-from evenhand.domain.seams import ModelClient
 from evenhand.drive import background
 from evenhand.models import exchange
 

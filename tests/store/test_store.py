@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Check, Usage
+from evenhand.domain.message import Message
 from evenhand.domain.run import MadeAnswer, RunStatus
 from evenhand.domain.verdict import Thresholds
 from evenhand.store.rows import Batch, reply_row

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
+from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric
 from evenhand.suites.suite import Suite
 

@@ -1,39 +1,18 @@
-"""What an evaluator may want to know: to ask a judge, run a program, or call a user's function."""
+"""What an evaluator may ask for, and who answers: a judge, a program, or a function of the user's."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Exited, Raised, Reply, Returned, Unanswered
 
 if TYPE_CHECKING:
     from evenhand.domain.contract import Contract
-    from evenhand.domain.seams import ModelClient
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation; ``role`` is ``system``, ``user`` or ``assistant``.
-
-    ``more`` are the other keys of a message that was given as a mapping, such as its ``tool_calls``.
-    """
-
-    role: str
-    content: str
-    more: tuple[tuple[str, Any], ...] = field(default=(), hash=False, repr=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the message as providers and plain functions take it."""
-        plain = {"role": self.role, "content": self.content}
-        return {**plain, **dict(self.more)} if self.more else plain
-
-
-# What users may write for a message.
-MessageLike: TypeAlias = Message | Mapping[str, Any] | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,54 +73,47 @@ Outcome = TypeVar("Outcome")
 # order, and returns its outcome.
 Steps: TypeAlias = Generator[tuple[Want, ...], tuple[Answer, ...], Outcome]
 
-# What a message may have to say without content, as chat APIs write it.
-_IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
-_ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
 
+@runtime_checkable
+class ModelClient(Protocol):
+    """A model that can be asked. It owns the retries of transport faults, and never raises for them.
 
-def messages_from(given: object) -> tuple[Message, ...]:
-    """Take messages in any usual form: text, mappings, pairs, or objects with ``type``/``role`` and ``content``.
-
-    >>> messages_from([("system", "Be brief."), {"role": "user", "content": "Hi"}])
-    (Message(role='system', content='Be brief.'), Message(role='user', content='Hi'))
+    ``name`` is how the model is called in reports, for example ``openai/gpt-5-mini``.
     """
-    if isinstance(given, str):
-        return (Message("user", given),)
-    if hasattr(given, "to_messages"):  # a LangChain prompt value
-        return messages_from(given.to_messages())
-    if isinstance(given, Mapping) and "messages" in given:
-        return messages_from(given["messages"])
-    if isinstance(given, Iterable) and not isinstance(given, Mapping):
-        return tuple(_message(one) for one in given)
-    return (_message(given),)
+
+    @property
+    def name(self) -> str:
+        """How the model is called in reports."""
+        ...
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
+        """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
+        ...
 
 
-def _message(one: object) -> Message:
-    if isinstance(one, Message):
-        return one
-    more: tuple[tuple[str, Any], ...] = ()
-    if isinstance(one, Mapping):
-        role, content = one.get("role") or one.get("type"), one.get("content")
-        more = tuple((key, value) for key, value in one.items() if key not in {"role", "type", "content"})
-    elif isinstance(one, tuple) and len(one) == 2:
-        role, content = one
-    else:
-        role, content = getattr(one, "role", None) or getattr(one, "type", None), getattr(one, "content", None)
-    if content is None and any(key in _IN_PLACE_OF_CONTENT for key, _ in more):
-        content = ""
-    if not isinstance(role, str) or content is None:
-        raise ConfigError(
-            f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {one!r:.120}"
-        )
-    return Message(_ROLES.get(role, role), _content(content), more)
+class Evaluator(Protocol):
+    """Something that scores a case. It decides and never acts: what it wants to know, it yields."""
 
+    @property
+    def name(self) -> str:
+        """How the evaluator is called in reports."""
+        ...
 
-def _content(content: object) -> str:
-    """Flatten content given in parts, as chat APIs allow, to its text."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list) and all(isinstance(part, (str, Mapping)) for part in content):
-        texts = [part if isinstance(part, str) else part.get("text") for part in content]
-        if all(isinstance(text, str) for text in texts):
-            return "".join(str(text) for text in texts)
-    return json.dumps(content, ensure_ascii=False, default=str)
+    @property
+    def type(self) -> str:
+        """The registered name of its kind, such as ``llm_judge``."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """How much it counts in the case's score; 0 shows but does not count."""
+        ...
+
+    @property
+    def required(self) -> bool:
+        """Whether its failing fails the case."""
+        ...
+
+    def steps(self, case: Case) -> Steps[Evaluation]:
+        """Work out the evaluation of a case, step by step."""
+        ...

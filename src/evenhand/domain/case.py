@@ -8,8 +8,8 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any
 
-from evenhand.domain.ask import Message, MessageLike, messages_from
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.message import Message, MessageLike, messages_from
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import is_finite_number
 

@@ -26,10 +26,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from evenhand.domain.evaluation import Attempt
+from typing import Any
 
 from evenhand.domain.failure import Failure
 
@@ -96,14 +93,6 @@ class RunStoppedError(EvenhandError):
     def __init__(self, message: str, *, run: Any) -> None:
         super().__init__(message)
         self.run = run  # a Run; values do not know the engine, which makes those
-
-
-class JudgeError(EvenhandError):
-    """The judge was asked as often as allowed, and no reply could be used; ``attempts`` has all of them."""
-
-    def __init__(self, message: str, *, attempts: tuple[Attempt, ...] = ()) -> None:
-        super().__init__(message)
-        self.attempts = attempts
 
 
 class ScriptExhaustedError(EvenhandError):

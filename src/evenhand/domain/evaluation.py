@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeGuard
 
+from evenhand.domain.errors import EvenhandError
 from evenhand.domain.verdict import Verdict
 
 # So many characters are kept of a reply, and longer ones are not read as verdicts. No honest reply comes near it.
@@ -88,6 +89,14 @@ class Attempt:
         if self.dropped:
             known["dropped"] = self.dropped
         return known
+
+
+class JudgeError(EvenhandError):
+    """The judge was asked as often as allowed, and no reply could be used; ``attempts`` has all of them."""
+
+    def __init__(self, message: str, *, attempts: tuple[Attempt, ...] = ()) -> None:
+        super().__init__(message)
+        self.attempts = attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

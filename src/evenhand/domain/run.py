@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from evenhand.domain.aggregate import CaseScore, Weighed, case_score
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
+from evenhand.domain.message import Message
 from evenhand.domain.rubric import exact
 from evenhand.domain.verdict import Thresholds, Verdict
 

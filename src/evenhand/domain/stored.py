@@ -7,9 +7,9 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
-from evenhand.domain.ask import Message, messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, token_usage, usage_dict
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import Rubric
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.verdict import Verdict

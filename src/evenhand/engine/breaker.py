@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from evenhand.domain.ask import Message
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.engine.concurrency_limit import MALFORMED, OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.job import DEFAULT_OUTAGE_SECONDS
 from evenhand.models.retry import RetryPolicy, TransportFault

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from evenhand.domain.ask import messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Thresholds, Verdict

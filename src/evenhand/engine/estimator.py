@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from evenhand.domain.ask import Ask, Call, Exec, Steps, Want
+from evenhand.domain.ask import Ask, Call, Evaluator, Exec, Steps, Want
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Checks, FieldContract
 from evenhand.domain.evaluation import Evaluation, Usage
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.budget import Budget, Limits
 from evenhand.engine.estimate import (

@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.contract import Contract, FieldContract
 from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from evenhand.domain.seams import Evaluator, ModelClient
+from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.secret import Secret
 
 _SIZE = 16

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.scale import is_finite_number
-from evenhand.domain.seams import Evaluator
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
 

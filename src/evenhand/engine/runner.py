@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from evenhand.domain.ask import Evaluator
 from evenhand.domain.case import Case
 from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
-from evenhand.domain.seams import Evaluator
 from evenhand.drive.driver import drive
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from evenhand.domain.ask import Steps
+from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.seams import ModelClient
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
 from evenhand.engine.targets.model import ModelTarget, SeveralModels, resolved

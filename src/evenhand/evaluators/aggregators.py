@@ -20,7 +20,8 @@ from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Verdict, reaches
 from evenhand.evaluators.code import CodeJudgeEvaluator
 from evenhand.evaluators.freeform import freeform_steps
-from evenhand.evaluators.prompt import MATERIAL, PromptEvaluator
+from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.evaluators.prompt_settings import MATERIAL
 from evenhand.evaluators.prompts import texts
 
 # Of verdicts with equal weight behind them, the harsher one counts.

@@ -7,12 +7,12 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from evenhand.domain.ask import Ask, Message, Steps
+from evenhand.domain.ask import Ask, ModelClient, Steps
 from evenhand.domain.contract import Accepted, Contract
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Attempt, total_usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.reading import Ambiguous, read_reply
 
 _content = attrgetter("content")

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from evenhand import registry
-from evenhand.domain.ask import Steps
+from evenhand.domain.ask import Evaluator, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.failure import Failure
-from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Verdict
 from evenhand.drive.together import together
 from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypedDict, cast
 
 from evenhand import registry
-from evenhand.domain.ask import Call, Message, Steps, messages_from
+from evenhand.domain.ask import Call, ModelClient, Steps
 from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
-from evenhand.domain.errors import ConfigError, JudgeError, TemplateError, did_you_mean, require_flag
-from evenhand.domain.evaluation import usage_dict
+from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
+from evenhand.domain.evaluation import JudgeError, usage_dict
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
-from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
 from evenhand.evaluators.asking import Answered, GaveUp, appended, inquire
 from evenhand.evaluators.output_schema import VALUE, output_contract

@@ -7,12 +7,13 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from evenhand.domain.ask import Message, Steps
+from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Score, Text, Texts
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
-from evenhand.domain.scale import UNIT, Choices, Range, Scale
+from evenhand.domain.message import Message
+from evenhand.domain.scale import UNIT, Scale
 from evenhand.drive.together import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
 from evenhand.evaluators.probability import expected_number
@@ -20,11 +21,9 @@ from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread, turned, with_other
 
 if TYPE_CHECKING:
-    from evenhand.evaluators.prompt import PromptEvaluator
+    from evenhand.evaluators.prompt_settings import PromptSettings
 
 MOST_POINTS: Final = 4
-# One token must be one whole number, and tokenizers agree on single digits only.
-DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
 
 
 @functools.lru_cache(maxsize=16)
@@ -44,7 +43,7 @@ def freeform_contract(scale: Scale = UNIT) -> FieldContract:
 FREEFORM: Final = freeform_contract(UNIT)
 
 
-def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
+def freeform_steps(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
     """Grade an answer freely; of several samples, the mean counts."""
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
@@ -57,7 +56,7 @@ def freeform_steps(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
     return _by_samples(evaluator, scale, (yield from together(inquiries)))
 
 
-def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | GaveUp) -> Evaluation:
+def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | GaveUp) -> Evaluation:
     if isinstance(asked, GaveUp):
         return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
     values = asked.accepted.values
@@ -86,7 +85,7 @@ def _by_one_reply(evaluator: PromptEvaluator, scale: Scale, asked: Answered | Ga
     return with_other(evaluation, _by_one_reply(evaluator, scale, turned(asked)), counted=evaluator.ambiguous)
 
 
-def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answered | GaveUp]) -> Evaluation:
+def _by_samples(evaluator: PromptSettings, scale: Scale, asked: Sequence[Answered | GaveUp]) -> Evaluation:
     record = Record.merged(one.record for one in asked)
     answered = [one for one in asked if isinstance(one, Answered)]
     if not answered:
@@ -114,8 +113,8 @@ def _by_samples(evaluator: PromptEvaluator, scale: Scale, asked: Sequence[Answer
     return with_other(evaluation, other, counted=evaluator.ambiguous)
 
 
-def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]:
-    scale = token_scale(evaluator)
+def _by_probability(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
+    scale = evaluator.token_scale()
     numbers = range(int(scale.low), int(scale.high) + 1)
     task = f"{texts.ONE_NUMBER}{scale.words}."
     messages = (
@@ -133,20 +132,3 @@ def _by_probability(evaluator: PromptEvaluator, case: Case) -> Steps[Evaluation]
     details = {**found_by(evaluator.client), "probability_mass": expected.mass}
     score = scale.unit(expected.value)
     return evaluator.scored(score, score_raw=expected.value, details=details, flags=("logprobs",), **fields)
-
-
-def token_scale(evaluator: PromptEvaluator) -> Range:
-    """Return the scale for a score that is read from one token, or refuse the evaluator's."""
-    scale = evaluator.settled_scale
-    match scale:
-        case Range() if scale == UNIT:
-            return DEFAULT_TOKEN_SCALE
-        case Range() if (
-            scale.low == int(scale.low) and scale.high == int(scale.high) and 0 <= scale.low < scale.high <= 9
-        ):
-            return Range(low=scale.low, high=scale.high, whole=True)
-        case _:
-            given = list(scale.values) if isinstance(scale, Choices) else scale.words
-            raise ConfigError(
-                f"{evaluator.where}: score_from 'logprobs' reads one digit; the scale {given} does not fit, '1-5' would"
-            )

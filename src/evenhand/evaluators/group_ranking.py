@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar, Final
 
-from evenhand.domain.ask import Message, Steps
+from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import Message
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, inquire
 from evenhand.evaluators.profile_score import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts

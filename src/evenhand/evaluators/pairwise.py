@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from evenhand import registry
-from evenhand.domain.ask import Message, Steps
+from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
-from evenhand.domain.seams import ModelClient
+from evenhand.domain.message import Message
 from evenhand.drive.together import together
 from evenhand.evaluators.asking import (
     DEFAULT_ATTEMPTS,

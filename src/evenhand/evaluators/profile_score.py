@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from evenhand import registry
-from evenhand.domain.ask import Message, Steps
+from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.message import Message
 from evenhand.domain.scale import Range
-from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Final
 
-from evenhand.domain.ask import Exec, MessageLike, Steps, messages_from
+from evenhand.domain.ask import Exec, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import MessageLike, messages_from
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.secret import Secret, scrubber_of

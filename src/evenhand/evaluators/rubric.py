@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from evenhand.domain.ask import Message, Steps
+from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Checks, FieldContract, Text
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Check, Evaluation
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
 from evenhand.drive.together import together
@@ -24,7 +25,7 @@ from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.sampling import all_flags, found_by, spread, turned, with_other
 
 if TYPE_CHECKING:
-    from evenhand.evaluators.prompt import PromptEvaluator
+    from evenhand.evaluators.prompt_settings import PromptSettings
 
 # From this P(yes) on, or this share of samples, an item is met; a model whose own cut was measured has another.
 YES_FROM: Final = 0.5
@@ -64,7 +65,7 @@ class Sheet:
         return tuple(found[item.id] for item in items)
 
 
-def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
+def rubric_steps(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
     """Check an answer item by item; of several samples, the mean score and the majority for each item count."""
     if evaluator.by_probability(binary=True):
         if not any(item.banded for item in items):
@@ -81,7 +82,7 @@ def rubric_steps(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ..
     return with_other(evaluation, _by_sheets(evaluator, items, others), counted=evaluator.ambiguous)
 
 
-def _by_sheets(evaluator: PromptEvaluator, items: tuple[Rubric, ...], sheets: Sequence[Sheet]) -> Evaluation:
+def _by_sheets(evaluator: PromptSettings, items: tuple[Rubric, ...], sheets: Sequence[Sheet]) -> Evaluation:
     record = Record.merged(one.record for sheet in sheets for one in sheet.asked)
     complete = [sheet for sheet in sheets if sheet.complete]
     answered = [one for sheet in complete for one in sheet.answered]
@@ -111,7 +112,7 @@ def _by_sheets(evaluator: PromptEvaluator, items: tuple[Rubric, ...], sheets: Se
     )
 
 
-def _sheet(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...], sample: int) -> Steps[Sheet]:
+def _sheet(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...], sample: int) -> Steps[Sheet]:
     """Put all items to the judge, in one request or one request each."""
     order = list(items)
     if evaluator.shuffle is not None:
@@ -141,7 +142,7 @@ def _listed(items: Sequence[Rubric]) -> str:
     return "\n".join(lines)
 
 
-def _contract(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> FieldContract:
+def _contract(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...]) -> FieldContract:
     checks = Checks(
         items=items, thresholds=evaluator.marks, answer=case.candidate_answer if evaluator.evidence else None
     )
@@ -149,7 +150,7 @@ def _contract(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...])
     return FieldContract(name="rubric", fields=(checks, overall))
 
 
-def _by_probability(evaluator: PromptEvaluator, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
+def _by_probability(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
     """Check each item by the probability that the judge's first word is yes.
 
     The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
@@ -206,7 +207,7 @@ def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tup
 
 
 def _evaluation(
-    evaluator: PromptEvaluator, items: tuple[Rubric, ...], checks: tuple[Check, ...], *, score: float, **rest: Any
+    evaluator: PromptSettings, items: tuple[Rubric, ...], checks: tuple[Check, ...], *, score: float, **rest: Any
 ) -> Evaluation:
     """Return the evaluation that follows from the checks: verdict, hits and misses are ours, not the judge's."""
     lines = [(check.satisfied, as_line(item, check)) for item, check in zip(items, checks, strict=True)]

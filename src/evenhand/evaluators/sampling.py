@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.evaluation import Evaluation
-from evenhand.domain.seams import ModelClient
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp
 from evenhand.evaluators.reading import AMBIGUOUS, EMBEDDED
 from evenhand.evaluators.reasoning_block import REASONING_REMOVED

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError
-from evenhand.domain.seams import ModelClient
 from evenhand.registry import MODELS, find
 
 _unasked: ContextVar[bool] = ContextVar("unasked", default=False)

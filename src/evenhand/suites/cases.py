@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evenhand.domain.ask import Message, messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import rubric_items
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.scale import is_finite_number

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand import registry
+from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import MissingJudgeError
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.seams import Evaluator, ModelClient
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import canonical
 from evenhand.engine.target import Target, target_of

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evenhand import registry
+from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.seams import Evaluator, ModelClient
 from evenhand.models.environment import program_env
 
 # An evaluator as a suite defines it.

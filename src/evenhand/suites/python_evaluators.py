@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from evenhand import registry
+from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.seams import Evaluator, ModelClient
 from evenhand.engine.identity import canonical, describe
 from evenhand.evaluators.function import FunctionEvaluator
 from evenhand.suites.cases import doubles

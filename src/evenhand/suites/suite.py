@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase, RunRecord
-from evenhand.domain.seams import Evaluator
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evenhand.domain.ask import messages_from
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.message import messages_from
 from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.reports.json import moment

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenhand import registry
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.message import Message
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.contract import Contract, FieldContract, Score, Text
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.scale import UNIT
-from evenhand.domain.seams import ModelClient
 from evenhand.models.adapters.adapt import adapt
 from evenhand.models.retry import RetryPolicy
 

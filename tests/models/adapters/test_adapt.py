@@ -12,8 +12,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from pydantic_ai.models.test import TestModel
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.models.adapters.adapt import adapt
 from evenhand.models.scripted import Scripted
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.contract import Contract
 from evenhand.domain.errors import ScriptExhaustedError
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 
 Put = Callable[..., Reply | Unanswered]
 PutMany = Callable[..., list[Reply | Unanswered]]

@@ -25,11 +25,11 @@ from openai import ContentFilterFinishReasonError, LengthFinishReasonError
 from openai.types.chat import ChatCompletion
 from pydantic import BaseModel, SecretStr
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Accepted, Contract
 from evenhand.domain.evaluation import Usage
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.domain.verdict import Verdict
 from evenhand.evaluators.prompt import PromptEvaluator
 

@@ -12,9 +12,9 @@ from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.contract import Contract
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 
 Put = Callable[..., Reply | Unanswered]
 Adapted = Callable[..., ModelClient]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI, Timeout
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.contract import Contract
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.models.adapters.adapt import adapt
 
 # Many, and together they take a while.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.contract import Contract
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 
 Put = Callable[..., Reply | Unanswered]
 PutMany = Callable[..., list[Reply | Unanswered]]

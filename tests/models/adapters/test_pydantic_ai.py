@@ -27,12 +27,12 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
-from evenhand.domain.ask import Message
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Contract
 from evenhand.domain.evaluation import Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.domain.seams import ModelClient
 from evenhand.domain.verdict import Verdict
 from evenhand.evaluators.prompt import PromptEvaluator
 

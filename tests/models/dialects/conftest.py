@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.models.scripted import Scripted
 
 MESSAGES = (Message("system", "Be strict."), Message("user", "2 + 2?"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
 from evenhand.domain.contract import Contract
 from evenhand.domain.evaluation import Usage
+from evenhand.domain.message import Message
 from evenhand.domain.reply import TokenChoice
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.dialects.gemini import decode, encode

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.models.dialects.dialect import Generation
 from evenhand.models.embedded import client
 from evenhand.models.embedded.client import EmbeddedModel

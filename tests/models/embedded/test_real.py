@@ -26,8 +26,9 @@ from evenhand import (
     rank,
     resolve,
 )
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
 from evenhand.domain.contract import FieldContract, Score
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.scale import UNIT
 from evenhand.evaluators.freeform import FREEFORM

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import trustme
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply
 from evenhand.models.wire import pool
 from evenhand.models.wire.http import request_head

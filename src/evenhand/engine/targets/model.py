@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from evenhand.domain.ask import Ask, Message, Steps, messages_from
+from evenhand.domain.ask import Ask, ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError
 from evenhand.domain.evaluation import total_usage
 from evenhand.domain.failure import Failure
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.seams import ModelClient
 from evenhand.domain.template import Template
 from evenhand.engine.identity import describe
 from evenhand.evaluators.output_schema import SchemaContract, output_contract

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.seams import ModelClient
 from evenhand.models.adapters.function import Function, ProviderObject
 from evenhand.models.adapters.langchain import LangChainModel
 from evenhand.models.adapters.openai_client import OpenAIClient

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.models.adapters.adapter import Adapter, wanted_schema
 from evenhand.models.adapters.results import finish_of, json_text, usage_of
 from evenhand.models.dialects.dialect import Generation, Said

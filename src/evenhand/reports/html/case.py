@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from evenhand.domain.aggregate import CaseScore
-from evenhand.domain.ask import MessageLike, messages_from
 from evenhand.domain.case import transcript
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Usage
+from evenhand.domain.message import MessageLike, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict

@@ -8,8 +8,8 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from evenhand.domain.ask import Message
 from evenhand.domain.case import Case
+from evenhand.domain.message import Message
 from evenhand.server.api.dependencies import Opened
 from evenhand.server.pages.base import Form, Sent, page
 from evenhand.server.runs.preview import SCORES, Preview

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Final
 
-from evenhand.domain.ask import messages_from
 from evenhand.domain.case import Case
+from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.engine.targets.model import MODEL
 from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
