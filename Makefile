@@ -4,8 +4,10 @@
 PYTHON ?= python3 python3.13 python3.12 python3.11
 EXTRAS := embedded,langchain,openai,pandas,postgres,pydantic-ai,web
 
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/ready
+# The packages that decide what a verdict is and that none is lost; pyproject.toml has the floor of their coverage.
+DECIDING := domain evaluators stats engine store
 DEMO_READY := .venv/demo-ready
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
 FIND_PYTHON := for python in $(PYTHON); do \
@@ -46,8 +48,10 @@ test-fast: env  ## Run the tests that take no time
 		--ignore=tests/server --ignore=tests/browser --ignore=tests/journeys --ignore=tests/models/adapters \
 		--ignore=tests/models/wire --ignore=tests/docs/test_reference.py
 
-test-long: env  ## Run the long tests only: simulations, sweeps
+test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
 	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
+	$(BIN)/python -m coverage run -m pytest -q -m 'not long and not sweep' $(addprefix tests/,$(DECIDING))
+	$(BIN)/python -m coverage report
 
 test-sweep: env  ## Run what takes longest and is in no CI: instructions counted by valgrind, tampered runs by the hundred
 	$(PYTEST) -m sweep
