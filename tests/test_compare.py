@@ -78,7 +78,7 @@ def test_a_run_is_not_compared_with_itself() -> None:
 
 
 def test_runs_without_a_case_in_common_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no case in common: no id stands in both"):
+    with pytest.raises(ConfigError, match="no case in common: no id is in both"):
         compare(answered("Paris", ids=["a"]), answered("Paris", ids=["b"]), anyway=True)
 
 
@@ -97,7 +97,7 @@ def test_an_unfinished_run_is_refused_unless_wanted_anyway() -> None:
         store=None,
     )
 
-    with pytest.raises(ConfigError, match=r"is not finished \(stopped\); go on with: evenhand resume"):
+    with pytest.raises(ConfigError, match=r"is not finished \(stopped\); resume with: evenhand resume"):
         compare(stopped.value.run, whole)
     found = compare(stopped.value.run, whole, anyway=True)
 

@@ -310,7 +310,7 @@ def test_runs_that_are_no_audits_are_not_diffed(folder: Path, judged_by: Callabl
     [
         ("", "d.yaml: the file is empty; a design is a mapping with template, factors, groups and criteria"),
         ("- a\n", "d.yaml:1: a design is a mapping with template, factors, groups and criteria, not a list"),
-        ("seed: 1\nseed: 2\n", "d.yaml:2: the key 'seed' stands here again; first in line 1"),
+        ("seed: 1\nseed: 2\n", "d.yaml:2: duplicate key 'seed'; first in line 1"),
         ("judge: {model: openai/x, api_key: secret}\n", "d.yaml:1: api_key is written out"),
         ("template: x\n", "d.yaml: factors is missing"),
     ],

@@ -192,7 +192,7 @@ def test_what_is_exported_comes_in_elsewhere_and_goes_out_the_same(prompts: Call
     [
         ("{", "file.json: not JSON"),
         (b"\xff", "file.json: byte 1 is not UTF-8"),
-        ('{"prompts": [], "prompts": []}', "file.json: a key stands twice in one object: 'prompts'"),
+        ('{"prompts": [], "prompts": []}', "file.json: duplicate key in an object: 'prompts'"),
         ('{"prompts": [{"name": "a"}, {"name": "b", "citeria": ""}]}', "file.json: prompt 2: citeria: a prompt has no"),
     ],
 )

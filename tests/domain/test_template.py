@@ -56,7 +56,7 @@ def test_double_braces_name_places_and_other_braces_stay(template: str, text: st
 
 
 def test_a_name_nobody_gave_is_named() -> None:
-    with pytest.raises(TemplateError, match=r"uses 'ouputs', which nobody gives; did you mean 'outputs'\?"):
+    with pytest.raises(TemplateError, match=r"uses 'ouputs', which has no value here; did you mean 'outputs'\?"):
         Template.with_single_braces("Rate: {ouputs}").render({"outputs": "x", "inputs": "y"})
 
 

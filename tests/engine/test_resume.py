@@ -119,7 +119,7 @@ def test_each_case_that_differs_is_named(store: Store, made: Any) -> None:
 def test_another_order_is_a_difference(store: Store, made: Any) -> None:
     cases = made.cases(5)
 
-    assert differences(store, made, cases, cases[::-1]) == ["cases: they stand in another order"]
+    assert differences(store, made, cases, cases[::-1]) == ["cases: in a different order"]
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -76,7 +76,7 @@ def test_a_function_may_lie_in_a_package_or_on_an_object(write: Callable[[str, s
         ("def answer(:", "broken_app cannot be imported: SyntaxError: "),
         ("raise SystemExit('stop')", "broken_app cannot be imported: SystemExit: stop"),
         ("def reply(text): return text", "target: broken_app has no 'answer'; known: reply"),
-        ("answer = 3", "target: broken_app:answer is no function but of type int"),
+        ("answer = 3", "target: broken_app:answer is not a function, but of type int"),
         (
             "def answer(): return ''",
             "broken_app:answer takes no argument; it is given the input, or the case as 'case'",

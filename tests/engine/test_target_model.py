@@ -89,7 +89,7 @@ def test_the_model_does_not_see_what_its_answer_is_held_against() -> None:
 
     made = background.run(drive(target.steps(case)))
 
-    assert made.error == "template: the prompt uses 'reference_answer', which nobody gives; known: input, question"
+    assert made.error == "template: the prompt uses 'reference_answer', which has no value here; known: input, question"
 
 
 def test_a_misspelt_place_is_an_error_of_the_case_and_nothing_is_asked() -> None:
@@ -97,7 +97,7 @@ def test_a_misspelt_place_is_an_error_of_the_case_and_nothing_is_asked() -> None
 
     made = background.run(drive(ModelTarget(client=model, prompt="{{ input }} {{ contry }}").steps(CASE)))
 
-    assert made.error == "template: the prompt uses 'contry', which nobody gives; did you mean 'country'?"
+    assert made.error == "template: the prompt uses 'contry', which has no value here; did you mean 'country'?"
     assert (made.text, made.attempts, model.asked) == (None, (), [])
 
 

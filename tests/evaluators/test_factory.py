@@ -485,7 +485,7 @@ def test_every_ready_prompt_works_by_name_with_its_values_in_marked_sections(nam
 def test_a_ready_prompt_names_what_is_missing_and_what_it_has_no_place_for() -> None:
     rate = create_llm_as_judge(prompt="groundedness", judge=Scripted([]))
 
-    with pytest.raises(TemplateError, match="'groundedness' uses 'context', which nobody gave"):
+    with pytest.raises(TemplateError, match="'groundedness' uses 'context', which was not passed"):
         rate(outputs="x")
     with pytest.raises(TemplateError, match="has no place for 'documents'"):
         rate(outputs="x", context="y", documents="z")

@@ -159,7 +159,10 @@ def test_a_template_needs_neither_outcome_nor_reference() -> None:
         ("Rate the answer", "must use {{ candidate_answer }}"),
         ("Rate {{ question }}", "must use {{ candidate_answer }}: it"),
         ("Rate {candidate_answer}", "must use {{ candidate_answer }}, in double braces: it"),
-        ("Rate {{ candidat_answer }}", "uses 'candidat_answer', which nobody gives; did you mean 'candidate_answer'?"),
+        (
+            "Rate {{ candidat_answer }}",
+            "uses 'candidat_answer', which has no value here; did you mean 'candidate_answer'?",
+        ),
     ],
 )
 def test_a_template_without_the_candidate_or_with_an_unknown_name_is_refused_where_it_is_made(

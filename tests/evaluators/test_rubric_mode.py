@@ -213,7 +213,7 @@ def test_evidence_must_stand_in_the_answer_word_for_word() -> None:
     assert found.checks[0].evidence == "Sorry for the trouble!"
     assert asked_again.retry_count == 1
     assert asked_again.attempts[0].error == (
-        "contract: check 'kind': the evidence does not stand in the candidate answer word for word"
+        "contract: check 'kind': the evidence is not a verbatim quote from the candidate answer"
     )
     assert (without.checks[0].evidence, without.flags) == (None, ("unquoted",))
     assert (

@@ -78,11 +78,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "200 with other JSON": ({"json": {"hello": "world"}}, "invalid_body: the response has no "),
     "200 with broken compression": (
         {"body": b"no gzip", "headers": {"Content-Encoding": "gzip"}},
-        "invalid_body: the response cannot be unpacked: ",
+        "invalid_body: the response cannot be decompressed: ",
     ),
     "200 with half of the compressed JSON": (
         {"body": gzip.compress(b'{"choices": []}')[:-12], "headers": {"Content-Encoding": "gzip"}},
-        "incomplete_body: the response broke off: its packing has no end",
+        "incomplete_body: the response was cut short: its compression has no end",
     ),
     "200 with another compression": (
         {"body": b"...", "headers": {"Content-Encoding": "br"}},

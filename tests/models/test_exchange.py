@@ -75,7 +75,7 @@ def test_a_response_that_stands_still_is_a_timeout(serve: Serve, openai: Any, pu
     reply = put(openai.model(server, first_byte_timeout=1.2))
 
     assert isinstance(reply, Reply)
-    assert transport_errors(reply) == ["timeout: the response stood still for 1.2 s"]
+    assert transport_errors(reply) == ["timeout: the response stalled for 1.2 s"]
 
 
 def test_a_connection_that_is_not_made_is_a_fault_of_its_own(put: Put) -> None:

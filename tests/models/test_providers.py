@@ -292,7 +292,7 @@ def test_settings_reach_the_model() -> None:
         ({"structured": "yes"}, "openai/m: structured is 'yes'; it must be one of json_schema, json_object, none"),
         ({"structured": ["none"]}, "openai/m: structured is ['none']; it must be one of"),
         ({"headers": ["X"]}, "openai/m: headers must be a mapping of names to text, not list"),
-        ({"headers": {"X Y": "1"}}, "openai/m: headers: 'X Y' is no name of a header"),
+        ({"headers": {"X Y": "1"}}, "openai/m: headers: 'X Y' is not a header name"),
         ({"headers": {"X": 1}}, "openai/m: headers: X must be text, not int"),
         ({"extra_body": "x"}, "openai/m: extra_body must be a mapping of names to values, not str"),
         ({"base_url": 5}, "openai/m: base_url must be text, not int"),

@@ -160,8 +160,8 @@ SAID = {"question": "q", "text": "Paris", "finish": "stop", "first_token": []}
     [
         ((), "the first line must tell of the model"),
         (("",), "the first line must tell of the model"),
-        (("{",), "is no file of recorded replies: Expecting"),
-        (("[" * 100_000,), "is no file of recorded replies"),
+        (("{",), "is not a file of recorded replies: Expecting"),
+        (("[" * 100_000,), "is not a file of recorded replies"),
         (("[]",), "the first line must tell of the model"),
         (("5",), "the first line must tell of the model"),
         (({},), "the first line must tell of the model"),
@@ -197,9 +197,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         resolve(f"recorded/{tmp_path}/none")
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         resolve(f"recorded/{tmp_path}")
-    with pytest.raises(ConfigError, match="bytes is no file of recorded replies: 'utf-8' codec"):
+    with pytest.raises(ConfigError, match="bytes is not a file of recorded replies: 'utf-8' codec"):
         resolve(f"recorded/{tmp_path}/bytes")
-    with pytest.raises(ConfigError, match="~nobody-here/x is no file of recorded replies"):
+    with pytest.raises(ConfigError, match="~nobody-here/x is not a file of recorded replies"):
         resolve("recorded/~nobody-here/x")
 
 

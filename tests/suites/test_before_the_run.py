@@ -53,7 +53,7 @@ def test_of_a_judge_every_mistake_is_told_and_the_key_never(mistakes: Mistakes) 
     found = mistakes(f"judge: {{model: opnai/x, temprature: 0, max_tokns: 5, api_key: sk-abc}}\n{HEAD}{CASES}")
 
     assert sorted(found) == [
-        "suite.yaml:1: api_key is written out; a key stands in the environment: write api_key: ${NAME}",
+        "suite.yaml:1: api_key is written out; keys belong in the environment: write api_key: ${NAME}",
         "suite.yaml:1: judge: no model provider 'opnai'; did you mean 'openai'?",
         "suite.yaml:1: judge: openai/x: no setting 'max_tokns'; did you mean 'max_tokens'?",
         "suite.yaml:1: judge: openai/x: no setting 'temprature'; did you mean 'temperature'?",
@@ -103,7 +103,7 @@ def test_an_id_that_stands_twice_is_found_beside_another_mistake(mistakes: Mista
 
     assert found == [
         "suite.yaml:4, case \"a\": no key 'ouput'; did you mean 'output'?",
-        'suite.yaml:4, case "a": the id stands twice, first in line 3; ids must differ',
+        'suite.yaml:4, case "a": duplicate id, first in line 3; ids must differ',
     ]
 
 
@@ -189,7 +189,7 @@ def test_cases_without_an_answer_are_counted_where_nothing_makes_one() -> None:
 
     assert before == suite.notes == []
     assert after == [
-        '2 cases have no answer, and there is no target to make one: they will not be evaluated; the first is "b"'
+        '2 cases have no answer, and there is no target to generate one: they will not be evaluated; the first is "b"'
     ]
     assert list(read_suite("suite.yaml", target="ollama/x").cases())
 

@@ -82,8 +82,8 @@ def test_lone_surrogates_are_replaced() -> None:
 
 def test_a_key_that_stands_twice_is_refused() -> None:
     assert faults(read('{"a": {"b": 1,\n"b": 2},\n"a": 3}')) == [
-        (2, "the key 'b' stands here again; first in line 1"),
-        (3, "the key 'a' stands here again; first in line 1"),
+        (2, "duplicate key 'b'; first in line 1"),
+        (3, "duplicate key 'a'; first in line 1"),
     ]
 
 
@@ -107,22 +107,22 @@ def test_what_is_no_finite_number_is_refused(value: str, told: str) -> None:
     [
         ("", "suite.json: the file is empty; a suite is an object with keys such as evaluators and cases"),
         ("[1]", "suite.json:1: a suite is an object with keys such as evaluators and cases, not a list"),
-        ('{"a": 1}\n{"b": 2}', "suite.json:2:1: text stands after the end; write one suite a file"),
-        ('{"a": 1,\n}', "suite.json:2:1: not JSON: a comma stands before }"),
-        ('{"a": [1,]}', "suite.json:1:10: not JSON: a comma stands before ]"),
-        ('{"a": 1\n "b": 2}', "suite.json:2:2: not JSON: a comma or } should stand here"),
-        ('{"a": 01}', "suite.json:1:8: not JSON: a comma or } should stand here"),
-        ('{"a" 1}', "suite.json:1:6: not JSON: a colon should follow on the key 'a'"),
-        ("{a: 1}", "suite.json:1:2: not JSON: a key in double quotes should stand here"),
-        ("{'a': 1}", "suite.json:1:2: not JSON: a key in double quotes should stand here"),
+        ('{"a": 1}\n{"b": 2}', "suite.json:2:1: unexpected text after the end; write one suite per file"),
+        ('{"a": 1,\n}', "suite.json:2:1: not JSON: trailing comma before }"),
+        ('{"a": [1,]}', "suite.json:1:10: not JSON: trailing comma before ]"),
+        ('{"a": 1\n "b": 2}', "suite.json:2:2: not JSON: expected a comma or }"),
+        ('{"a": 01}', "suite.json:1:8: not JSON: expected a comma or }"),
+        ('{"a" 1}', "suite.json:1:6: not JSON: expected a colon after the key 'a'"),
+        ("{a: 1}", "suite.json:1:2: not JSON: expected a key in double quotes"),
+        ("{'a': 1}", "suite.json:1:2: not JSON: expected a key in double quotes"),
         ("{\"a\": 'b'}", 'suite.json:1:7: not JSON: "\'" begins no value'),
         ('{"a": b}', "suite.json:1:7: not JSON: b is not JSON; put text in double quotes"),
         ('{"a": +1}', "suite.json:1:7: not JSON: '+' begins no value"),
-        ('{"a": 1 // one\n}', "suite.json:1:9: not JSON: a comma or } should stand here"),
+        ('{"a": 1 // one\n}', "suite.json:1:9: not JSON: expected a comma or }"),
         ('{"a": "b\n"}', "suite.json:1:9: not JSON: a control character in a string, such as a line break; write \\n"),
         ('{"a": "\\x"}', "suite.json:1:8: not JSON: a backslash in a string begins an escape; double it"),
         ('{"a": "b', "suite.json:1:7: not JSON: a string is opened here and never closed"),
-        ('{"a": [1, 2', "suite.json:1:12: not JSON: a comma or ] should stand here"),
+        ('{"a": [1, 2', "suite.json:1:12: not JSON: expected a comma or ]"),
         ('{"a":', "suite.json:1:6: not JSON: the text ends where a value should be"),
         ('{"a": ' + "[" * 60 + "]" * 60 + "}", "suite.json:1:56: this is nested more than 50 deep"),
     ],
@@ -167,9 +167,9 @@ def test_a_broken_line_does_not_hide_the_next() -> None:
 
     assert faults(pieces) == [
         (2, "column 8: not JSON: '}' begins no value"),
-        (3, "column 13: not JSON: text stands after the value; write one case a line"),
+        (3, "column 13: not JSON: unexpected text after the value; write one case per line"),
         (4, "NaN is not JSON; write null, or a finite number"),
-        (4, "the key 'id' stands here again; first in line 4"),
+        (4, "duplicate key 'id'; first in line 4"),
     ]
     assert [piece.line for piece in pieces] == [1, 2, 3, 4, 5]
 

@@ -115,7 +115,7 @@ def test_of_an_evaluator(mistakes: Mistakes, evaluators: str, told: str) -> None
         ("  evaluators:\n  - type: llm-jugde", "suite.yaml:5, case \"r-3\": no evaluator type 'llm-jugde'; did you mean 'llm_judge'?"),
         ("  evaluators: [first, first]", "suite.yaml:4, case \"r-3\": two evaluators have the name 'first'; give one another name"),
         ("  evaluators: [{type: contains, name: rubric}]\n  rubrics: [x]", "suite.yaml:4, case \"r-3\": two evaluators have the name 'rubric' (its rubrics are checked by one of that name); give one another name"),
-        ("  input: a\n  input: b", "suite.yaml:5, case \"r-3\": the key 'input' stands here again; first in line 4"),
+        ("  input: a\n  input: b", "suite.yaml:5, case \"r-3\": duplicate key 'input'; first in line 4"),
     ],
 )  # fmt: skip
 def test_of_a_case(mistakes: Mistakes, case: str, told: str) -> None:
@@ -160,19 +160,17 @@ def test_an_id_that_stands_twice_names_both_lines(mistakes: Mistakes) -> None:
     text = "evaluators: [{type: contains}]\ncases:\n- {id: a}\n- {id: b}\n- {id: a}\n- {id: b}\n- {id: a}\n- {id: a}\n"
 
     assert mistakes(text) == [
-        'suite.yaml:5, case "a": the id stands twice, first in line 3; ids must differ',
-        'suite.yaml:6, case "b": the id stands twice, first in line 4; ids must differ',
-        'suite.yaml:7, case "a": the id stands twice, first in line 3; ids must differ',
-        'suite.yaml:8, case "a": the id stands twice; ids must differ',
+        'suite.yaml:5, case "a": duplicate id, first in line 3; ids must differ',
+        'suite.yaml:6, case "b": duplicate id, first in line 4; ids must differ',
+        'suite.yaml:7, case "a": duplicate id, first in line 3; ids must differ',
+        'suite.yaml:8, case "a": duplicate id; ids must differ',
     ]
 
 
 def test_ids_on_one_line_are_told_apart_too(mistakes: Mistakes) -> None:
     text = '{"evaluators": [{"type": "contains"}], "cases": [{"id": "a"}, {"id": "b"}, {"id": "a"}]}'
 
-    assert mistakes(text, "suite.json") == [
-        'suite.json:1, case "a": the id stands twice, first in line 1; ids must differ'
-    ]
+    assert mistakes(text, "suite.json") == ['suite.json:1, case "a": duplicate id, first in line 1; ids must differ']
 
 
 def test_a_huge_key_is_no_riddle(mistakes: Mistakes) -> None:

@@ -140,7 +140,7 @@ def test_a_key_that_stands_twice_is_refused(read: Read, text: str) -> None:
 
 
 def test_a_key_of_the_suite_that_stands_twice_is_refused(read: Read) -> None:
-    assert faults(read("a: 1\nb: 2\na: 3\n")) == [(3, "the key 'a' stands here again; first in line 1")]
+    assert faults(read("a: 1\nb: 2\na: 3\n")) == [(3, "duplicate key 'a'; first in line 1")]
 
 
 def test_whole_numbers_as_keys_are_text_as_in_json(read: Read) -> None:
@@ -166,7 +166,7 @@ def test_a_key_that_is_a_collection_is_refused(read: Read, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: 1\n---\nb: 2\n", "suite.yaml:2: a second document begins here; write one suite a file"),
+        ("a: 1\n---\nb: 2\n", "suite.yaml:2: a second document begins here; write one suite per file"),
         ("- a\n", "suite.yaml:1: a suite is a mapping with keys such as evaluators and cases, not a list"),
         ("hello\n", "suite.yaml:1: a suite is a mapping with keys such as evaluators and cases, not text"),
         ("", "suite.yaml: the file is empty; a suite is a mapping with keys such as evaluators and cases"),
@@ -179,10 +179,10 @@ def test_a_key_that_is_a_collection_is_refused(read: Read, text: str) -> None:
         ("a: 1\nb: [c,\n d\n", "suite.yaml:2: a list that is opened with [ is not closed, or lacks a comma"),
         ("a: 1\nb: {c: d\n", "suite.yaml:2: a mapping that is opened with { is not closed, or lacks a comma"),
         ("a: \"\\q\"\n", "suite.yaml:1: a backslash in double quotes begins an escape; use single quotes, or double it"),
-        ("a: |\n  b\n c\n", "suite.yaml:3: the indentation does not fit what stands above; or a text needs quotes"),
+        ("a: |\n  b\n c\n", "suite.yaml:3: the indentation does not fit the lines above; or a text needs quotes"),
         ("a: !x!y z\n", "suite.yaml:1: a tag; suites have none, so put text that begins with ! in quotes"),
-        ("a: 1\nb: \0\n", "suite.yaml:2: the character U+0000 cannot stand in YAML; in double quotes, write \\u0000"),
-        ("a: 1\nb: \x1b[0m\n", "suite.yaml:2: the character U+001B cannot stand in YAML; in double quotes, write \\u001b"),
+        ("a: 1\nb: \0\n", "suite.yaml:2: the character U+0000 is not allowed in YAML; in double quotes, write \\u0000"),
+        ("a: 1\nb: \x1b[0m\n", "suite.yaml:2: the character U+001B is not allowed in YAML; in double quotes, write \\u001b"),
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_said_in_plain_words(read: Read, text: str, told: str) -> None:

@@ -185,7 +185,7 @@ def test_an_import_that_the_database_breaks_off_leaves_nothing(store: Store) -> 
         ({"prompts": [{"name": "a", "test_cases": {}}]}, "prompt 1 ('a'): test_cases: it must be a list, not dict"),
         (
             {"prompts": [{"name": "a", "test_cases": [], "testCases": []}]},
-            "prompt 1 ('a'): test_cases: it is there twice, in both spellings",
+            "prompt 1 ('a'): test_cases: it is given twice, in both spellings",
         ),
         ({"prompts": [{"name": "a", "test_cases": ["x"]}]}, "prompt 1 ('a'), test case 1: a test case is an object"),
         (

@@ -37,7 +37,7 @@ def test_both_spellings_mean_the_same() -> None:
 def test_both_spellings_at_once_are_refused_even_if_they_agree() -> None:
     error = refused(evaluationMode="llm", evaluation_mode="llm")
 
-    assert str(error) == "evaluation_mode: it is there twice, in both spellings"
+    assert str(error) == "evaluation_mode: it is given twice, in both spellings"
 
 
 def test_an_unknown_key_is_refused_by_its_name_with_the_nearest_one() -> None:
@@ -89,7 +89,7 @@ def test_a_schema_is_kept_as_it_was_typed_or_written_out(given: Any, kept: str |
         ('{"type":\n  "object",}', r"^evaluation_schema: not JSON at line 2 column 12: "),
         ("{", r"^evaluation_schema: not JSON.* at line 1 column 2"),
         ('{"properties": {"price": {"type": "numbr"}}}', r"^evaluation_schema: \$\.properties\.price\.type: \"numbr\""),
-        ('{"a": 1, "a": 2}', "a key stands twice in one object: 'a'"),
+        ('{"a": 1, "a": 2}', "duplicate key in an object: 'a'"),
         ("null", "null is not of types"),
         ("[1]", r"\[1\] is not of types"),
         (7, "it must be a JSON Schema, as text or as an object, not int"),

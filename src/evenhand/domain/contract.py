@@ -285,7 +285,7 @@ class Checks:
         if self._searched[0] > MOST_SEARCHES * len(self.items):
             raise ContractError("there are more pieces of evidence than can be looked up; give one object")
         if quote.strip() not in self.answer:
-            raise ContractError(f"check {item.id!r}: the evidence does not stand in the candidate answer word for word")
+            raise ContractError(f"check {item.id!r}: the evidence is not a verbatim quote from the candidate answer")
         return quote.strip()
 
 

@@ -43,7 +43,7 @@ class PromptText:
         if len(self.name) > LONGEST_NAME:
             raise FieldError("name", f"it has {len(self.name)} characters; {LONGEST_NAME} are allowed")
         object.__setattr__(self, "name", self.name.strip())
-        _refuse("name", self.name, _CONTROL, "which a name cannot have")
+        _refuse("name", self.name, _CONTROL, "which a name must not have")
         for field in ("name", "content"):
             _require_text(self, field)
         if not isinstance(self.evaluation_mode, EvaluationMode):

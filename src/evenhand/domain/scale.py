@@ -53,7 +53,9 @@ class Range:
 
     def __post_init__(self) -> None:
         if not (is_finite_number(self.low) and is_finite_number(self.high) and self.low < self.high):
-            raise ConfigError(f"scale: {self.low} to {self.high} is no range; the first number must be the smaller one")
+            raise ConfigError(
+                f"scale: {self.low} to {self.high} is not a range; the first number must be the smaller one"
+            )
 
     @property
     def words(self) -> str:

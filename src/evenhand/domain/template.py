@@ -62,7 +62,7 @@ class Template:
         """Refuse a template that uses a name which cannot be given."""
         allowed = set(known)
         for name in sorted(self.names - allowed):
-            raise TemplateError(f"{where} uses {name!r}, which nobody gives{did_you_mean(name, allowed)}")
+            raise TemplateError(f"{where} uses {name!r}, which has no value here{did_you_mean(name, allowed)}")
 
     def render(self, values: Mapping[str, str], *, where: str = "the template") -> str:
         """Fill in the values, once."""

@@ -19,7 +19,7 @@ from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 
 _MOST_TOLD: Final = 5
-ANYWAY: Final = "to compare them all the same: --anyway, or anyway=True in Python"
+ANYWAY: Final = "to compare them anyway: --anyway, or anyway=True in Python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def compare_runs(
                 unlike.append(one.id)
     if not comparing.in_common:
         raise ConfigError(
-            f"runs {a.run.id} and {b.run.id} have no case in common: no id stands in both; a case without an id is "
+            f"runs {a.run.id} and {b.run.id} have no case in common: no id is in both; a case without an id is "
             "named by its content, its answer included, so give the cases ids"
         )
     found = [*differing, *_other_judges(a, b), *_unlike(unlike)]
@@ -120,7 +120,7 @@ def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
     what = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
-        raise ConfigError(f"{what}; go on with: evenhand resume {run.id}; or {ANYWAY}")
+        raise ConfigError(f"{what}; resume with: evenhand resume {run.id}; or {ANYWAY}")
     return f"{what}: what is not judged yet is in no number"
 
 

@@ -16,11 +16,11 @@ ITEM_TOKENS: Final = 50
 ANSWER_TOKENS: Final = 200
 
 RULES: Final = (
-    f"Tokens are guessed from characters: {CHARACTERS_A_TOKEN} a token in ASCII, {OTHER_CHARACTERS_A_TOKEN} otherwise.",
-    f"A judgment is taken to be {JUDGMENT_TOKENS} tokens long, and {ITEM_TOKENS} more for each rubric item.",
-    f"An answer still to be made is taken to be as long as the reference answer, or {ANSWER_TOKENS} tokens long.",
+    f"Tokens are estimated from characters: {CHARACTERS_A_TOKEN} a token in ASCII, {OTHER_CHARACTERS_A_TOKEN} elsewhere.",
+    f"A judgment is assumed to be {JUDGMENT_TOKENS} tokens long, and {ITEM_TOKENS} more for each rubric item.",
+    f"An answer still to be generated is assumed to be as long as the reference, or {ANSWER_TOKENS} tokens long.",
     "What a model thinks before it answers is billed too, and is not in these figures.",
-    "The upper end: every judgment is asked for as often as it may be.",
+    "The upper end: every judgment needs as many attempts as are allowed.",
 )
 
 

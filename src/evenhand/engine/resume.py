@@ -37,7 +37,7 @@ def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
         *_named("is gone", [identity for identity in before if identity not in after]),
         *_named("has changed", [one for one in after if one in before and after[one] != before[one]]),
     ]
-    return told or ["cases: they stand in another order"]
+    return told or ["cases: in a different order"]
 
 
 def _named(what: str, ids: list[str]) -> Iterator[str]:

@@ -77,7 +77,7 @@ class Program:
             raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(given).__name__}")
         for name, value in given.items():
             if not _is_argument(name) or not name or "=" in name:
-                raise ConfigError(f"{self.where}: env has {name!r}, which is no name of a variable")
+                raise ConfigError(f"{self.where}: env has {name!r}, which is not a variable name")
             if not _is_argument(value.reveal() if isinstance(value, Secret) else value):
                 kind = type(value).__name__  # not the value, which may be a secret
                 raise ConfigError(

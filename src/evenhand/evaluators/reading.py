@@ -247,7 +247,7 @@ def _why_nothing(
 ) -> ContractError:
     """Choose the failure that tells most: of an object that nearly was the verdict, else of the reply as a whole."""
     if skipped:
-        return ContractError("the reply only repeats a JSON object that stands in the prompt", kind="echo")
+        return ContractError("the reply only repeats a JSON object from the prompt", kind="echo")
     if complaint is not None:
         return complaint
     if whole is not None and (whole.kind == "contract" or text.lstrip().startswith("{")):
@@ -276,7 +276,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = collections.Counter(key for key, _ in pairs)
-        told = "a key stands twice in one object"
+        told = "duplicate key in an object"
         raise ContractError(f"{told}: {keys.most_common(1)[0][0]!r:.60}", kind="unparsable", told=told)
     return made
 

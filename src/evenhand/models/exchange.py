@@ -131,22 +131,30 @@ def _unpack(packed: bytes, encoding: str, most: int, content: bytearray) -> None
     follow the last: what broke off, or has something else in it, may still look like an answer.
     """
     if encoding not in ("gzip", "x-gzip"):
-        raise TransportFault("invalid_body", f"the response is packed as {encoding!r:.40}, unasked", retryable=True)
+        raise TransportFault(
+            "invalid_body", f"the response is compressed as {encoding!r:.40}, which was not requested", retryable=True
+        )
     for _ in range(_MOST_MEMBERS):
         member = zlib.decompressobj(_GZIP)
         try:
             content += member.decompress(packed, most + 1 - len(content))
         except zlib.error as error:
-            raise TransportFault("invalid_body", f"the response cannot be unpacked: {error}", retryable=True) from None
+            raise TransportFault(
+                "invalid_body", f"the response cannot be decompressed: {error}", retryable=True
+            ) from None
         if len(content) > most:
             content.clear()
             raise TransportFault("too_large", f"the response is larger than {most} bytes", retryable=False)
         if not member.eof:
-            raise TransportFault("incomplete_body", "the response broke off: its packing has no end", retryable=True)
+            raise TransportFault(
+                "incomplete_body", "the response was cut short: its compression has no end", retryable=True
+            )
         packed = member.unused_data
         if not packed:
             return
-    raise TransportFault("invalid_body", f"the response is packed in more than {_MOST_MEMBERS} parts", retryable=True)
+    raise TransportFault(
+        "invalid_body", f"the response is compressed in more than {_MOST_MEMBERS} parts", retryable=True
+    )
 
 
 def _written(request: dict[str, Any]) -> bytes:
@@ -166,5 +174,5 @@ def _timeout(
     if connection is None:
         return "connect_timeout", f"no connection within {endpoint.connect_timeout:g} s"
     if connection.has_head:
-        return "timeout", f"the response stood still for {endpoint.first_byte_timeout:g} s"
+        return "timeout", f"the response stalled for {endpoint.first_byte_timeout:g} s"
     return "first_byte_timeout", f"no response began within {endpoint.first_byte_timeout:g} s"

@@ -95,7 +95,7 @@ class PriceBook:
         self._found: dict[str, Price | None] = {}
         for name, value in given.items():
             if not isinstance(name, str) or not name.strip():
-                raise ConfigError(f"prices: {name!r:.80} is no name of a model, such as openai/gpt-5-mini")
+                raise ConfigError(f"prices: {name!r:.80} is not a model name, such as openai/gpt-5-mini")
             self._own[_normal(name)] = Price.of(value, where=f"prices: {name}")
 
     def price_of(self, model: str) -> Price | None:

@@ -106,7 +106,7 @@ class Provider:
                 raise
         raise ConfigError(
             f"{where} {given.base_url!r:.200} must be like https://host/path once {_listed(written.values)} "
-            "stands in it, with no login and nothing after the path"
+            "is filled in, with no login and nothing after the path"
         )
 
     def _endpoint(self, model: str, given: ModelSettings, written: Expanded, name: str) -> Endpoint:
@@ -142,7 +142,7 @@ class Provider:
         except ConfigError as error:
             problem = str(error)
         if written.values:
-            problem = f"base_url {given.base_url!r:.200} leads to no host once {_listed(written.values)} stands in it"
+            problem = f"base_url {given.base_url!r:.200} has no host once {_listed(written.values)} is filled in"
         raise ConfigError(f"{name}: {problem}")
 
     def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:

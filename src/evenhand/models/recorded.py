@@ -30,14 +30,14 @@ def recorded(path: str, /) -> Recorded:
     except OSError as error:
         raise ConfigError(f"recorded/{path}: {file.absolute()} cannot be read: {error.strerror}") from None
     except (ValueError, RuntimeError) as error:  # the second, where it is nested too deep, or has no home folder
-        raise ConfigError(f"recorded/{path} is no file of recorded replies: {error}") from None
+        raise ConfigError(f"recorded/{path} is not a file of recorded replies: {error}") from None
     try:
         about, *rest = lines
         return Recorded(file, about, {one["question"]: _reply(one) for one in rest})
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"recorded/{path}: the first line must tell of the model, and each other one have a question with its "
-            f"text, finish and first_token: {error!r}"
+            f"recorded/{path}: the first line must describe the model, and each other line must have a question "
+            f"with its text, finish and first_token: {error!r}"
         ) from None
 
 

@@ -122,7 +122,7 @@ def _headers(value: object, what: str) -> Mapping[str, str]:
         raise ConfigError(f"{what} must be a mapping of names to text, not {type(value).__name__}")
     for name, text in value.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-            raise ConfigError(f"{what}: {name!r} is no name of a header")
+            raise ConfigError(f"{what}: {name!r} is not a header name")
         if not isinstance(text, str):
             raise ConfigError(f"{what}: {name} must be text, not {type(text).__name__}")
     return dict(value)

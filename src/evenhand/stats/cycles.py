@@ -77,4 +77,4 @@ def _shortest(preferred: Preferred, among: set[int]) -> list[int]:
             if other in among and other not in before:
                 before[other] = one
                 waiting.append(other)
-    raise ValueError(f"no way leads from {start} back to it")
+    raise ValueError(f"no path leads from {start} back to it")

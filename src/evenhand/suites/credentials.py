@@ -23,7 +23,7 @@ def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
             continue
         if _KEY.fullmatch(key) and not isinstance(one, (dict, list, bool)) and one is not None:
             if not isinstance(one, str) or not _REFERENCE.fullmatch(one.strip()):
-                yield Fault(where, f"{key} is written out; a key stands in the environment: write {key}: ${{NAME}}")
+                yield Fault(where, f"{key} is written out; keys belong in the environment: write {key}: ${{NAME}}")
         elif key == "headers" and isinstance(one, dict):
             yield from _in_headers(one, where)
         elif key == "env" and isinstance(one, dict):
@@ -58,7 +58,7 @@ def _in_env(env: dict[str, Any], line: int) -> Iterator[Fault]:
     lines = getattr(env, "lines", {})
     for name, value in env.items():
         if SECRET_NAMES.search(name) and isinstance(value, str) and value.strip() and not _REFERENCE.search(value):
-            told = f"env: {name} is written out; a secret stands in the environment: write {name}: ${{{name}}}"
+            told = f"env: {name} is written out; secrets belong in the environment: write {name}: ${{{name}}}"
             yield Fault(lines.get(name, line), told)
 
 
@@ -70,5 +70,5 @@ def _in_headers(headers: dict[str, Any], line: int) -> Iterator[Fault]:
         rest, references = _REFERENCE.subn("", value)
         # A cookie is a list of pairs, of which some may be for all to see.
         if not (rest.strip().lower() in _SCHEMES or (references and name.lower() == "cookie")):
-            told = f"the header {name} is written out; a secret stands in the environment: write ${{NAME}} in its place"
+            told = f"the header {name} is written out; secrets belong in the environment: write ${{NAME}} in its place"
             yield Fault(lines.get(name, line), told)

@@ -119,11 +119,11 @@ class JsonText:
     def key(self, at: int) -> tuple[str, int]:
         """Read a key and its colon, and give where its value begins."""
         if not self.text.startswith('"', at):
-            raise _NotJsonError(at, "a key in double quotes should stand here")
+            raise _NotJsonError(at, "expected a key in double quotes")
         key, at = self.string(at)
         at = self.after_space(at)
         if not self.text.startswith(":", at):
-            raise _NotJsonError(at, f"a colon should follow on the key {key!r:.80}")
+            raise _NotJsonError(at, f"expected a colon after the key {key!r:.80}")
         return key, self.after_space(at + 1)
 
     def next_member(self, at: int, closing: str, *, is_first: bool) -> int | None:
@@ -134,10 +134,10 @@ class JsonText:
         if is_first:
             return at
         if not self.text.startswith(",", at):
-            raise _NotJsonError(at, f"a comma or {closing} should stand here")
+            raise _NotJsonError(at, f"expected a comma or {closing}")
         at = self.after_space(at + 1)
         if self.text.startswith(closing, at):
-            raise _NotJsonError(at, f"a comma stands before {closing}")
+            raise _NotJsonError(at, f"trailing comma before {closing}")
         return at
 
     def fault(self, at: int, text: str) -> None:
@@ -154,7 +154,7 @@ class JsonText:
             value, at = self.value(at, depth + 1)
             self._count(begin)
             if key in made:
-                self.fault(begin, f"the key {key!r:.80} stands here again; first in line {made.lines[key]}")
+                self.fault(begin, f"duplicate key {key!r:.80}; first in line {made.lines[key]}")
                 continue
             made[key] = value
             made.lines[key] = line
@@ -214,7 +214,7 @@ class JsonReader:
             line = self._json.line_at(self._at)
             key = self._read(JsonText.key)
             if key in seen:
-                self._json.fault(self._at, f"the key {key!r:.80} stands here again; first in line {seen[key]}")
+                self._json.fault(self._at, f"duplicate key {key!r:.80}; first in line {seen[key]}")
             seen.setdefault(key, line)
             if key in case_keys and self._sees("["):
                 yield Piece(line, INLINE, self._taken(), key)
@@ -303,7 +303,7 @@ class JsonReader:
     def _end(self) -> None:
         self._read(lambda json, at: (None, json.after_space(at)))
         if self._at < len(self._json.text):
-            self._fail(self._at, "text stands after the end; write one suite a file")
+            self._fail(self._at, "unexpected text after the end; write one suite per file")
 
     def _fail(self, at: int, text: str) -> NoReturn:
         place = f"{self._json.line_at(at)}:{self._json.column_at(at)}"
@@ -332,7 +332,7 @@ def _line(text: str, number: int) -> Piece:
         value, end = json_text.value(json_text.after_space(0), 3)
         end = json_text.after_space(end)
         if end < len(text):
-            raise _NotJsonError(end, "text stands after the value; write one case a line")
+            raise _NotJsonError(end, "unexpected text after the value; write one case per line")
     except _RefusedError as error:
         column = json_text.column_at(error.at)
         return Piece(number, None, (Fault(number, f"column {column}: {error}"),))

@@ -99,8 +99,8 @@ class Unanswered:
         if self._count and self._is_noted:
             have, they, first = ("case has", "it", "it") if self._count == 1 else ("cases have", "they", "the first")
             yield (
-                f"{self._count:,} {have} no answer, and there is no target to make one: {they} will not be evaluated; "
-                f"{first} is {shown(self._first)}"
+                f"{self._count:,} {have} no answer, and there is no target to generate one: {they} will not be "
+                f"evaluated; {first} is {shown(self._first)}"
             )
 
 

@@ -138,11 +138,11 @@ class Suite:
     def _double(self, identity: str, line: int, position: int, *, look_up: bool) -> Iterator[Fault]:
         """Say where an id stood first; nothing if it did not, and only the hashes are equal."""
         if not look_up:
-            yield Fault(line, "the id stands twice; ids must differ")
+            yield Fault(line, "duplicate id; ids must differ")
             return
         for piece in itertools.islice(self._document.cases(), position):
             if _identity(piece) == identity:
-                yield Fault(line, f"the id stands twice, first in line {piece.line}; ids must differ")
+                yield Fault(line, f"duplicate id, first in line {piece.line}; ids must differ")
                 return
 
 

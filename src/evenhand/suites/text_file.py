@@ -20,7 +20,7 @@ def require_file(path: Path) -> None:
             return
         if path.is_dir():
             raise ConfigError(f"{path} is a folder; name a file in it, such as {path / 'suite.yaml'}")
-        told = "it is no regular file" if path.exists() else "there is no such file"
+        told = "it is not a regular file" if path.exists() else "there is no such file"
     except OSError as error:  # a name that is too long, a folder that may not be looked into
         told = f"it cannot be read: {error.strerror}"
     raise ConfigError(f"{path}: {told}")

@@ -49,11 +49,11 @@ _PROBLEMS: Final = (
     ("',' or ']'", "a list that is opened with [ is not closed, or lacks a comma"),
     ("',' or '}'", "a mapping that is opened with { is not closed, or lacks a comma"),
     ("unknown escape character", "a backslash in double quotes begins an escape; use single quotes, or double it"),
-    ("Unicode character escape", "an escape that is no character; write the character itself"),
+    ("Unicode character escape", "an escape that is not a character; write the character itself"),
     ("expected ':'", "a line that is neither a key with its colon nor part of a text; look at the indentation"),
-    ("expected key", "the indentation does not fit what stands above; or a text needs quotes"),
+    ("expected key", "the indentation does not fit the lines above; or a text needs quotes"),
     ("expected '-' indicator", "an item of a list must begin with '- ', as far in as the others"),
-    ("<block end>", "the indentation does not fit what stands above; or a text needs quotes"),
+    ("<block end>", "the indentation does not fit the lines above; or a text needs quotes"),
     ("undefined tag handle", "a tag; suites have none, so put text that begins with ! in quotes"),
 )  # fmt: skip
 
@@ -62,7 +62,7 @@ def explained(error: yaml.YAMLError, file: TextFile) -> ConfigError:
     """Say what a parser did not like, and where."""
     if isinstance(error, ReaderError):
         code = error.character if isinstance(error.character, int) else ord(error.character)
-        told = f"the character U+{code:04X} cannot stand in YAML; in double quotes, write \\u{code:04x}"
+        told = f"the character U+{code:04X} is not allowed in YAML; in double quotes, write \\u{code:04x}"
         return ConfigError(f"{file.name}:{file.line_of(chr(code))}: {told}")
     problem = getattr(error, "problem", None) or str(error)
     told = next((ours for theirs, ours in _PROBLEMS if theirs in problem), f"not YAML: {problem}")
@@ -123,7 +123,7 @@ class YamlReader:
             line = _line(event)
             key = self._key(event)
             if key in seen:
-                self._fault(line, f"the key {key!r:.80} stands here again; first in line {seen[key]}")
+                self._fault(line, f"duplicate key {key!r:.80}; first in line {seen[key]}")
             seen.setdefault(key, line)
             value = self._event()
             if key in case_keys and isinstance(value, SequenceStartEvent):
@@ -165,7 +165,7 @@ class YamlReader:
         while isinstance(event, DocumentEndEvent):
             event = self._event()
         if not isinstance(event, StreamEndEvent):
-            self._fail(_line(event), "a second document begins here; write one suite a file")
+            self._fail(_line(event), "a second document begins here; write one suite per file")
 
     def _value(self, event: Any, depth: int) -> Any:
         if isinstance(event, ScalarEvent):
@@ -191,7 +191,7 @@ class YamlReader:
             value = get()
             read = self._scalar(value) if value.__class__ is ScalarEvent else self._value(value, depth + 1)
             if key in made:
-                self._fault(line, f"the key {key!r:.80} stands here again; first in line {lines[key]}")
+                self._fault(line, f"duplicate key {key!r:.80}; first in line {lines[key]}")
                 continue
             made[key] = read
             lines[key] = line

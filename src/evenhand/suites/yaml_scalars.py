@@ -76,5 +76,5 @@ def _number(text: str) -> str | float:
         told = "is a number to some readers of YAML and text to others; write plain digits, or put it in quotes"
         raise SurpriseError(f"{text:.40} {told}")
     if _NOT_FINITE.fullmatch(text):
-        raise SurpriseError(f"{text} is no finite number; put it in quotes if it is text")
+        raise SurpriseError(f"{text} is not a finite number; put it in quotes if it is text")
     return text

@@ -216,7 +216,7 @@ def _record(given: object, number: int) -> _Record:
 def _cases(given: Mapping[Any, Any]) -> list[Any]:
     found = [value for key, value in given.items() if snake(str(key)) == _CASES]
     if len(found) > 1:
-        raise FieldError(_CASES, "it is there twice, in both spellings")
+        raise FieldError(_CASES, "it is given twice, in both spellings")
     cases = found[0] if found else []
     if not isinstance(cases, list):
         raise FieldError(_CASES, f"it must be a list, not {type(cases).__name__}")

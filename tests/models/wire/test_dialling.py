@@ -117,14 +117,14 @@ PROXIES: dict[str, tuple[bytes, str]] = {
         b"HTTP/1.1 101 Odd\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
         "proxy: the proxy answered HTTP 101: Odd",
     ),
-    "no HTTP": (b"220 mail.example ESMTP\r\n\r\n", "invalid_response: the proxy does not speak proper HTTP: "),
+    "no HTTP": (b"220 mail.example ESMTP\r\n\r\n", "invalid_response: the proxy does not speak valid HTTP: "),
     "bytes before the server's": (
         b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        "invalid_response: the proxy does not speak proper HTTP: it spoke into the tunnel",
+        "invalid_response: the proxy does not speak valid HTTP: it sent data into the tunnel",
     ),
     "no end": (
         b"HTTP/1.1 200 OK\r\nA: " + b"b" * 2**17,
-        "invalid_response: the proxy does not speak proper HTTP: its answer has no end",
+        "invalid_response: the proxy does not speak valid HTTP: its answer has no end",
     ),
 }
 

@@ -173,7 +173,9 @@ def test_whoever_leaves_during_the_handshake_is_said_to_have_left(by: str) -> No
             here = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             await dial(route_to(here) if by == "server" else route_to("https://judge.example", Secret(here)))
 
-    with pytest.raises(TransportFault, match=r"cannot connect to .*: the other side left during the handshake$"):
+    with pytest.raises(
+        TransportFault, match=r"cannot connect to .*: the other side closed the connection during the handshake$"
+    ):
         asyncio.run(story())
 
 

@@ -90,7 +90,7 @@ def test_what_the_client_says_by_itself_cannot_be_set(name: str) -> None:
 def test_a_host_that_nobody_can_have_is_refused_before_anything_is_sent(host: str, by: str) -> None:
     given = {"base_url": "http://judge.example", by: f"http://{host}:80"}
 
-    with pytest.raises(ConfigError, match=r"openai/m: .* is no name of a host"):
+    with pytest.raises(ConfigError, match=r"openai/m: .* is not a host name"):
         OPENAI("m", api_key="k", **given)
 
 

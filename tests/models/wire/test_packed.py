@@ -42,7 +42,7 @@ def test_a_body_that_is_not_packed_is_left_alone(serve: Serve, encoding: str) ->
         (WHOLE[:-9], "gzip", '{"said": "hi"}'),
         (WHOLE + b"garbage", "gzip", '{"said": "hi"}'),
         (b"", "gzip", "an empty body"),
-        (b"no gzip", "gzip", "the response cannot be unpacked: Error -3"),
+        (b"no gzip", "gzip", "the response cannot be decompressed: Error -3"),
     ],
     ids=["another packing", "broken off", "garbage after it", "empty", "not packed"],
 )
@@ -104,7 +104,7 @@ def test_the_parts_of_a_packed_body_are_counted_and_their_sizes_added(serve: Ser
     many = serve({"body": gzip.compress(b" ") * 1000, "headers": {"Content-Encoding": "gzip"}})
     large = serve({"body": gzip.compress(bytes(600)) * 2, "headers": {"Content-Encoding": "gzip"}})
 
-    with pytest.raises(TransportFault, match=r"^invalid_body: the response is packed in more than 32 parts$"):
+    with pytest.raises(TransportFault, match=r"^invalid_body: the response is compressed in more than 32 parts$"):
         asyncio.run(post(Endpoint(url=many.origin, headers={}), {}, seconds=60))
     with pytest.raises(TransportFault, match=r"^too_large: the response is larger than 1000 bytes$"):
         asyncio.run(post(Endpoint(url=large.origin, headers={}, max_body_bytes=1000), {}, seconds=60))

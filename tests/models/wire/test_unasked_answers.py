@@ -104,7 +104,9 @@ def test_an_answer_on_a_new_connection_that_was_there_before_the_request_belongs
     scheme = "http" if tls is None else "https"
     endpoint = Endpoint(url=f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", headers={}, ca_file=ca_file)
 
-    with pytest.raises(TransportFault, match=r"^invalid_response: .* does not speak proper HTTP: it spoke unasked$"):
+    with pytest.raises(
+        TransportFault, match=r"^invalid_response: .* does not speak valid HTTP: it sent data that was not requested$"
+    ):
         asyncio.run(post(endpoint, {}, seconds=60))
 
     speaking.join(60)
@@ -128,7 +130,7 @@ def test_an_answer_to_a_request_of_which_nothing_has_arrived_belongs_to_nobody(o
     fault: TransportFault = on_a_line(story)
 
     assert (fault.kind, fault.retryable) == ("invalid_response", True)
-    assert fault.message.endswith("does not speak proper HTTP: it spoke before it was asked")
+    assert fault.message.endswith("does not speak valid HTTP: it sent data before the request")
 
 
 @pytest.mark.parametrize("length", range(1, len(STRAY) + 1))

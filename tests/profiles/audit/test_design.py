@@ -51,7 +51,7 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
         ({"groups": []}, "d.yaml: groups: name at least one factor that must not matter"),
         ({"groups": ["name", "name"]}, "d.yaml: groups: 'name' is there twice"),
         ({"groups": 3}, "d.yaml: groups must be a list of names of factors, not 3"),
-        ({"template": "{name} {year}"}, "d.yaml: template uses 'year', which nobody gives; did you mean 'years'?"),
+        ({"template": "{name} {year}"}, "d.yaml: template uses 'year', which has no value here; did you mean 'years'?"),
         ({"template": "{name}"}, "d.yaml: template: it does not show {years}"),
         ({"profiles": "people.jsonl"}, "d.yaml: template: it does not show {profile}"),
         ({"repetitions": 0}, "d.yaml: repetitions is 0; it must be a whole number, from 1 to 1,000"),

@@ -186,7 +186,7 @@ def _imported(path: object, folder: str | None) -> Callable[..., Any]:
             raise ConfigError(f"target: {module_name} has no {attribute!r}{did_you_mean(part, there)}")
         found = getattr(found, part)
     if not callable(found) or isinstance(found, type):
-        raise ConfigError(f"target: {path} is no function but of type {type(found).__name__}")
+        raise ConfigError(f"target: {path} is not a function, but of type {type(found).__name__}")
     function: Callable[..., Any] = found
     return function
 

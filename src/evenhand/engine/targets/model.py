@@ -61,9 +61,7 @@ class ModelTarget:
         _check_names(settings)
         model, has_settings = settings["model"], len(settings) > 1
         if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
-            raise ConfigError(
-                f"target: model is of type {type(model).__name__}; settings stand beside the name of a model"
-            )
+            raise ConfigError(f"target: model is of type {type(model).__name__}; settings go beside the model's name")
         return cls(
             client=resolved(settings if has_settings else model),
             prompt=given.get("prompt"),

@@ -176,7 +176,7 @@ class Regex(DeterministicCheck):
             raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are taken")
         match kind_of(self.value):
             case None:
-                raise ConfigError(f"{self.where}: {quoted(self.value)} is no regular expression, or too large a one")
+                raise ConfigError(f"{self.where}: {quoted(self.value)} is not a regular expression, or is too large")
             case Kind.LOOKING:
                 raise ConfigError(
                     f"{self.where}: {quoted(self.value)} looks around or refers back, which takes too long on some "

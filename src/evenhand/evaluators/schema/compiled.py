@@ -152,7 +152,7 @@ def _check_size(schema: object) -> None:
         if size > MAX_SCHEMA_VALUES:
             raise ConfigError(f"schema: it has more than {MAX_SCHEMA_VALUES} values; take the part that matters")
         for key in (key for one in level if isinstance(one, Mapping) for key in one if not isinstance(key, str)):
-            raise ConfigError(f"schema: the key {key!r:.80} is no text; put it in quotes")
+            raise ConfigError(f"schema: the key {key!r:.80} is not text; put it in quotes")
         if not (level := [member for one in level for member in _members(one)]):
             return
     raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} deep")
@@ -206,7 +206,7 @@ def _in_own_words(message: str) -> str:
         place = found[1].removeprefix(_BASE)
         return f"it refers to {place!r:.200}, which is elsewhere; nothing is fetched, so put it under $defs"
     if "UTF-8" in message:
-        return "it holds half of a surrogate pair, which is no text"
+        return "it holds half of a surrogate pair, which is not text"
     return message
 
 

@@ -49,7 +49,7 @@ def kinds_of(patterns: Mapping[str, str]) -> dict[str, Kind]:
         kind = kind_of(pattern)
         if kind is None:
             raise ConfigError(
-                f"schema: {place} has {pattern!r:.120}, which is no regular expression, or too large a one"
+                f"schema: {place} has {pattern!r:.120}, which is not a regular expression, or is too large"
             )
         large += kind is not Kind.SMALL
         if large > MAX_LARGE:

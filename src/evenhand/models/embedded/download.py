@@ -279,7 +279,7 @@ def _fill(file: IO[bytes], model: KnownModel, sources: Iterable[Source], told: C
         else:
             return
     have = file.seek(0, os.SEEK_END)
-    kept = f"; {megabytes(have)} are kept, and the next pull goes on from there" if have else ""
+    kept = f"; {megabytes(have)} are kept, and the next pull resumes from there" if have else ""
     raise ModelFetchError(f"{model.name} cannot be fetched: {'; '.join(failures)}{kept}")
 
 
@@ -305,8 +305,8 @@ def _require_hash(file: IO[bytes], model: KnownModel, source: Source) -> None:
     if found != model.sha256:
         _empty(file)
         raise SourceError(
-            f"what was fetched, the last of it from {source.name}, is something else: its sha256 is {found} and not "
-            f"{model.sha256}; it was deleted, and the next pull begins anew"
+            f"what was fetched, the last of it from {source.name}, is not that file: its sha256 is {found} and not "
+            f"{model.sha256}; it was deleted, and the next pull starts over"
         )
     os.fsync(file.fileno())  # later on its size is all that is looked at
 

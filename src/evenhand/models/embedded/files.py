@@ -75,7 +75,7 @@ def require_gguf(path: Path) -> None:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     if begins != MAGIC:
-        raise ConfigError(f"{path} is no GGUF file: it begins with {begins!r} and not with {MAGIC!r}")
+        raise ConfigError(f"{path} is not a GGUF file: it begins with {begins!r} and not with {MAGIC!r}")
 
 
 def megabytes(size: float) -> str:

@@ -181,14 +181,16 @@ class Connection(asyncio.Protocol):
             # Unasked, or after the end: whatever it is, it is no answer to the next request.
             self._keeps = False
             if self._waiter is None:
-                self._fail("invalid_response", f"{self._origin} does not speak proper HTTP: it spoke unasked")
+                self._fail(
+                    "invalid_response", f"{self._origin} does not speak valid HTTP: it sent data that was not requested"
+                )
             self.close()
             return
         if not self._received and (unacknowledged := self._system.unacknowledged):
             self._is_early = True
             if unacknowledged + self._unsent >= self._size:  # it has nothing of the request, so this is about another
                 self._fail(
-                    "invalid_response", f"{self._origin} does not speak proper HTTP: it spoke before it was asked"
+                    "invalid_response", f"{self._origin} does not speak valid HTTP: it sent data before the request"
                 )
                 return
         self._received += len(data)
@@ -220,7 +222,7 @@ class Connection(asyncio.Protocol):
         # The parser remembers a trailer until it ends, even one that never does.
         self._silent = self._silent + len(data) if len(self._body) == before else 0
         if self._silent > 2 * _LONGEST_HEAD:
-            self._refuse("it says much, and nothing of it is the body")
+            self._refuse("it sends much, and none of it is the body")
 
     # What the parser calls
 
@@ -251,7 +253,7 @@ class Connection(asyncio.Protocol):
         coding = self._headers.get("transfer-encoding", "chunked")
         if coding.lower() != "chunked":
             self.has_head = False
-            self._refuse(f"its body is sent as {coding!r:.40}, unasked")
+            self._refuse(f"its body is sent as {coding!r:.40}, which was not requested")
 
     def on_body(self, data: bytes) -> None:
         """Take a piece of the body."""
@@ -267,7 +269,7 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if status == 101:
             self.has_head = False
-            self._refuse("it changes the protocol, unasked")
+            self._refuse("it switches the protocol, which was not requested")
         elif 100 <= status < 200:
             self.has_head, self._headers = False, {}
         else:
@@ -291,16 +293,16 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         # Whoever refuses a request unread, and leaves, resets the connection: half of a complaint is one too.
         if has_length or (error is not None and status < 400):
-            self._fail("incomplete_body", f"the response broke off: {error or 'the server closed the connection'}")
+            self._fail("incomplete_body", f"the response was cut short: {error or 'the server closed the connection'}")
         else:
             # Over TLS too the end may be forged; half of a JSON object is none, and found out.
             self._succeed(status)
 
     def _refuse(self, why: str) -> None:
         if self.has_head:
-            self._fail("incomplete_body", f"the response broke off: {why}")
+            self._fail("incomplete_body", f"the response was cut short: {why}")
         else:
-            self._fail("invalid_response", f"{self._origin} does not speak proper HTTP: {why}")
+            self._fail("invalid_response", f"{self._origin} does not speak valid HTTP: {why}")
 
     def _fail(self, kind: str, message: str, *, retryable: bool = True, at_once: bool = False) -> None:
         if self._response is None and self._fault is None:

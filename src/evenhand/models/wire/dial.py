@@ -159,11 +159,11 @@ def _judge(received: bytes, route: Route) -> None:
         lasting = code != 429 and code < 500
         raise TransportFault("proxy", f"the proxy answered HTTP {code}: {status.reason}", retryable=not lasting)
     if rest:
-        raise _improper("it spoke into the tunnel")
+        raise _improper("it sent data into the tunnel")
 
 
 def _improper(why: str) -> TransportFault:
-    return TransportFault("invalid_response", f"the proxy does not speak proper HTTP: {why}", retryable=True)
+    return TransportFault("invalid_response", f"the proxy does not speak valid HTTP: {why}", retryable=True)
 
 
 async def dial(route: Route) -> Connection:
@@ -230,7 +230,9 @@ def _unreachable(error: OSError, origin: str) -> TransportFault:
 
 
 def _why(error: OSError) -> str:
-    return str(error) or "the other side left during the handshake"  # asyncio's error for this has no words
+    return (
+        str(error) or "the other side closed the connection during the handshake"
+    )  # asyncio's error for this has no words
 
 
 def _untrusted(error: OSError, whom: str) -> TransportFault:

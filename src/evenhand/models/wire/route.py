@@ -76,7 +76,7 @@ def host_and_port(parts: SplitResult) -> tuple[str, int]:
     except UnicodeError:
         known = ""
     if len(host) > _LONGEST_HOST or len(known) > _LONGEST_HOST or not _HOST.fullmatch(known):
-        raise ConfigError(f"{host!r:.100} is no name of a host")
+        raise ConfigError(f"{host!r:.100} is not a host name")
     return known, parts.port or _PORTS[parts.scheme]
 
 
