@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from evenhand import registry
-from evenhand.api.runs import pace_of, started
+from evenhand.api.runs import execution_of
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def score(
 
     It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.job import Scoring  # noqa: PLC0415
     from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
@@ -70,8 +70,14 @@ def score(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
-    run = started(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
+    run = execution_of(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
     return ScoredProfiles(run)
 
 
@@ -116,7 +122,7 @@ def rank(
     that cannot be told apart, and a test of whether the judge favours a slot. It is a run like any other: ``store``,
     the cache and the limits are those of ``evaluate``, and what it raises too.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.ranking.design import RankingDesign  # noqa: PLC0415
     from evenhand.profiles.ranking.job import RankingJob  # noqa: PLC0415
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles  # noqa: PLC0415
@@ -133,8 +139,14 @@ def rank(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
-    return RankedProfiles(started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
+    return RankedProfiles(execution_of(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
 
 
 @overload
@@ -201,7 +213,7 @@ def audit(
     groups that must not matter, and the criteria. ``judge`` and ``repetitions`` count before the design's own. Calls
     that failed are missing, never 0. It is a run like any other: the other options are those of ``score``.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
     from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
     from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
@@ -221,6 +233,12 @@ def audit(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
     scope = Scope(repeat=planned.design.repetitions)
-    return Audit(started(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())
+    return Audit(execution_of(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())

@@ -1,4 +1,4 @@
-"""What all doors to a run share: its pace, and the start of it."""
+"""Runs from Python: evaluate cases, compare two runs, and compute a win rate."""
 
 from __future__ import annotations
 
@@ -22,28 +22,8 @@ if TYPE_CHECKING:
     from evenhand.suites.python_evaluators import EvaluatorLike
 
 
-def pace_of(
-    concurrency: int | None,
-    *,
-    max_calls: int | None,
-    max_cost: float | None,
-    cache: bool,
-    outage_timeout: float | None,
-) -> Pace:
-    """Return the pace that the options ask for; what is not said is as usual."""
-    from evenhand.engine.budget import Limits  # noqa: PLC0415
-    from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Pace  # noqa: PLC0415
-
-    return Pace(
-        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
-        limits=Limits(max_calls=max_calls, max_cost=max_cost),
-        use_cache=cache,
-        outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
-    )
-
-
-def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
-    """Plan a run where it is to be kept."""
+def execution_of(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
+    """Return a planned run, stored in ``store``."""
     from evenhand.engine.execution import Execution  # noqa: PLC0415
     from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
@@ -56,7 +36,7 @@ Options = ParamSpec("Options")
 Made = TypeVar("Made")
 
 
-def undertaking(
+def planned_evaluation(
     cases: str | os.PathLike[str] | CaseLike | Iterable[CaseLike],
     evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
     *,
@@ -76,9 +56,9 @@ def undertaking(
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
-    """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
-    # The engine, its store and the suites are loaded when there is a run to be made.
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
+    # The engine, its store and the suites are loaded when there is a run.
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.suites.from_python import job_from  # noqa: PLC0415
     from evenhand.suites.lint import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
@@ -97,24 +77,20 @@ def undertaking(
     )
     usual_concurrency = suite.built.concurrency if suite else None
     usual_repeat = suite.built.repeat if suite else 1
-    planned = started(
-        job,
-        Scope(repeat=usual_repeat if repeat is None else repeat),
-        pace_of(
-            usual_concurrency if concurrency is None else concurrency,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            cache=cache,
-            outage_timeout=outage_timeout,
-        ),
-        store=store,
-        progress=progress,
+    pace = Pace.of(
+        concurrency=usual_concurrency if concurrency is None else concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
     )
+    scope = Scope(repeat=usual_repeat if repeat is None else repeat)
+    execution = execution_of(job, scope, pace, store=store, progress=progress)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
     for note in (*notes, *kinship_notes(job.definition)):
         _log.warning("%s", note)
-    return planned
+    return execution
 
 
 def _with_options_like(
@@ -130,7 +106,7 @@ def _with_options_like(
     return decorate
 
 
-@_with_options_like(undertaking)
+@_with_options_like(planned_evaluation)
 def evaluate(*args: Any, **options: Any) -> Run:
     """Judge cases by evaluators, store every evaluation as it is made, and give the run.
 
@@ -149,16 +125,16 @@ def evaluate(*args: Any, **options: Any) -> Run:
     A judge that fails on a case is that case's error, and raises nothing. A run that cannot go on, since a key is
     refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
     """
-    return undertaking(*args, **options).run_and_wait()
+    return planned_evaluation(*args, **options).run_and_wait()
 
 
-@_with_options_like(undertaking)
+@_with_options_like(planned_evaluation)
 async def aevaluate(*args: Any, **options: Any) -> Run:
     """Do what ``evaluate`` does, with the same options, on the running event loop.
 
     Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
     """
-    return await undertaking(*args, **options).run()
+    return await planned_evaluation(*args, **options).run()
 
 
 def compare(
