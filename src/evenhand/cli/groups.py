@@ -13,7 +13,6 @@ import typer.main
 from typer.core import TyperGroup
 
 from evenhand.cli.options import CommonOptions
-from evenhand.domain.gates import ExitCode
 
 _PACKAGE: Final = "evenhand.cli.commands"
 
@@ -38,9 +37,7 @@ class Command:
         """Import the module, and return the command as typer makes it."""
         module, _, function = self.function.partition(":")
         body = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), function)
-        app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        app.command(name, epilog=example(*self.examples))(flattened(body))
-        return typer.main.get_command(app)
+        return typer_command(as_command(body), name, epilog=example(*self.examples))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +130,15 @@ class DefaultGroup(LazyGroup):
         return args[0] not in self.commands if self._group.default_takes_argument else args[0].startswith("-")
 
 
-def flattened(function: Callable[..., ExitCode | None]) -> Callable[..., None]:
-    """Return a function as the command that typer takes.
+def typer_command(function: Callable[..., None], name: str, epilog: str | None = None) -> Any:
+    """Return the command that typer makes of a function."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name, epilog=epilog)(function)
+    return typer.main.get_command(app)
+
+
+def as_command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Return the function of a command in the form that typer understands.
 
     A parameter that is a dataclass becomes an option or argument for each annotated field, and every command gets the
     common options. The exit code that the function returns, if any, becomes that of the program.

@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterator
 from typing import Any, Final
 
-import typer.main
+import typer
 
 from evenhand.cli.console import Console
+from evenhand.cli.groups import typer_command
 from evenhand.cli.options import DB, KINDS, PREFIX, SETTINGS, Json, NoEnvFile, source_of, variable_of
 from evenhand.domain.errors import did_you_mean
 from evenhand.reports.json_text import strict_json
@@ -69,9 +70,7 @@ def _command_with_every_setting() -> Any:
     ]
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     command.__annotations__ = {}
-    app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command()(command)
-    return typer.main.get_command(app)
+    return typer_command(command, "settings")
 
 
 def _shown(value: Any) -> str:
