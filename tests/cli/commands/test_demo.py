@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow  # many small ones, which together would take the 
 
 Command = Callable[..., Any]
 LABEL = "embedded/qwen2.5-coder-1.5b (recorded)"
-REPLIES = Path(__file__).resolve().parents[2] / "src" / "evenhand" / "cli" / "demonstration" / "replies.jsonl"
+REPLIES = Path(__file__).resolve().parents[3] / "src" / "evenhand" / "cli" / "demonstration" / "replies.jsonl"
 
 
 @pytest.fixture
