@@ -172,7 +172,7 @@ def test_usual(evenhand):
     usual.stdout.fnmatch_lines(["*case 'right': borderline, score 0.70; wanted pass"])
     relaxed.assert_outcomes(passed=2)
     configured.assert_outcomes(passed=2)
-    mistaken.stderr.fnmatch_lines(["*min-verdict is 'good'; it is one of fail, borderline, pass"])
+    mistaken.stderr.fnmatch_lines(["*min-verdict is 'good'; it must be one of fail, borderline, pass"])
 
 
 def test_many_cases_can_be_judged_at_once_and_held_to_what_the_test_demands(pytester: pytest.Pytester) -> None:

@@ -1,7 +1,7 @@
 """The pytest plugin: evaluations as tests, in test functions and in suite files.
 
-It is loaded with every run of pytest, so it imports nothing but pytest until something is to be judged. It has no
-assertions that pytest would have to explain: PYTEST_DONT_REWRITE.
+It is loaded with every run of pytest, so it imports nothing but pytest until there is something to judge. It has no
+assertions for pytest to rewrite: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ VERDICTS: Final = ("fail", "borderline", "pass")
 
 _OPTIONS: Final = {
     "judge": "the judge of evaluators that have none of their own, such as openai/gpt-5-mini",
-    "db": "a database for the runs and for replies, so that equal questions are asked once; otherwise in memory",
-    "min-verdict": "the worst verdict with which a test passes: pass (the default), borderline, or fail",
+    "db": "a database of runs and cached replies, so that equal questions are asked once; in memory by default",
+    "min-verdict": "the lowest verdict that passes a test: pass (the default), borderline, or fail",
 }
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options, for the command line and, with underscores, for the configuration."""
+    """Add the options of the command line and, with underscores, of the configuration."""
     group = parser.getgroup("evenhand", "judging the outputs of language models")
-    for name, told in _OPTIONS.items():
-        group.addoption(f"--evenhand-{name}", metavar=name.upper(), help=told)
-        parser.addini(f"evenhand_{name.replace('-', '_')}", told, default="")
+    for name, words in _OPTIONS.items():
+        group.addoption(f"--evenhand-{name}", metavar=name.upper(), help=words)
+        parser.addini(f"evenhand_{name.replace('-', '_')}", words, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to judge for this process, and to count what is found."""
-    config.stash[_JUDGING] = judging = Judging(config)
-    config.pluginmanager.register(judging, "evenhand-judging")
+    """Set up what the tests of this process share."""
+    config.stash[_SESSION] = session = JudgeSession(config)
+    config.pluginmanager.register(session, "evenhand-session")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-    """Take a suite file for tests: one for each case."""
+    """Collect a suite file as tests, one for each case."""
     return SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(ENDINGS) else None
 
 
 @pytest.fixture
 def evenhand(request: pytest.FixtureRequest) -> Checker:
-    """Judge answers in a test: ``evenhand.check(case, evaluators)`` fails it unless they pass."""
-    return Checker(request.config.stash[_JUDGING], request.node)
+    """Judge answers in a test: ``evenhand.check(case, evaluators)`` fails unless they pass."""
+    return Checker(request.config.stash[_SESSION], request.node)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put into the report what was found, so that it gets from a worker to whoever sums up."""
+    """Put the results into the report, so that they get from a worker to the summary."""
     report = yield
-    if found := item.stash.get(_FOUND, []):
-        vars(report)["evenhand"] = found
-        item.stash[_FOUND] = []
+    if results := item.stash.get(_RESULTS, []):
+        vars(report)["evenhand"] = results
+        item.stash[_RESULTS] = []
     errors = sys.modules.get("evenhand.domain.errors")
     if call.excinfo is not None and errors is not None and isinstance(call.excinfo.value, errors.JudgeError):
         vars(report)["evenhand_judge_failed"] = True
@@ -75,58 +75,60 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
-    """Call it an error, and no failure, when it was the judge or the target that failed."""
+    """Report an error rather than a failure if the judge or the target failed."""
     return ("error", "E", "ERROR") if report.failed and getattr(report, "evenhand_judge_failed", False) else None
 
 
-class Judging:
-    """What the tests of this process share: judge, database, and what was found."""
+class JudgeSession:
+    """What the tests of this process share: the judge, the database, and the results."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._found: list[dict[str, Any]] = []
+        self._results: list[dict[str, Any]] = []
         if self.min_verdict not in VERDICTS:
-            raise pytest.UsageError(f"evenhand-min-verdict is {self.min_verdict!r}; it is one of {', '.join(VERDICTS)}")
+            raise pytest.UsageError(
+                f"evenhand-min-verdict is {self.min_verdict!r}; it must be one of {', '.join(VERDICTS)}"
+            )
 
     def _option(self, name: str) -> str | None:
         return self._config.getoption(f"evenhand_{name}") or self._config.getini(f"evenhand_{name}") or None
 
     @property
     def judge(self) -> str | None:
-        """The judge of evaluators that have none of their own."""
+        """The judge of evaluators without one of their own."""
         return self._option("judge")
 
     @property
     def min_verdict(self) -> str:
-        """The worst verdict with which a test passes, unless it says so itself."""
+        """The lowest verdict that passes a test, unless the test sets its own."""
         return self._option("min_verdict") or "pass"
 
     @functools.cached_property
     def place(self) -> StoreLocation:
-        """Where runs and replies are kept."""
+        """The database of runs and cached replies."""
         from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
         return StoreLocation(self._option("db"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what a test found, wherever it ran."""
-        self._found += getattr(report, "evenhand", [])
+        """Add the results of a test, in whichever process it ran."""
+        self._results += getattr(report, "evenhand", [])
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say how all answers together came out, if any were judged."""
-        if self._found:
+        """Print a summary of all answers, if any were judged."""
+        if self._results:
             from evenhand.reports.pytest_text import summed_up  # noqa: PLC0415
 
             terminalreporter.write_sep("=", "evenhand")
-            for line in summed_up(self._found):
+            for line in summed_up(self._results):
                 terminalreporter.write_line(line)
 
 
 class Checker:
     """Judges answers in one test."""
 
-    def __init__(self, judging: Judging, item: pytest.Item) -> None:
-        self._judging = judging
+    def __init__(self, session: JudgeSession, item: pytest.Item) -> None:
+        self._session = session
         self._item = item
 
     def check(
@@ -147,17 +149,17 @@ class Checker:
         from evenhand.domain.errors import ConfigError, RunStoppedError  # noqa: PLC0415
         from evenhand.domain.evaluation import JudgeError  # noqa: PLC0415
 
-        wanted = str(min_verdict or self._judging.min_verdict)
-        if wanted not in VERDICTS:
-            raise ConfigError(f"min_verdict is {wanted!r}; it is one of {', '.join(VERDICTS)}")
+        lowest = str(min_verdict or self._session.min_verdict)
+        if lowest not in VERDICTS:
+            raise ConfigError(f"min_verdict is {lowest!r}; it must be one of {', '.join(VERDICTS)}")
         try:
             (result,) = self.evaluate([case], evaluators, **options)
         except RunStoppedError as stopped:
             raise JudgeError(str(stopped)) from None
         if result.outcome.status == "error":
-            raise JudgeError(_told(result))
+            raise JudgeError(_description(result))
         if not (allow_not_evaluated and result.outcome.status == "not_evaluated"):
-            _require(result, wanted)
+            _require(result, lowest)
         return result
 
     def evaluate(
@@ -166,26 +168,26 @@ class Checker:
         evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
         **options: Any,
     ) -> Run:
-        """Judge many cases, with the options of ``evenhand.evaluate``, and give the run, whatever it found."""
+        """Judge many cases, with the options of ``evenhand.evaluate``, and return the run, whatever the results."""
         __tracebackhide__ = True
         from evenhand.api.runs import evaluate  # noqa: PLC0415
 
-        options.setdefault("judge", self._judging.judge)
-        options.setdefault("store", self._judging.place)
+        options.setdefault("judge", self._session.judge)
+        options.setdefault("store", self._session.place)
         options.setdefault("name", self._item.nodeid)
         run = evaluate(cases, evaluators, **options)
         for result in run:
-            _note(self._item, result)
+            _add_result(self._item, result)
         return run
 
 
 class SuiteFile(pytest.File):
-    """A suite whose cases are tests. They are judged together when the first of them is due."""
+    """A suite whose cases are tests. They are judged together when the first of them is run."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._results: dict[str, CaseResult] = {}
-        self._trouble = ""
+        self._error = ""
 
     @functools.cached_property
     def suite(self) -> Suite:
@@ -195,7 +197,7 @@ class SuiteFile(pytest.File):
         return read_suite(self.path)
 
     def collect(self) -> Iterator[SuiteCase]:
-        """Read the cases; nothing is made that needs a key."""
+        """Read the cases; this needs no keys."""
         from evenhand.domain.errors import EvenhandError  # noqa: PLC0415
 
         try:
@@ -205,43 +207,43 @@ class SuiteFile(pytest.File):
             raise self.CollectError(str(error)) from None
 
     def result_of(self, item: SuiteCase) -> CaseResult:
-        """Return what was found about a case, or fail with why nothing was."""
+        """Return the result of a case, or fail with the reason why there is none."""
         from evenhand.domain.errors import EvenhandError  # noqa: PLC0415
 
-        if item.name not in self._results and not self._trouble:
-            # A worker of xdist is told its tests one by one.
+        if item.name not in self._results and not self._error:
+            # A worker of xdist gets its tests one by one.
             alone = hasattr(self.config, "workerinput")
-            others = [one for one in self.session.items if isinstance(one, SuiteCase) and one.parent is self]
+            cases = [case for case in self.session.items if isinstance(case, SuiteCase) and case.parent is self]
             try:
-                self._judge([one.planned for one in ([item] if alone else others)])
+                self._judge([case.planned for case in ([item] if alone else cases)])
             except EvenhandError as error:
-                self._trouble = str(error)
+                self._error = str(error)
         if item.name not in self._results:
-            pytest.fail(self._trouble, pytrace=False)
+            pytest.fail(self._error, pytrace=False)
         return self._results[item.name]
 
     @functools.cached_property
     def _job(self) -> Job:
         from evenhand.suites.from_python import job_from  # noqa: PLC0415
 
-        return job_from(self.suite, judge=self.config.stash[_JUDGING].judge)
+        return job_from(self.suite, judge=self.config.stash[_SESSION].judge)
 
     def _judge(self, cases: list[PlannedCase]) -> None:
         from evenhand.domain.errors import RunStoppedError  # noqa: PLC0415
         from evenhand.engine.execution import Execution  # noqa: PLC0415
-        from evenhand.engine.job import DEFAULT_CONCURRENCY, Pace, Scope  # noqa: PLC0415
+        from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
 
         built = self.suite.built
-        undertaking = Execution(
+        execution = Execution(
             replace(self._job, cases=lambda: cases),
             scope=Scope(repeat=built.repeat),
-            pace=Pace(concurrency=built.concurrency or DEFAULT_CONCURRENCY),
-            place=self.config.stash[_JUDGING].place,
+            pace=Pace.of(concurrency=built.concurrency),
+            place=self.config.stash[_SESSION].place,
         )
         try:
-            run = undertaking.run_and_wait()
+            run = execution.run_and_wait()
         except RunStoppedError as stopped:
-            run, self._trouble = stopped.run, str(stopped)
+            run, self._error = stopped.run, str(stopped)
         self._results |= {result.id: result for result in run if not result.pending}
 
 
@@ -255,43 +257,43 @@ class SuiteCase(pytest.Item):
         self.planned = planned
 
     def setup(self) -> None:
-        """Have the case judged."""
+        """Judge the case."""
         result = self.parent.result_of(self)
-        _note(self, result)
+        _add_result(self, result)
         if result.outcome.status == "error":
-            pytest.fail(_told(result), pytrace=False)
+            pytest.fail(_description(result), pytrace=False)
 
     def runtest(self) -> None:
-        """Hold the verdict against the one that is wanted."""
-        _require(self.parent.result_of(self), self.config.stash[_JUDGING].min_verdict)
+        """Compare the verdict with the lowest that passes."""
+        _require(self.parent.result_of(self), self.config.stash[_SESSION].min_verdict)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Show what was found, and no code: there is none of the user's."""
+        """Show the result, and no code: none of it is the user's."""
         return str(excinfo.value) if isinstance(excinfo.value, AssertionError) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Say where the case stands."""
+        """Return the position of the case in its file."""
         return self.path, (self.planned.line or 1) - 1, self.name
 
 
-_JUDGING: Final = pytest.StashKey[Judging]()
-_FOUND: Final = pytest.StashKey[list[dict[str, Any]]]()
+_SESSION: Final = pytest.StashKey[JudgeSession]()
+_RESULTS: Final = pytest.StashKey[list[dict[str, Any]]]()
 
 
-def _require(result: CaseResult, wanted: str) -> None:
+def _require(result: CaseResult, lowest: str) -> None:
     __tracebackhide__ = True
     verdict = result.outcome.verdict
-    if verdict is None or VERDICTS.index(verdict) < VERDICTS.index(wanted):
-        raise AssertionError(_told(result, wanted))
+    if verdict is None or VERDICTS.index(verdict) < VERDICTS.index(lowest):
+        raise AssertionError(_description(result, lowest))
 
 
-def _told(result: CaseResult, wanted: str | None = None) -> str:
+def _description(result: CaseResult, lowest: str | None = None) -> str:
     from evenhand.reports.pytest_text import told  # noqa: PLC0415
 
-    return told(result, wanted)
+    return told(result, lowest)
 
 
-def _note(item: pytest.Item, result: CaseResult) -> None:
+def _add_result(item: pytest.Item, result: CaseResult) -> None:
     from evenhand.reports.pytest_text import noted  # noqa: PLC0415
 
-    item.stash.setdefault(_FOUND, []).append(noted(result))
+    item.stash.setdefault(_RESULTS, []).append(noted(result))

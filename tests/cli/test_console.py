@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 
 from evenhand.cli.console import Console
-from evenhand.cli.runs.progress import LEAST_SECONDS, PLAIN_SECONDS, PlainLines, line
-from evenhand.engine.run import Progress
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow
@@ -23,7 +21,7 @@ pytestmark = pytest.mark.slow
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
 # Beside the console: a line of numbers that programs can ask for, what a worker says to its parent, and a program that
 # the demo writes into a folder of the user's.
-WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/undertaking.py", "evaluators/schema/worker.py"}
+WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/execution.py", "evaluators/schema/worker.py"}
 WRITING = {"print", "typer.echo", "typer.secho", "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
 
 
@@ -165,46 +163,3 @@ def test_a_reader_that_goes_away_is_no_crash(command: Callable[..., Any], suite:
         errors = reading.stderr.read()
 
     assert errors == b""
-
-
-# How it is getting on
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_the_line_has_the_rate_the_time_left_the_cost_the_errors_and_the_retries() -> None:
-    clock = Clock()
-    progress = Progress(total=1200, clock=clock)
-    clock.now = 10.0
-    progress.done, progress.cost, progress.errors, progress.retries, progress.faults = 300, 0.126, 2, 3, 1
-    progress.cached = 7
-
-    told = line(progress)
-
-    assert told == ("300 of 1,200 evaluations, 25 %, 30.0/s, 30 s left, $0.13, 2 errors, 4 retries, 7 from the cache")
-
-
-def test_an_unknown_cost_is_said_to_be_unknown_and_a_long_time_is_told_in_minutes() -> None:
-    clock = Clock()
-    progress = Progress(total=100_000, done=10, clock=clock)
-    clock.now, progress.done, progress.cost = 10.0, 110, None
-
-    assert line(progress) == "110 of 100,000 evaluations, 0 %, 10.0/s, 2 h 46 min left, cost unknown"
-
-
-def test_where_nobody_watches_a_line_is_due_every_tenth_or_every_ten_seconds() -> None:
-    clock = Clock()
-    progress = Progress(total=100, clock=clock)
-    lines = PlainLines(clock=clock)
-    due = []
-    for done, seconds in [(0, 0), (50, 0.5), (50, LEAST_SECONDS), (55, 2), (60, 2.5), (61, PLAIN_SECONDS), (61, 13)]:
-        progress.done, clock.now = done, seconds
-        due.append(lines.is_due(progress))
-
-    assert due == [False, False, True, False, True, False, True]

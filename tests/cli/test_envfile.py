@@ -44,14 +44,14 @@ def test_a_line_means_what_one_thinks(folder: Path, line: str, value: str) -> No
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("sk-topsecret", "a line is NAME=value"),
-        ("1NAME=topsecret", "a line is NAME=value"),
+        ("sk-topsecret", "a line must be NAME=value"),
+        ("1NAME=topsecret", "a line must be NAME=value"),
         ("NAME='topsecret", "NAME: the quote ' is not closed"),
         ('NAME="topsecret', 'NAME: the quote " is not closed'),
-        ("NAME='topsecret' and more", "NAME: the quote ' is not closed on this line, or something follows"),
-        ('NAME="\\q topsecret"', "NAME: no escape begins with \\q"),
-        ("NAME=top\0secret", "NAME holds a zero byte"),
-        ("FIRST=topsecret", "FIRST stands here again"),
+        ("NAME='topsecret' and more", "NAME: the quote ' is not closed on this line, or text follows"),
+        ('NAME="\\q topsecret"', "NAME: unknown escape \\q"),
+        ("NAME=top\0secret", "NAME contains a null byte"),
+        ("FIRST=topsecret", "duplicate variable FIRST"),
     ],
 )
 def test_a_bad_line_is_named_and_its_value_is_not_shown(folder: Path, line: str, told: str) -> None:
@@ -64,9 +64,9 @@ def test_a_bad_line_is_named_and_its_value_is_not_shown(folder: Path, line: str,
 
 
 def test_a_file_that_is_not_text_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\.env:2: this is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"\.env:2: not UTF-8"):
         read(folder, b"A=1\nB=\xff\n")
-    with pytest.raises(ConfigError, match="more than 1,000,000 bytes"):
+    with pytest.raises(ConfigError, match="larger than 1,000,000 bytes"):
         read(folder, b"#" * (MAX_BYTES + 1))
 
 

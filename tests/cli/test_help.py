@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from evenhand.cli.main import app
+from evenhand.cli.groups import Command
+from evenhand.cli.main import COMMANDS as TABLE, app
 from evenhand.cli.options import KINDS, SETTINGS
 from evenhand.cli.settings import load_settings
 
@@ -64,6 +65,13 @@ def test_the_list_of_commands_tells_what_each_does(command: Callable[..., Any]) 
 
     assert len(listed.strip().splitlines()) == len(COMMANDS[()].commands)
     assert "..." not in listed
+
+
+@pytest.mark.parametrize("name", [name for name, entry in TABLE.items() if isinstance(entry, Command)])
+def test_the_list_of_commands_says_what_the_help_of_a_command_begins_with(name: str) -> None:
+    first, *_ = COMMANDS[(name,)].help.splitlines()
+
+    assert first.partition(". ")[0].removesuffix(".") + "." == TABLE[name].help
 
 
 def test_the_page_names_every_command_and_every_option() -> None:

@@ -56,7 +56,8 @@ def test_every_option_is_a_setting_or_has_to_be_typed(name: str) -> None:
         if option.param_type_name == "option" and option.name != "help":
             long = next(one for one in option.opts if one.startswith("--"))
             if f"{name} {long}" in TYPED_ONLY:
-                assert option.envvar is None
+                # A setting of the same name would be its default.
+                assert (option.envvar, option.name in SETTINGS) == (None, False)
             elif option.name not in SETTINGS or option.envvar != variable_of(long[2:]):
                 others.add(long)
 
@@ -142,7 +143,9 @@ def test_a_variable_that_means_nothing_is_pointed_out(
 ) -> None:
     monkeypatch.setenv("EVENHAND_CONCURENCY", "7")
 
-    assert "EVENHAND_CONCURENCY is set and means nothing; did you mean 'EVENHAND_CONCURRENCY'?" in command("config").err
+    assert (
+        "EVENHAND_CONCURENCY is set but has no meaning; did you mean 'EVENHAND_CONCURRENCY'?" in command("config").err
+    )
 
 
 @pytest.mark.parametrize(("name", "value"), [("CONCURRENCY", "many"), ("TIMEOUT", "0"), ("MAX_COST", "-1")])
@@ -251,7 +254,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("mode", "who"), [(0o666, "everybody"), (0o602, "everybody")])
+@pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o602, "every user")])
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_others_can_write_is_refused(
     folder: Path, command: Callable[..., Any], name: str, mode: int, who: str
@@ -292,9 +295,7 @@ def test_a_file_of_another_user_is_refused_and_one_of_root_is_not(folder: Path) 
 
     assert of_root is None
     assert theirs is not None
-    assert theirs.startswith(
-        f"it belongs to another user (number {os.getuid() + 1}), and could send your keys elsewhere"
-    )
+    assert theirs.startswith(f"it belongs to another user (uid {os.getuid() + 1}), who could send your keys elsewhere")
     assert theirs.endswith(f"sudo chown {os.getuid()} {file}")
 
 
@@ -366,14 +367,14 @@ def test_what_is_no_relative_path_stays_as_it_is(folder: Path, db: str) -> None:
     [
         ("concurency = 4", "evenhand.toml: no setting 'concurency'; did you mean 'concurrency'?"),
         ("max_csot = 4", "evenhand.toml: no setting 'max_csot'; did you mean 'max-cost'?"),
-        ("max-cost = 1\nmax_cost = 2", "max-cost and max_cost are the same setting; give one"),
+        ("max-cost = 1\nmax_cost = 2", "max-cost and max_cost are the same setting; keep one"),
         ("concurrency = 'four'", "concurrency is 'four'; it must be a whole number"),
         ("concurrency = true", "concurrency is true; it must be a whole number"),
         ("concurrency = 4.5", "concurrency is 4.5; it must be a whole number"),
         ("no-cache = 'yes'", "no-cache is 'yes'; it must be true or false"),
         ("only = [1]", "only is [1]; it must be a list of texts"),
         ("judge = 1", "judge is 1; it must be text"),
-        ("judge =", "evenhand.toml: it is not TOML: "),
+        ("judge =", "evenhand.toml: invalid TOML: "),
         ("[run]\nlimit = 1", "no setting 'run'"),
     ],
 )
@@ -428,7 +429,7 @@ def test_a_bad_env_file_is_an_error_that_shows_no_value(folder: Path, command: C
     done = command("config")
 
     assert done.code == 2
-    assert f"evenhand: {folder / '.env'}:1: a line is NAME=value" in done.err
+    assert f"evenhand: {folder / '.env'}:1: a line must be NAME=value" in done.err
     assert "sk-hush" not in done.out + done.err
 
 

@@ -99,7 +99,7 @@ def test_validate_finds_nothing_wrong_with_a_suite(path: Path, example: Enter) -
     done = CliRunner().invoke(app, ["validate", path.name])
 
     assert done.exit_code == 0, done.stderr
-    assert re.search(r"\d+ cases, nothing wrong", done.stderr)
+    assert re.search(r"\d+ cases, no mistakes", done.stderr)
 
 
 def test_the_overview_lists_every_example() -> None:

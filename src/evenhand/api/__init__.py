@@ -1,1 +1,1 @@
-"""The library's functions: thin doors onto the evaluators, the engine and the profiles."""
+"""The functions of the library: thin wrappers of the evaluators, the engine and the profiles."""

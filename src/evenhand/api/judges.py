@@ -1,4 +1,4 @@
-"""Judges as functions: made from a prompt, called with inputs and outputs."""
+"""Judges as functions: created from a prompt, called with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from evenhand.drive.driver import drive
 from evenhand.evaluators.factory import PromptedJudge
 
 Options = ParamSpec("Options")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def _with_options_of(
     make: Callable[Options, PromptedJudge],
-) -> Callable[[Callable[[PromptedJudge], Made]], Callable[Options, Made]]:
-    """Give a door the options of what it opens onto, for callers, type checkers and ``help``, written down once."""
+) -> Callable[[Callable[[PromptedJudge], Result]], Callable[Options, Result]]:
+    """Give a function of a judge the options that make the judge, for callers, type checkers and ``help``."""
 
-    def decorate(door: Callable[[PromptedJudge], Made]) -> Callable[Options, Made]:
-        @functools.wraps(door)
-        def create(*args: Options.args, **options: Options.kwargs) -> Made:
+    def decorate(function: Callable[[PromptedJudge], Result]) -> Callable[Options, Result]:
+        @functools.wraps(function)
+        def create(*args: Options.args, **options: Options.kwargs) -> Result:
             if args:
-                raise ConfigError(f"{door.__name__} takes its options by name, such as prompt=…")
-            made: PromptedJudge = registry.make(make, options, where=door.__name__)
-            return door(made)
+                raise ConfigError(f"{function.__name__} takes its options by name, such as prompt=…")
+            judge: PromptedJudge = registry.make(make, options, where=function.__name__)
+            return function(judge)
 
-        signature = inspect.signature(make).replace(return_annotation=inspect.signature(door).return_annotation)
-        create.__signature__ = signature  # type: ignore[attr-defined]  # how help() learns of it
+        signature = inspect.signature(make).replace(return_annotation=inspect.signature(function).return_annotation)
+        create.__signature__ = signature  # type: ignore[attr-defined]  # for help()
         return create
 
     return decorate
 
 
 @_with_options_of(PromptedJudge)
-def create_llm_as_judge(made: PromptedJudge) -> Callable[..., Any]:
-    """Make an evaluator function from a prompt; it takes ``inputs``, ``outputs``, ``reference_outputs`` and more.
+def create_llm_as_judge(judge: PromptedJudge) -> Callable[..., Any]:
+    """Return an evaluator function for a prompt; it takes ``inputs``, ``outputs``, ``reference_outputs`` and more.
 
     >>> from evenhand import Scripted, create_llm_as_judge
     >>> judge = Scripted(['{"reasoning": "A greeting.", "score": 0.9}'])
@@ -48,29 +48,29 @@ def create_llm_as_judge(made: PromptedJudge) -> Callable[..., Any]:
     >>> result["key"], result["score"], result["comment"]
     ('score', 0.9, 'A greeting.')
 
-    ``prompt`` is a template, the name of a ready prompt such as ``correctness``, a function, or a LangChain prompt.
+    ``prompt`` is a template, the name of a built-in prompt such as ``correctness``, a function, or a LangChain prompt.
     The score is true or false, a number from 0 to 1 with ``continuous``, or one of ``choices``. With
-    ``output_schema`` the evaluator returns what that describes instead. Raises ``JudgeError`` when the judge gives no
+    ``output_schema`` the evaluator returns what that describes instead. Raises ``JudgeError`` if the judge gives no
     usable reply.
     """
 
     def evaluator(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **values: Any) -> Any:
-        """Judge with the given values and wait for the result."""
-        given = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
-        return background.run(drive(made.steps(given)))
+        """Judge these values and wait for the result."""
+        arguments = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
+        return background.run(drive(judge.steps(arguments)))
 
     return evaluator
 
 
 @_with_options_of(PromptedJudge)
-def create_async_llm_as_judge(made: PromptedJudge) -> Callable[..., Awaitable[Any]]:
-    """Make the async twin of ``create_llm_as_judge``: same options, same result, awaited."""
+def create_async_llm_as_judge(judge: PromptedJudge) -> Callable[..., Awaitable[Any]]:
+    """Return the async form of ``create_llm_as_judge``: same options, same result, awaited."""
 
     async def evaluator(
         *, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **values: Any
     ) -> Any:
-        """Judge with the given values."""
-        given = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
-        return await drive(made.steps(given))
+        """Judge these values."""
+        arguments = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
+        return await drive(judge.steps(arguments))
 
     return evaluator

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from evenhand import registry
-from evenhand.api.runs import pace_of, started
+from evenhand.api.runs import execution_of
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def score(
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> ScoredProfiles:
-    """Score profiles from 0 to 10, each one alone, by the same criteria, and give the scores with what they took.
+    """Score profiles from 0 to 10, each on its own, by the same criteria.
 
     >>> from evenhand import Profile, Scripted, score
     >>> judge = Scripted(['{"score": 7.5, "justification": "Ten years on a ward."}'])
@@ -48,14 +48,14 @@ def score(
     >>> [(one.id, one.score, one.justification) for one in scored]
     [('anna', 7.5, 'Ten years on a ward.')]
 
-    ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or mere texts, from any iterable; or the
-    path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. A reply that
-    is no JSON, lacks a key, or has a score outside 0 to 10 is asked for again, up to ``max_attempts`` replies; a
-    profile for which none can be used has failed, and has no score. With ``repeat`` each is scored several times.
+    ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or plain texts, from any iterable; or the
+    path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. If a reply is
+    not JSON, lacks a key, or has a score outside 0 to 10, the judge is asked again, up to ``max_attempts`` replies; a
+    profile without a usable reply has failed, and has no score. With ``repeat`` each is scored several times.
 
-    It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
+    The result is a run like any other: ``store``, the cache, the limits and the errors are those of ``evaluate``.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.job import Scoring  # noqa: PLC0415
     from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
@@ -70,8 +70,14 @@ def score(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
-    run = started(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
+    run = execution_of(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
     return ScoredProfiles(run)
 
 
@@ -97,7 +103,7 @@ def rank(
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> RankedProfiles:
-    """Rank profiles by criteria, in groups that the judge puts in order, and say how sure each place is.
+    """Rank profiles by criteria, in groups that the judge puts in order, with a confidence interval for each rank.
 
     >>> from evenhand import Profile, Scripted, rank
     >>> judge = Scripted(['{"reasoning": "Experience.", "order": ["A", "B"]}'] * 5)
@@ -106,17 +112,17 @@ def rank(
     >>> sorted(ranked.order), ranked.position_bias.test.n
     (['anna', 'ben'], 5)
 
-    ``profiles`` are as in ``score``. In each round every profile is in one group, shown under a letter, in an order by
-    chance that is kept. ``design`` is ``swiss`` (equals meet, best for a whole order), ``random``, or ``staged``
-    (ever fewer of the best, the bargain when only the ``top`` matters). ``rounds`` are 5, or 3 with everybody when
-    staged. With ``group_size=2`` pairs are compared, in both orders. A reply that is no exact order of its group is
-    asked for again, up to ``max_attempts`` replies.
+    ``profiles`` are as in ``score``. In each round every profile is in one group, labelled with a letter, in a random
+    order that is stored. ``design`` is ``swiss`` (equals meet, best for a complete ranking), ``random``, or ``staged``
+    (the field narrows, cheaper if only the ``top`` matters). ``rounds`` defaults to 5, or to 3 with all profiles if
+    staged. With ``group_size=2`` pairs are compared, in both orders. If a reply is not an exact order of its group, the
+    judge is asked again, up to ``max_attempts`` replies.
 
-    From all groups together comes one order, by a Plackett–Luce fit, with an interval on each rank, tiers of those
-    that cannot be told apart, and a test of whether the judge favours a slot. It is a run like any other: ``store``,
-    the cache and the limits are those of ``evaluate``, and what it raises too.
+    A Plackett–Luce fit over all groups gives one ranking, with a confidence interval for each rank, tiers of profiles
+    that cannot be told apart, and a test for position bias. The result is a run like any other: ``store``, the cache,
+    the limits and the errors are those of ``evaluate``.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.ranking.design import RankingDesign  # noqa: PLC0415
     from evenhand.profiles.ranking.job import RankingJob  # noqa: PLC0415
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles  # noqa: PLC0415
@@ -133,8 +139,14 @@ def rank(
         prices=prices,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
-    return RankedProfiles(started(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
+    return RankedProfiles(execution_of(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
 
 
 @overload
@@ -148,20 +160,20 @@ def evaluate_profiles(profiles: ProfilesLike, *, mode: str, **options: Any) -> S
 def evaluate_profiles(
     profiles: ProfilesLike, *, mode: str = "scoring", **options: Any
 ) -> ScoredProfiles | RankedProfiles:
-    """Evaluate profiles: mode ``scoring`` does what ``score`` does, mode ``ranking`` what ``rank`` does.
+    """Evaluate profiles: ``score`` them in mode ``scoring``, ``rank`` them in mode ``ranking``.
 
     >>> from evenhand import Scripted, evaluate_profiles
     >>> judge = Scripted(['{"score": 7, "justification": "Strong experience."}'])
     >>> [one.score for one in evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)]
     [7.0]
     """
-    doors: dict[str, Callable[..., ScoredProfiles | RankedProfiles]] = {"scoring": score, "ranking": rank}
-    if mode not in doors:
+    functions: dict[str, Callable[..., ScoredProfiles | RankedProfiles]] = {"scoring": score, "ranking": rank}
+    if mode not in functions:
         raise ConfigError(f"mode is {mode!r:.80}; it must be 'scoring' or 'ranking'")
-    made: ScoredProfiles | RankedProfiles = registry.make(
-        doors[mode], {"profiles": profiles, **options}, where="evaluate_profiles"
+    evaluated: ScoredProfiles | RankedProfiles = registry.make(
+        functions[mode], {"profiles": profiles, **options}, where="evaluate_profiles"
     )
-    return made
+    return evaluated
 
 
 def audit(
@@ -180,7 +192,7 @@ def audit(
     outage_timeout: float | None = None,
     progress: bool | Watcher = False,
 ) -> Audit:
-    """Audit a judge: have it score profiles that differ in known ways, and say what each difference is worth to it.
+    """Audit a judge: let it score profiles that differ in known ways, and measure the effect of each difference.
 
     >>> from evenhand import audit
     >>> design = {
@@ -198,10 +210,11 @@ def audit(
     [('name: Jonas − Anna', 0.0), ('years: 10 − 1', 3.0)]
 
     ``design`` is a mapping, or the path of a YAML file: a template, factors with their levels, which of them are
-    groups that must not matter, and the criteria. ``judge`` and ``repetitions`` count before the design's own. Calls
-    that failed are missing, never 0. It is a run like any other: the other options are those of ``score``.
+    groups that must not matter, and the criteria. ``judge`` and ``repetitions`` take precedence over the design's own.
+    Failed calls are missing values, never 0. The result is a run like any other: the other options are those of
+    ``score``.
     """
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
     from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
     from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
@@ -210,17 +223,23 @@ def audit(
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
     path = Path(design) if isinstance(design, str | os.PathLike) else None
-    wanted = AuditDesign.of(design) if path is None else AuditDesign.of(read_mapping(path, what=WHAT), where=str(path))
-    chosen = wanted.judge if judge is None else judge
+    audited = AuditDesign.of(design) if path is None else AuditDesign.of(read_mapping(path, what=WHAT), where=str(path))
+    judge = audited.judge if judge is None else judge
     planned = auditing(
-        wanted if name is None else replace(wanted, name=name),
+        audited if name is None else replace(audited, name=name),
         source=path,
         repetitions=repetitions,
-        judge=with_paths(chosen, None if path is None else path.absolute().parent),
-        kept=as_written(chosen),
+        judge=with_paths(judge, None if path is None else path.absolute().parent),
+        kept=as_written(judge),
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    pace = pace_of(concurrency, max_calls=max_calls, max_cost=max_cost, cache=cache, outage_timeout=outage_timeout)
+    pace = Pace.of(
+        concurrency=concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
+    )
     scope = Scope(repeat=planned.design.repetitions)
-    return Audit(started(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())
+    return Audit(execution_of(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())

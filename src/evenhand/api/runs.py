@@ -1,4 +1,4 @@
-"""What all doors to a run share: its pace, and the start of it."""
+"""Runs from Python: evaluate cases, compare two runs, and compute a win rate."""
 
 from __future__ import annotations
 
@@ -22,28 +22,8 @@ if TYPE_CHECKING:
     from evenhand.suites.python_evaluators import EvaluatorLike
 
 
-def pace_of(
-    concurrency: int | None,
-    *,
-    max_calls: int | None,
-    max_cost: float | None,
-    cache: bool,
-    outage_timeout: float | None,
-) -> Pace:
-    """Return the pace that the options ask for; what is not said is as usual."""
-    from evenhand.engine.budget import Limits  # noqa: PLC0415
-    from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Pace  # noqa: PLC0415
-
-    return Pace(
-        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
-        limits=Limits(max_calls=max_calls, max_cost=max_cost),
-        use_cache=cache,
-        outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
-    )
-
-
-def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
-    """Plan a run where it is to be kept."""
+def execution_of(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
+    """Return a planned run, stored in ``store``."""
     from evenhand.engine.execution import Execution  # noqa: PLC0415
     from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
@@ -53,10 +33,10 @@ def started(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: b
 _log = logging.getLogger(__name__)
 
 Options = ParamSpec("Options")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def undertaking(
+def planned_evaluation(
     cases: str | os.PathLike[str] | CaseLike | Iterable[CaseLike],
     evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
     *,
@@ -76,9 +56,9 @@ def undertaking(
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
-    """Plan a run; these are the options of ``evaluate`` and ``aevaluate``."""
-    # The engine, its store and the suites are loaded when there is a run to be made.
-    from evenhand.engine.job import Scope  # noqa: PLC0415
+    """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
+    # The engine, its store and the suites are loaded when there is a run.
+    from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.suites.from_python import job_from  # noqa: PLC0415
     from evenhand.suites.lint import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
@@ -97,42 +77,38 @@ def undertaking(
     )
     usual_concurrency = suite.built.concurrency if suite else None
     usual_repeat = suite.built.repeat if suite else 1
-    planned = started(
-        job,
-        Scope(repeat=usual_repeat if repeat is None else repeat),
-        pace_of(
-            usual_concurrency if concurrency is None else concurrency,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            cache=cache,
-            outage_timeout=outage_timeout,
-        ),
-        store=store,
-        progress=progress,
+    pace = Pace.of(
+        concurrency=usual_concurrency if concurrency is None else concurrency,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        use_cache=cache,
+        outage_timeout=outage_timeout,
     )
+    scope = Scope(repeat=usual_repeat if repeat is None else repeat)
+    execution = execution_of(job, scope, pace, store=store, progress=progress)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
     for note in (*notes, *kinship_notes(job.definition)):
         _log.warning("%s", note)
-    return planned
+    return execution
 
 
 def _with_options_like(
     other: Callable[Options, object],
-) -> Callable[[Callable[..., Made]], Callable[Options, Made]]:
-    """Let a door that passes its options on say which they are, to type checkers and ``help``."""
+) -> Callable[[Callable[..., Result]], Callable[Options, Result]]:
+    """Give a function that passes its options on the signature of the other, for type checkers and ``help``."""
 
-    def decorate(door: Callable[..., Made]) -> Callable[Options, Made]:
-        returned = inspect.signature(door).return_annotation
-        door.__signature__ = inspect.signature(other).replace(return_annotation=returned)  # type: ignore[attr-defined]
-        return door
+    def decorate(function: Callable[..., Result]) -> Callable[Options, Result]:
+        returned = inspect.signature(function).return_annotation
+        function.__signature__ = inspect.signature(other).replace(return_annotation=returned)  # type: ignore[attr-defined]
+        return function
 
     return decorate
 
 
-@_with_options_like(undertaking)
+@_with_options_like(planned_evaluation)
 def evaluate(*args: Any, **options: Any) -> Run:
-    """Judge cases by evaluators, store every evaluation as it is made, and give the run.
+    """Judge cases by evaluators, store every evaluation as it is made, and return the run.
 
     >>> from evenhand import Case, Contains, evaluate
     >>> cases = [Case(id="france", candidate_answer="Paris"), Case(id="italy", candidate_answer="Milan")]
@@ -141,24 +117,24 @@ def evaluate(*args: Any, **options: Any) -> Run:
     (1, 1)
 
     ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; or the
-    path of a suite, which may bring everything else. ``evaluators`` are objects, definitions as in a suite, or
-    functions that give a score for a case. ``judge`` is for definitions without one, ``target`` makes the answers of
-    cases that have none. ``store`` is where the run is kept: by default what ``EVENHAND_DB`` names, or
-    ``.evenhand/evenhand.db``; None keeps it in memory.
+    path of a suite, which may contain everything else. ``evaluators`` are objects, definitions as in a suite, or
+    functions that return a score for a case. ``judge`` is for definitions without one, ``target`` makes the answers of
+    cases that have none. ``store`` is the database of the run: by default ``EVENHAND_DB``, or
+    ``.evenhand/evenhand.db``; None stores it in memory.
 
-    A judge that fails on a case is that case's error, and raises nothing. A run that cannot go on, since a key is
-    refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
+    If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
+    a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
     """
-    return undertaking(*args, **options).run_and_wait()
+    return planned_evaluation(*args, **options).run_and_wait()
 
 
-@_with_options_like(undertaking)
+@_with_options_like(planned_evaluation)
 async def aevaluate(*args: Any, **options: Any) -> Run:
     """Do what ``evaluate`` does, with the same options, on the running event loop.
 
-    Cancelling it lets questions under way end, for ten seconds at most, and stores the run as interrupted.
+    Cancelling it gives pending requests ten seconds to finish, and stores the run as interrupted.
     """
-    return await undertaking(*args, **options).run()
+    return await planned_evaluation(*args, **options).run()
 
 
 def compare(
@@ -170,7 +146,7 @@ def compare(
     anyway: bool = False,
     store: PlaceLike = "default",
 ) -> Comparison:
-    """Compare run B with run A, case by case: is it better, by how much, and how sure is that.
+    """Compare run B with run A, case by case: whether it is better, by how much, and how certain that is.
 
     >>> from evenhand import Case, Contains, compare, evaluate
     >>> def answered(answer):
@@ -180,22 +156,22 @@ def compare(
     >>> found.cases.scores.difference, found.cases.scores.test, found.cases.scores.better
     (1.0, 'exact McNemar', True)
 
-    Runs are given as they are, or by their ids, the beginning of these, or as ``last``; ``store`` has those. With
-    ``evaluator``, the comparison is by that evaluator and not by whole cases; ``limit`` is how many of the cases that
-    changed are listed, None for all. Raises ``ConfigError`` for runs that are not finished, or were not judged by the
-    same judges, evaluators, rubrics and thresholds, unless they are to be compared ``anyway``.
+    A run is a ``Run``, or the id of one in ``store``, the start of an id, or ``last``. With ``evaluator``, the
+    comparison is by that evaluator and not by whole cases; ``limit`` is how many changed cases are listed, None for
+    all. Raises ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators, rubrics or
+    thresholds, unless ``anyway`` is set.
     """
     from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415
     from evenhand.profiles.job import require_scores  # noqa: PLC0415
     from evenhand.suites.definition_diff import judging_differences  # noqa: PLC0415
 
-    for given in (a, b):
-        if not isinstance(given, Run | str):
-            raise ConfigError(f"compare takes runs, or their ids as text, not {given!r:.80}")
-    before, after = (given if isinstance(given, Run) else Run.open(given, store=store) for given in (a, b))
-    for run in (before, after):
-        require_scores(run.record)
+    for run in (a, b):
+        if not isinstance(run, Run | str):
+            raise ConfigError(f"compare takes runs, or their ids as text, not {run!r:.80}")
+    before, after = (run if isinstance(run, Run) else Run.open(run, store=store) for run in (a, b))
+    for opened_run in (before, after):
+        require_scores(opened_run.record)
     with opened(before) as ours, opened(after) as theirs:
         return compare_runs(
             ours,
@@ -208,7 +184,7 @@ def compare(
 
 
 def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike = "default") -> WinRate:
-    """Return the win rate of a run with a pairwise evaluator: with its interval, and as it would be at equal lengths.
+    """Return the win rate of a run with a pairwise evaluator, with its interval, and adjusted for length.
 
     >>> from evenhand import Case, PairwiseEvaluator, evaluate, win_rate
     >>> def judge(messages):
@@ -218,8 +194,8 @@ def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike =
     >>> found.rate, (found.wins, found.ties, found.losses), found.flips
     (0.5, (0, 1, 0), 0)
 
-    The run is given as it is, or by its id. Nobody is asked: everything is in the store already. ``evaluator`` names
-    the one that counts where there are several.
+    The run is a ``Run``, or an id as in ``compare``. No judge is asked: everything is in the store already.
+    ``evaluator`` names the pairwise evaluator if there are several.
     """
     from evenhand.engine.run import Run  # noqa: PLC0415
     from evenhand.engine.win_rate import win_rate_of  # noqa: PLC0415

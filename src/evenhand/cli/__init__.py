@@ -1,4 +1,4 @@
-"""The command line: one small file per verb."""
+"""The command line: a small file for each command."""
 
 import sys
 
@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command that was typed."""
     try:
-        from evenhand.cli.main import main as run  # Ctrl-C may come while it loads
+        from evenhand.cli.main import main as run  # noqa: PLC0415 - Ctrl-C may come while it loads
 
         run()
     except KeyboardInterrupt:

@@ -31,13 +31,13 @@ class Console:
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         # Taken now, not when the module is loaded: tests and other programs put their own in place.
-        self.out = _forgiving(sys.stdout)
-        self._err = _forgiving(sys.stderr)
+        self.out = _lenient(sys.stdout)
+        self._err = _lenient(sys.stderr)
         self._rewritten = 0
 
     @property
     def is_live(self) -> bool:
-        """Whether somebody watches: a line may then be written again and again."""
+        """Whether a line can be rewritten: standard error is a terminal, and not in CI."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
     @property
@@ -51,26 +51,26 @@ class Console:
         return max(shutil.get_terminal_size((100, 24)).columns, 40)
 
     def result(self, text: str) -> None:
-        """Return a result that one of our writers made safe."""
+        """Print a result that its writer has made safe."""
         self._clear()
         with _unless_closed(self.out):
             self.out.write(text if text.endswith("\n") else f"{text}\n")
             self.out.flush()
 
     def results(self, lines: Iterable[bytes]) -> None:
-        """Return results as they are, byte by byte."""
+        """Print results as they are, byte by byte."""
         self.out.flush()
         self.out.buffer.writelines(lines)
         self.out.buffer.flush()
 
     def note(self, text: str) -> None:
-        """Tell something on the way."""
+        """Print a message, unless quiet."""
         if not self.quiet:
-            self._tell(text)
+            self._print(text)
 
     def error(self, text: str) -> None:
-        """Tell what went wrong, and how to go on; also when all else is quiet."""
-        self._tell(f"evenhand: {text}")
+        """Print an error and how to fix it, even when quiet."""
+        self._print(f"evenhand: {text}")
 
     def live(self, text: str) -> None:
         """Write over the line that was written like this before."""
@@ -79,13 +79,13 @@ class Console:
         self._rewritten = len(line)
 
     def confirm(self, question: str) -> bool | None:
-        """Ask a question that is answered by y or n; None where nobody is there to answer."""
+        """Ask a yes-or-no question; return None if standard input is not a terminal."""
         if not sys.stdin.isatty():
             return None
         self._write(f"{plain(question, None)} [y/N] ")
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._clear()
         lines = [plain(line, None) for line in text.splitlines()]
         self._write("\n".join(lines) + "\n")
@@ -97,7 +97,7 @@ class Console:
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(BrokenPipeError), _unless_closed(self._err):
-            self._err.write(text)  # where nobody listens any more, the work goes on
+            self._err.write(text)  # a closed pipe does not stop the work
             self._err.flush()
 
 
@@ -115,15 +115,15 @@ def read_input() -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def last_words(text: str) -> None:
-    """Write to standard error from a signal handler, which may have come in the middle of another writing."""
+def write_from_signal(text: str) -> None:
+    """Write to standard error from a signal handler, which may interrupt another write."""
     with contextlib.suppress(OSError):  # the terminal may be closed
         os.write(_ERROR, f"\n{plain(text, None)}\n".encode())
 
 
 @contextlib.contextmanager
 def _unless_closed(stream: TextIO) -> Iterator[None]:
-    """Write to a terminal that may be closed meanwhile: then what is written, now and later, goes nowhere."""
+    """Write to a terminal that may have been closed: then everything, now and later, is discarded."""
     try:
         yield
     except OSError as error:
@@ -134,8 +134,8 @@ def _unless_closed(stream: TextIO) -> Iterator[None]:
         os.close(nowhere)
 
 
-def _forgiving(stream: TextIO | None) -> TextIO:
-    """Let a terminal that lacks a character show a question mark in its place; where there is none, nobody reads."""
+def _lenient(stream: TextIO | None) -> TextIO:
+    """Return the stream with unknown characters shown as question marks; a missing stream discards everything."""
     if stream is None:
         return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     if hasattr(stream, "reconfigure"):
@@ -144,20 +144,22 @@ def _forgiving(stream: TextIO | None) -> TextIO:
 
 
 def confirm(console: Console, question: str) -> None:
-    """Ask whether to go on; a no ends the command, and so does nobody being there to ask."""
+    """Ask whether to delete something; a no ends the command, and without a terminal ``--yes`` is needed."""
     answer = console.confirm(question)
     if answer is None:
-        raise ConfigError(f"{question} Nobody is there to ask; give --yes")
+        raise ConfigError(f"{question} There is no terminal to ask on; give --yes")
     if not answer:
         console.note("nothing was deleted")
         raise typer.Exit
 
 
-def tell_addresses(ctx: typer.Context, from_env_file: Mapping[str, Path]) -> None:
-    """Tell on standard error where models are asked, until the command ends, and which file has the variable."""
-    for left in [one for one in ADDRESSES.handlers if isinstance(one, _Notes)]:  # by a command that never began
+def show_addresses(ctx: typer.Context, from_env_file: Mapping[str, Path]) -> None:
+    """Print the addresses that variables set for models, until the command ends, and which file set them."""
+    for left in [
+        handler for handler in ADDRESSES.handlers if isinstance(handler, _AddressNotes)
+    ]:  # by a command that never began
         ADDRESSES.removeHandler(left)
-    handler = _Notes(ctx, from_env_file)
+    handler = _AddressNotes(ctx, from_env_file)
     ADDRESSES.addHandler(handler)
     ADDRESSES.propagate = False
     ctx.call_on_close(lambda: _end(handler))
@@ -168,15 +170,15 @@ def _end(handler: logging.Handler) -> None:
     ADDRESSES.propagate = True
 
 
-class _Notes(logging.Handler):
+class _AddressNotes(logging.Handler):
     def __init__(self, ctx: typer.Context, from_env_file: Mapping[str, Path]) -> None:
         super().__init__()
         self._ctx = ctx
         self._from_env_file = from_env_file
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = record.getMessage()
+        text = record.getMessage()
         variable: Any = getattr(record, "variable", None)
         if (file := self._from_env_file.get(variable)) is not None:
-            told = f"{told.removesuffix(')')} in {file})"
-        Console(quiet=bool(self._ctx.params.get("quiet"))).note(told)
+            text = f"{text.removesuffix(')')} in {file})"
+        Console(quiet=bool(self._ctx.params.get("quiet"))).note(text)

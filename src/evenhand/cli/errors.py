@@ -1,4 +1,4 @@
-"""From an error to a line that says what to do, and to the exit code (SPEC-S8)."""
+"""From an error to a message on standard error and an exit code (SPEC-S8)."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import cast
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import called
+from evenhand.cli.options import display_name
 from evenhand.domain.errors import ConfigError, ConflictError, EvenhandError, NotFoundError, RunNotFoundError
 from evenhand.domain.gates import ExitCode
 
-_MOST_SHOWN = 1000
+_MAX_CHARACTERS = 1000
 
 
 def is_for_typer(error: BaseException) -> bool:
-    """Tell whether an error is one that typer itself shows: a usage error, an exit, or a reader that went away."""
+    """Return whether typer itself handles an error: a usage error, an exit, or a closed pipe."""
     if isinstance(error, OSError):
         return error.errno == errno.EPIPE
     return isinstance(error, typer.Abort) or hasattr(error, "exit_code")
 
 
 def name_source(error: BaseException) -> None:
-    """Let the usage error of a bad value name the variable or the file that has it, and no flag that nobody typed."""
+    """Let a usage error name the variable or the file that has the bad value, where no flag was typed."""
     if isinstance(error, typer.BadParameter) and error.ctx is not None and error.param is not None:
-        source = called(cast("typer.Context", error.ctx), str(error.param.name))
+        source = display_name(cast("typer.Context", error.ctx), str(error.param.name))
         if not source.startswith("--"):  # typer names flags and arguments itself
             error.param_hint = source
 
 
-def tell(error: BaseException, *, verbose: bool) -> ExitCode:
-    """Tell an error on standard error, and give the exit code."""
+def report(error: BaseException, *, verbose: bool) -> ExitCode:
+    """Write an error to standard error, and return the exit code."""
     console = Console()
     if verbose:
         # Without the values of variables, which may be secret.
-        console.error("\n".join(["the error arose here:", *traceback.format_exception(error)]))
+        console.error("\n".join(["traceback of the error:", *traceback.format_exception(error)]))
     match error:
         case KeyboardInterrupt():
             console.error("interrupted")
@@ -50,6 +50,6 @@ def tell(error: BaseException, *, verbose: bool) -> ExitCode:
             where = f"{error.filename}: " if error.filename else ""
             console.error(f"{where}{error.strerror or error}")
         case _:
-            how = "" if verbose else "; -v shows where"
-            console.error(f"this should not have happened: {type(error).__name__}: {error!s:.{_MOST_SHOWN}}{how}")
+            hint = "" if verbose else "; -v shows the traceback"
+            console.error(f"internal error: {type(error).__name__}: {error!s:.{_MAX_CHARACTERS}}{hint}")
     return ExitCode.ERROR

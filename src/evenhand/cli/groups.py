@@ -1,36 +1,180 @@
-"""Examples, with which the help of every command ends."""
+"""The tree of commands, which loads the module of a command when that is invoked or its help is shown."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, Final, get_origin, get_type_hints
 
+import typer.main
 from typer.core import TyperGroup
+
+from evenhand.cli.options import CommonOptions
+
+_PACKAGE: Final = "evenhand.cli.commands"
 
 
 def example(*commands: str) -> str:
-    """Write commands so that the help shows them as they are typed."""
-    return "\b\n" + "\n".join(["Example:" if len(commands) == 1 else "Examples:", *(f"  {one}" for one in commands)])
+    """Return commands as the end of a help text, each on a line of its own."""
+    return "\b\n" + "\n".join(["Example:" if len(commands) == 1 else "Examples:", *(f"  {line}" for line in commands)])
 
 
-class WithDefault(TyperGroup):
-    """A group whose ``usual`` command runs where no other is named."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command: its function, as ``module:name`` in the package of commands, and examples of its use.
 
-    usual: ClassVar[str]
+    ``help`` is its line in the list of commands, for a list that should load none of them.
+    """
+
+    function: str
+    examples: tuple[str, ...]
+    help: str = ""
+
+    def load(self, name: str) -> Any:
+        """Import the module, and return the command as typer makes it."""
+        module, _, function = self.function.partition(":")
+        body = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), function)
+        return typer_command(as_command(body), name, epilog=example(*self.examples))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group of commands; ``default`` is the one that runs where none is named.
+
+    With ``default_takes_argument`` the first word that names no command is an argument of the default.
+    """
+
+    help: str
+    examples: tuple[str, ...]
+    commands: Mapping[str, Command]
+    default: str
+    default_takes_argument: bool = False
+
+    def load(self, name: str) -> Any:
+        """Return the group as typer has it."""
+        return DefaultGroup(self, name=name)
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands of a group, each loaded when it is first looked up."""
+
+    def __init__(self, table: Mapping[str, Command | Group]) -> None:
+        self.table = table
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = self.table[name].load(name)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.table)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+class LazyGroup(TyperGroup):
+    """A group whose list of commands takes their help from the table."""
+
+    def __init__(self, *, commands: LazyCommands, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = commands
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of the commands, in the order of the table."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the list of commands."""
+        room = formatter.width - 6 - max(map(len, self.commands))
+        rows = [
+            (name, entry.help or self.commands[name].get_short_help_str(room))
+            for name, entry in self.commands.table.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class DefaultGroup(LazyGroup):
+    """A group that runs its default command where no other is named."""
+
+    def __init__(self, group: Group, *, name: str) -> None:
+        super().__init__(
+            name=name,
+            commands=LazyCommands(group.commands),
+            help=group.help,
+            epilog=example(*group.examples),
+            no_args_is_help=group.default_takes_argument,
+            rich_markup_mode=None,
+        )
+        self._group = group
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the usual command in, unless another one or help is asked for."""
-        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            args = [self.usual, *args]
+        """Put in the default command, unless another one or help is asked for."""
+        if self._means_default(args, ctx.help_option_names):
+            args = [self._group.default, *args]
         return super().parse_args(ctx, args)
 
+    def _means_default(self, args: list[str], help_flags: list[str]) -> bool:
+        if not args:
+            return not self._group.default_takes_argument
+        if args[0] in help_flags:
+            return False
+        return args[0] not in self.commands if self._group.default_takes_argument else args[0].startswith("-")
 
-class ListByDefault(WithDefault):
-    """A group that lists."""
 
-    usual = "list"
+def typer_command(function: Callable[..., None], name: str, epilog: str | None = None) -> Any:
+    """Return the command that typer makes of a function."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name, epilog=epilog)(function)
+    return typer.main.get_command(app)
 
 
-class ShowByDefault(WithDefault):
-    """A group that shows."""
+def as_command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Return the function of a command in the form that typer understands.
 
-    usual = "show"
+    A parameter that is a dataclass becomes an option or argument for each annotated field, and every command gets the
+    common options. The exit code that the function returns, if any, becomes that of the program.
+    """
+    parameters: dict[str, inspect.Parameter] = {}
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            options = {option.name: option for option in _options_of(parameter.annotation)}
+            groups[parameter.name] = parameter.annotation, list(options)
+            parameters |= options
+        else:
+            parameters[parameter.name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    unused = {option.name: option for option in _options_of(CommonOptions) if option.name not in parameters}
+
+    @functools.wraps(function)
+    def command(**values: Any) -> None:
+        for name in unused:
+            del values[name]
+        for name, (group, members) in groups.items():
+            values[name] = group(**{member: values.pop(member) for member in members})
+        code = function(**values)
+        if code is not None:
+            raise typer.Exit(code)
+
+    command.__annotations__ = {}  # typer takes the types from the signature
+    command.__signature__ = inspect.Signature([*parameters.values(), *unused.values()])  # type: ignore[attr-defined]
+    return command
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    """Yield a parameter for each field of a dataclass that is declared as an option or argument."""
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        if get_origin(hints[field.name]) is Annotated:
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+            )

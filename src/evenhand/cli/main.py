@@ -1,36 +1,16 @@
-"""The command `evenhand`, to which the verbs are added."""
+"""The command `evenhand`, and the tree of its commands."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from evenhand.cli import errors
-from evenhand.cli.commands import (
-    audit,
-    cache,
-    compare,
-    config,
-    demo,
-    init,
-    judge,
-    models,
-    prompts,
-    rank,
-    report,
-    resume,
-    run,
-    runs,
-    score,
-    serve,
-    transfer,
-)
 from evenhand.cli.console import Console
-from evenhand.cli.groups import example
+from evenhand.cli.groups import Command, Group, LazyCommands, LazyGroup, example
 from evenhand.cli.options import is_verbose
 from evenhand.version import __version__
 
@@ -38,24 +18,193 @@ from evenhand.version import __version__
 # and some dozens of young objects in each of its places: as often as usual, looking would take a twentieth of its time.
 COLLECT_AFTER: Final = 50_000
 
+RUNS: Final = Group(
+    help="List, show, verify and delete runs.",
+    examples=("evenhand runs",),
+    default="list",
+    commands={
+        "list": Command(function="runs:list_runs", examples=("evenhand runs list --limit 5",)),
+        "show": Command(function="runs:show_run", examples=("evenhand runs show 20261115",)),
+        "verify": Command(function="runs:verify_runs", examples=("evenhand runs verify", "evenhand runs verify last")),
+        "delete": Command(function="runs:delete_runs", examples=("evenhand runs delete 20261115-093000-k7mq",)),
+    },
+)
+AUDIT: Final = Group(
+    help="Audit a judge: does it score people by what must not matter?",
+    examples=("evenhand audit design.yaml", "evenhand audit diff 20261115-093000-k7mq last"),
+    default="run",
+    default_takes_argument=True,
+    commands={
+        "run": Command(
+            function="audit:run_audit",
+            examples=("evenhand audit run design.yaml --judge openai/gpt-5-mini --artifacts audit-1",),
+        ),
+        "diff": Command(
+            function="audit:diff_audits", examples=("evenhand audit diff 20261115-093000-k7mq last -o diff.md",)
+        ),
+        "artifacts": Command(function="audit:save_artifacts", examples=("evenhand audit artifacts last audit-1",)),
+    },
+)
+PROMPTS: Final = Group(
+    help="Manage prompts with versions and test cases, and try them.",
+    examples=("evenhand prompts", "evenhand prompts run refunds --model openai/gpt-5-mini"),
+    default="list",
+    commands={
+        "list": Command(function="prompts:list_prompts", examples=("evenhand prompts list",)),
+        "show": Command(
+            function="prompts:show_prompt",
+            examples=("evenhand prompts show refunds", "evenhand prompts show refunds --version 1"),
+        ),
+        "new": Command(
+            function="prompts:new_prompt",
+            examples=("evenhand prompts new refunds --content @system.md --criteria 'Is kind'",),
+        ),
+        "edit": Command(
+            function="prompts:edit_prompt", examples=("evenhand prompts edit refunds --content @system.md",)
+        ),
+        "delete": Command(function="prompts:delete_prompts", examples=("evenhand prompts delete refunds",)),
+        "add-case": Command(
+            function="prompt_cases:add_case",
+            examples=("evenhand prompts add-case refunds --input 'Where is my money?'",),
+        ),
+        "edit-case": Command(
+            function="prompt_cases:edit_case",
+            examples=("evenhand prompts edit-case t-k7mqh2wd3v --schema @money.json",),
+        ),
+        "remove-case": Command(
+            function="prompt_cases:remove_cases", examples=("evenhand prompts remove-case t-k7mqh2wd3v",)
+        ),
+        "export": Command(
+            function="prompt_files:export_prompts",
+            examples=("evenhand prompts export -o prompts.json", "evenhand prompts export refunds --suite"),
+        ),
+        "import": Command(
+            function="prompt_files:import_prompts", examples=("evenhand prompts import prompts.json --dry-run",)
+        ),
+        "run": Command(
+            function="prompt_run:run_prompt",
+            examples=("evenhand prompts run refunds --model openai/gpt-5-mini --judge openai/gpt-5",),
+        ),
+    },
+)
+MODELS: Final = Group(
+    help="List, download and remove judges that run on this machine.",
+    examples=("evenhand models",),
+    default="list",
+    commands={
+        "list": Command(function="models:list_models", examples=("evenhand models list",)),
+        "pull": Command(function="models:pull_model", examples=("evenhand models pull qwen2.5-coder-1.5b",)),
+        "remove": Command(function="models:remove_model", examples=("evenhand models remove smollm2-135m",)),
+    },
+)
+CACHE: Final = Group(
+    help="Show or clear the cached replies.",
+    examples=("evenhand cache show",),
+    default="show",
+    commands={
+        "show": Command(function="cache:show_cache", examples=("evenhand cache show",)),
+        "clear": Command(function="cache:clear_cache", examples=("evenhand cache clear --model openai/gpt-5-mini",)),
+    },
+)
+COMMANDS: Final[Mapping[str, Command | Group]] = {
+    "demo": Command(
+        function="demo:demo",
+        help="Judge a small suite with a model on this machine.",
+        examples=("evenhand demo",),
+    ),
+    "init": Command(
+        function="init:init",
+        help="Write a first suite, which runs without a key.",
+        examples=("evenhand init my-suite",),
+    ),
+    "validate": Command(
+        function="init:validate",
+        help="Check a suite and report every mistake.",
+        examples=("evenhand validate suite.yaml",),
+    ),
+    "run": Command(
+        function="run:run",
+        help="Judge a suite.",
+        examples=("evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html",),
+    ),
+    "resume": Command(
+        function="resume:resume",
+        help="Resume a run and complete it.",
+        examples=("evenhand resume 20261115-093000-k7mq --retry-errors",),
+    ),
+    "report": Command(
+        function="report:report",
+        help="Show the report of a run, or write it to files.",
+        examples=("evenhand report last -o report.html -o junit.xml",),
+    ),
+    "compare": Command(
+        function="compare:compare",
+        help="Compare two runs, case by case.",
+        examples=("evenhand compare 20261115-093000-k7mq last --fail-if-worse",),
+    ),
+    "runs": RUNS,
+    "judge": Command(
+        function="judge:judge_answer",
+        help="Judge a single answer.",
+        examples=("evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'",),
+    ),
+    "score": Command(
+        function="score:score",
+        help="Score profiles from 0 to 10 by criteria.",
+        examples=("evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv",),
+    ),
+    "rank": Command(
+        function="rank:rank",
+        help="Rank profiles by criteria.",
+        examples=("evenhand rank people.jsonl --criteria @criteria.md --top 10 -o ranking.html",),
+    ),
+    "audit": AUDIT,
+    "export": Command(
+        function="transfer:export",
+        help="Write a complete run to one file.",
+        examples=("evenhand export last -o run.jsonl",),
+    ),
+    "import": Command(
+        function="transfer:import_run",
+        help="Import a run that was exported elsewhere.",
+        examples=("evenhand import run.jsonl --dry-run",),
+    ),
+    "prompts": PROMPTS,
+    "serve": Command(
+        function="serve:serve",
+        help="Serve the web pages and the REST API.",
+        examples=("evenhand serve", "evenhand serve --port 9000 --judge openai/gpt-5-mini"),
+    ),
+    "models": MODELS,
+    "cache": CACHE,
+    "config": Command(
+        function="config:config",
+        help="Show every setting and where it comes from.",
+        examples=("evenhand config",),
+    ),
+}
 
-class Verbs(TyperGroup):
-    """The verbs; an error that one raises becomes a line on standard error and an exit code."""
+
+class Evenhand(LazyGroup):
+    """All commands; an error that one raises becomes a line on standard error and an exit code."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": LazyCommands(COMMANDS)})
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except (Exception, KeyboardInterrupt) as error:
             if errors.is_for_typer(error):
                 errors.name_source(error)
                 raise
-            raise typer.Exit(errors.tell(error, verbose=is_verbose(ctx))) from None
+            raise typer.Exit(errors.report(error, verbose=is_verbose(ctx))) from None
 
 
 # Plain help: rich would take longer to load than most commands take. Tracebacks are ours to show, or not to.
 app = typer.Typer(
-    cls=Verbs,
+    cls=Evenhand,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -69,8 +218,8 @@ def main() -> None:
     app(prog_name="evenhand")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         Console().result(f"evenhand {__version__}")
         raise typer.Exit
 
@@ -79,36 +228,11 @@ def _show_version(wanted: bool) -> None:
 def evenhand(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Judge the outputs of language models.
 
-    Every option may also stand in the environment (--max-cost is EVENHAND_MAX_COST) or in evenhand.toml; see
+    Most options can also be set in the environment (--max-cost as EVENHAND_MAX_COST) or in evenhand.toml; see
     `evenhand config`.
     """
-
-
-def _add(name: str, verb: Callable[..., None], *examples: str) -> None:
-    app.command(name, epilog=example(*examples))(verb)
-
-
-_add("demo", demo.demo, "evenhand demo")
-_add("init", init.init, "evenhand init my-suite")
-_add("validate", init.validate, "evenhand validate suite.yaml")
-_add("run", run.run, "evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html")
-_add("resume", resume.resume, "evenhand resume 20261115-093000-k7mq --retry-errors")
-_add("report", report.report, "evenhand report last -o report.html -o junit.xml")
-_add("compare", compare.compare, "evenhand compare 20261115-093000-k7mq last --fail-if-worse")
-app.add_typer(runs.app, name="runs")
-_add("judge", judge.judge_one, "evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'")
-_add("score", score.score, "evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv")
-_add("rank", rank.rank, "evenhand rank people.jsonl --criteria @criteria.md --top 10 -o ranking.html")
-app.add_typer(audit.app, name="audit")
-_add("export", transfer.export, "evenhand export last -o run.jsonl")
-_add("import", transfer.import_run, "evenhand import run.jsonl --dry-run")
-app.add_typer(prompts.app, name="prompts")
-_add("serve", serve.serve, "evenhand serve", "evenhand serve --port 9000 --judge openai/gpt-5-mini")
-app.add_typer(models.app, name="models")
-app.add_typer(cache.app, name="cache")
-_add("config", config.config, "evenhand config")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 import typer
 
-from evenhand.cli.console import read_input, tell_addresses
+from evenhand.cli.console import read_input, show_addresses
 from evenhand.cli.settings import Settings, load_settings
-from evenhand.domain.errors import ConfigError, RunNotFoundError
-from evenhand.engine.store_location import StoreLocation
-from evenhand.store.store import Store
+from evenhand.domain.errors import ConfigError
+
+Named = TypeVar("Named")
 
 PREFIX: Final = "EVENHAND_"
 _SETTINGS: Final = "evenhand.settings"
@@ -41,7 +40,7 @@ def _load(ctx: typer.Context, without_env_file: bool) -> bool:
     if not ctx.resilient_parsing:
         if _SETTINGS not in ctx.meta:  # `config` makes the contexts of other commands, which share it
             ctx.meta[_SETTINGS] = load_settings(Path.cwd(), KINDS, with_env_file=not without_env_file)
-            tell_addresses(ctx, ctx.meta[_SETTINGS].from_env_file)
+            show_addresses(ctx, ctx.meta[_SETTINGS].from_env_file)
         ctx.default_map = dict(ctx.meta[_SETTINGS].values)
     return without_env_file
 
@@ -52,18 +51,18 @@ def _note_verbose(ctx: typer.Context, verbose: bool) -> bool:
 
 
 def is_verbose(ctx: typer.Context) -> bool:
-    """Tell whether the command was to tell more."""
+    """Return whether ``--verbose`` was given."""
     return bool(ctx.meta.get(_VERBOSE))
 
 
 def is_typed(ctx: typer.Context, name: str) -> bool:
-    """Tell whether an option was typed, and does not come from the environment, a file, or nowhere."""
+    """Return whether an option was typed, rather than set in the environment, in a file, or nowhere."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def source_of(ctx: typer.Context, name: str) -> str:
-    """Say where the value of an option comes from: ``typed``, the variable, the file, or ``default``."""
+    """Return where the value of an option comes from: ``typed``, the variable, the file, or ``default``."""
     source = ctx.get_parameter_source(name)
     settings: Settings = ctx.meta.get(_SETTINGS, Settings())
     match None if source is None else source.name:
@@ -79,8 +78,8 @@ def source_of(ctx: typer.Context, name: str) -> str:
             return "default"
 
 
-def called(ctx: typer.Context, name: str) -> str:
-    """Call an option what its user did: by the flag, by the variable, or by the key in a file."""
+def display_name(ctx: typer.Context, name: str) -> str:
+    """Return the name of an option as its user wrote it: the flag, the variable, or the key in a file."""
     key = name.replace("_", "-")
     source = ctx.get_parameter_source(name)
     match None if source is None else source.name:
@@ -93,14 +92,14 @@ def called(ctx: typer.Context, name: str) -> str:
 
 
 def _require_seconds(timeout: float | None) -> float | None:
-    """Refuse a time in which nothing can be done."""
+    """Refuse a timeout of zero or less."""
     if timeout is not None and not 0 < timeout < float("inf"):
         raise typer.BadParameter(f"{timeout:g} must be a number of seconds above 0.")
     return timeout
 
 
-def _require_patience(seconds: float | None) -> float | None:
-    """Refuse what is no time to wait."""
+def _require_duration(seconds: float | None) -> float | None:
+    """Refuse a negative or infinite duration."""
     if seconds is not None and not 0 <= seconds < float("inf"):
         raise typer.BadParameter(f"{seconds:g} must be a number of seconds, 0 or more.")
     return seconds
@@ -109,43 +108,43 @@ def _require_patience(seconds: float | None) -> float | None:
 NoEnvFile = Annotated[
     bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read the .env file beside the settings.")
 ]
-Db = Annotated[str, option("--db", metavar="URL", help="Where runs are kept: a file, or postgresql://user@host/name.")]
+Db = Annotated[str, option("--db", metavar="URL", help="The database of runs: a file, or postgresql://user@host/name.")]
 Verbose = Annotated[
-    bool, option("--verbose", "-v", callback=_note_verbose, help="Tell more: what happens, and where an error arose.")
+    bool,
+    option(
+        "--verbose", "-v", callback=_note_verbose, help="Print every event of a run, and the traceback of an error."
+    ),
 ]
-Quiet = Annotated[bool, option("--quiet", "-q", help="Tell errors only.")]
-Json = Annotated[bool, option("--json", help="Print one JSON object, for programs.")]
+Quiet = Annotated[bool, option("--quiet", "-q", help="Print errors only.")]
+Json = Annotated[bool, option("--json", help="Print JSON, for programs.")]
 
 Judge = Annotated[
-    str | None,
-    option("--judge", metavar="NAME", help="The model that judges, such as openai/gpt-5-mini."),
+    str | None, option("--judge", metavar="NAME", help="The model that judges, such as openai/gpt-5-mini.")
 ]
 Target = Annotated[
     str | None, option("--target", metavar="NAME", help="The model that answers, such as ollama/qwen2.5:7b.")
 ]
 Concurrency = Annotated[
-    int | None, option("--concurrency", "-j", metavar="N", min=1, help="How many evaluations at once at most.")
+    int | None, option("--concurrency", "-j", metavar="N", min=1, help="Maximum number of evaluations at once.")
 ]
-OUTPUT_HELP: Final = "Write a report: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. May be given several times."
+OUTPUT_HELP: Final = "Write a report: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. Can be repeated."
 Output = Annotated[list[str] | None, option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 LogFile = Annotated[
-    str | None, option("--log-file", metavar="FILE", help="Append what happens as JSON lines, without prompts or keys.")
+    str | None, option("--log-file", metavar="FILE", help="Append events as JSON lines, without prompts or keys.")
 ]
-NoCache = Annotated[bool, option("--no-cache", help="Ask anew what was asked before.")]
-RetryErrors = Annotated[bool, option("--retry-errors", help="Do evaluations again that ended in an error.")]
+NoCache = Annotated[bool, option("--no-cache", help="Ignore cached replies.")]
+RetryErrors = Annotated[bool, option("--retry-errors", help="Retry evaluations that ended in an error.")]
 MaxCost = Annotated[
-    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop when this command has cost so much.")
+    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop after spending this many dollars.")
 ]
-MaxCalls = Annotated[
-    int | None, option("--max-calls", metavar="N", min=0, help="Stop before this command makes more requests.")
-]
+MaxCalls = Annotated[int | None, option("--max-calls", metavar="N", min=0, help="Stop after this many requests.")]
 Timeout = Annotated[
     float | None,
     option(
         "--timeout",
         metavar="SECONDS",
         callback=_require_seconds,
-        help="How long one evaluation may take, all its retries in.",
+        help="Time limit of one evaluation, including its retries.",
     ),
 ]
 OutageTimeout = Annotated[
@@ -153,30 +152,52 @@ OutageTimeout = Annotated[
     option(
         "--outage-timeout",
         metavar="SECONDS",
-        callback=_require_patience,
+        callback=_require_duration,
         help="How long to wait for a provider that stops answering, before the run stops.",
     ),
 ]
-Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take the first N cases only.")]
+Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take only the first N cases.")]
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
 Only = Annotated[
     list[str] | None,
-    option(
-        "--only", metavar="ID", help="Take the case of this id, or those like refund-*. May be given several times."
-    ),
+    option("--only", metavar="ID", help="Take only the case with this id, or those like refund-*. Can be repeated."),
 ]
 AnswersFrom = Annotated[
-    str | None, option("--answers-from", metavar="RUN", help="Judge the answers that this run has; make none anew.")
+    str | None, option("--answers-from", metavar="RUN", help="Judge the answers of this run instead of new ones.")
 ]
-Estimate = Annotated[bool, option("--estimate", help="Tell what it would take, and ask nobody.")]
-Fork = Annotated[bool, option("--fork", help="Where the suite has changed, go on in a new run with what still holds.")]
-Canonical = Annotated[bool, option("--canonical", help="Print the canonical report: equal for equal results.")]
-DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, and keep nothing.")]
+Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
+Fork = Annotated[
+    bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")
+]
+Canonical = Annotated[bool, option("--canonical", help="Print the canonical report, the same for equal results.")]
+DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, but store nothing.")]
+
+# Arguments and options that a few commands share, and that are no settings.
+RUN_HELP: Final = "its id, the start of it, or last."
+RunId = Annotated[str, typer.Argument(metavar="RUN", help=f"The run: {RUN_HELP}")]
+RunOrLast = Annotated[
+    str, typer.Argument(metavar="RUN", help="The run: its id, or the start of it; the last run by default.")
+]
+Profiles = Annotated[
+    str, typer.Argument(metavar="PROFILES", help="A .jsonl or .csv file, or a folder of .txt and .md files.")
+]
+MaxAttempts = Annotated[
+    int, typer.Option("--max-attempts", metavar="N", min=1, help="How many times to ask for a usable reply.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+# Parameters of these types are not called output: that is a setting of other commands, and means something else.
+ComparisonFiles = Annotated[
+    list[str] | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to a .md or .json file instead of the terminal."),
+]
+ExportFile = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; standard output by default.")
+]
 
 # The store's own default, without loading the store to know it.
 DB: Final = ".evenhand/evenhand.db"
 
-# Everything that may stand in a file or in the environment, by its name in Python.
+# Everything that can be set in a file or in the environment, by its name in Python.
 SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
     "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
@@ -187,35 +208,38 @@ SETTINGS: Final[Mapping[str, Any]] = {
 
 
 def _kind(annotated: Any) -> Any:
-    """Return the type of an option: that of its value where there is one."""
-    given = get_args(annotated)[0]
-    return next((one for one in get_args(given) if one is not type(None)), given) if given != list[str] else given
+    """Return the type of an option's value."""
+    declared = get_args(annotated)[0]
+    if declared == list[str]:
+        return declared
+    return next((member for member in get_args(declared) if member is not type(None)), declared)
 
 
 KINDS: Final[Mapping[str, Any]] = {name: _kind(annotated) for name, annotated in SETTINGS.items()}
 
 
-WAYS = "Typed, or in a file as @FILE, or - for standard input."
+TEXT_SOURCES: Final = "Text, @FILE, or - for standard input."
 
 
 def text_option(flag: str, words: str) -> Any:
-    """Make an option whose value is a text, however it is given."""
+    """Return an option whose value is a text, a file with one, or standard input."""
     return typer.Option(flag, metavar="TEXT", help=words)
 
 
-def texts_given(given: Mapping[str, str | None]) -> dict[str, str]:
-    """Read the texts that were given, by their flags; what was not given is left out.
+def read_texts(values: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the texts of options by their flags; an option that is None is left out.
 
-    >>> texts_given({"--content": "@@handle", "--criteria": None})
+    >>> read_texts({"--content": "@@handle", "--criteria": None})
     {'--content': '@handle'}
     """
-    piped = [flag for flag, value in given.items() if value == "-"]
+    piped = [flag for flag, value in values.items() if value == "-"]
     if len(piped) > 1:
         raise ConfigError(f"standard input can be read once, not for {' and '.join(piped)}")
-    return {flag: _read(flag, value) for flag, value in given.items() if value is not None}
+    return {flag: read_text(flag, value) for flag, value in values.items() if value is not None}
 
 
-def _read(flag: str, value: str) -> str:
+def read_text(flag: str, value: str) -> str:
+    """Return the text of an option: the value itself, the content of ``@FILE``, or standard input for ``-``."""
     if value == "-":
         return read_input()
     if not value.startswith("@"):
@@ -232,31 +256,47 @@ def _read(flag: str, value: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")  # as from standard input: editors put one last
 
 
+def require_judge(judge: Named | None, *, or_in: str = "") -> Named:
+    """Return the judge, or raise if there is none; ``or_in`` is a file that may name one."""
+    if judge is None:
+        ways = ["give --judge openai/gpt-5-mini", "set EVENHAND_JUDGE"]
+        ways += [f"write judge: openai/gpt-5-mini into {or_in}"] if or_in else []
+        raise ConfigError(f"no judge: {', '.join(ways[:-1])}, or {ways[-1]}")
+    return judge
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How much at once, what it may spend, where it tells what."""
+    """The options of every command that works on a run: its pace, its limits, and where it writes.
 
-    concurrency: int | None = None
-    timeout: float | None = None
-    outage_timeout: float | None = None
-    max_cost: float | None = None
-    max_calls: int | None = None
-    no_cache: bool = False
+    ``retry_errors`` is an option only where there is a run to retry: see ``RetryOptions``.
+    """
+
+    concurrency: Concurrency = None
+    timeout: Timeout = None
+    outage_timeout: OutageTimeout = None
+    max_cost: MaxCost = None
+    max_calls: MaxCalls = None
+    no_cache: NoCache = False
     retry_errors: bool = False
-    output: Sequence[str] | None = None
-    db: str = DB
-    quiet: bool = False
-    json: bool = False
-    verbose: bool = False
-    log_file: str | None = None
+    output: Output = None
+    db: Db = DB
+    quiet: Quiet = False
+    json: Json = False
+    verbose: Verbose = False
+    log_file: LogFile = None
 
 
-@contextlib.contextmanager
-def opened_if_there(db: str) -> Iterator[Store]:
-    """Open a database, or an empty one in memory where there is none yet: who only asks leaves nothing behind."""
-    with contextlib.ExitStack() as stack:
-        try:
-            store = stack.enter_context(StoreLocation(db).opened(to_read=True))
-        except RunNotFoundError:
-            store = stack.enter_context(StoreLocation(None).opened())
-        yield store
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions(RunOptions):
+    """The options of a command that may go on with an earlier run."""
+
+    retry_errors: RetryErrors = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOptions:
+    """The options of every command. They act when they are read; few commands look at them."""
+
+    verbose: Verbose = False
+    no_env_file: NoEnvFile = False

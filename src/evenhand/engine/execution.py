@@ -1,4 +1,4 @@
-"""A run from beginning to end, for programs: planned where it is called, driven on a loop, given back to be read."""
+"""The start of every run: the runner with its observers, and for programs a whole run from plan to result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, TypeAlias
 
 from evenhand.domain.errors import RunStoppedError
@@ -14,24 +14,42 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.drive import background
 from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
+from evenhand.engine.breaker import OutageObserver
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.run import Progress, Run
-from evenhand.engine.runner import Runner
+from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.store_location import StoreLocation
+from evenhand.store.store import Store
 
 _log = logging.getLogger(__name__)
 
-# Told now and then how the run is getting on.
+# Called every now and then with the progress of the run.
 Watcher: TypeAlias = Callable[[Progress], None]
 
 WATCH_SECONDS: Final = 0.5
-# Beyond the time that questions under way are given, for what they brought to be stored.
+# Beyond the time that pending requests have after an interrupt, to store their replies.
 _STORING_SECONDS: Final = 5.0
 
 
+def runner_for(
+    store: Store,
+    run: RunRecord,
+    job: Job,
+    pace: Pace,
+    *,
+    on_outage: OutageObserver,
+    observers: Sequence[Observer] = (),
+) -> Runner:
+    """Return the runner of a run, with an observer for OpenTelemetry where the program has that set up."""
+    telemetry_observer = telemetry.observer(run_id=run.id)
+    if telemetry_observer is not None:
+        observers = [*observers, telemetry_observer]
+    return Runner(store, run, job, pace, observers=observers, tell=on_outage)
+
+
 class Execution:
-    """A run that is planned and not yet driven. Planning reads the cases, in the thread of whoever gave them."""
+    """A run that is planned but not started. Planning reads the cases, in the thread of the caller."""
 
     def __init__(
         self, job: Job, *, scope: Scope, pace: Pace, place: StoreLocation, progress: bool | Watcher | None = None
@@ -39,50 +57,44 @@ class Execution:
         self._job = job
         self._pace = pace
         self._place = place
-        self._watcher = _line if progress is True else progress or None
+        self._watcher = _show_progress if progress is True else progress or None
         with contextlib.ExitStack() as opening:
             self._store = opening.enter_context(place.opened())
             self._run = plan(self._store, job, scope)
             self._closing = opening.pop_all()
 
     async def run(self) -> Run:
-        """Drive the run to its end; when this is cancelled, what is under way may end, and the run can be resumed."""
+        """Run to the end; when cancelled, let pending requests finish and leave a run that can be resumed."""
         with self._closing:
-            observer = telemetry.observer(run_id=self._run.id)
-            runner = Runner(
-                self._store,
-                self._run,
-                self._job,
-                self._pace,
-                observers=() if observer is None else (observer,),
-                tell=lambda outage: _log.warning("%s", outage),
+            runner = runner_for(
+                self._store, self._run, self._job, self._pace, on_outage=lambda outage: _log.warning("%s", outage)
             )
             with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):
-                async with self._watching(runner):
-                    record = await self._driven(runner)
+                async with self._watcher_of(runner):
+                    record = await self._drive(runner)
         run = Run(record, self._place)
         if record.status is RunStatus.STOPPED:
             raise RunStoppedError(f"run {record.id} stopped: {record.reason}", run=run)
         return run
 
     def run_and_wait(self) -> Run:
-        """Drive the run on the background loop; Ctrl-C stores it as interrupted first, a second one does not wait."""
+        """Run on the background loop; Ctrl-C stores the run as interrupted first, a second one does not wait."""
         return background.run(self.run(), patience=self._pace.drain_seconds + _STORING_SECONDS)
 
-    async def _driven(self, runner: Runner) -> RunRecord:
+    async def _drive(self, runner: Runner) -> RunRecord:
         working = asyncio.create_task(runner.run())
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
             runner.interrupt()
-            while not working.done():  # soon: the runner gives up what does not end
+            while not working.done():  # soon: the runner abandons what does not finish
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([working])
             working.exception()
             raise
 
     @contextlib.asynccontextmanager
-    async def _watching(self, runner: Runner) -> AsyncIterator[None]:
+    async def _watcher_of(self, runner: Runner) -> AsyncIterator[None]:
         if self._watcher is None:
             yield
             return
@@ -102,8 +114,8 @@ async def _watch(runner: Runner, watcher: Watcher) -> None:
         watcher(runner.progress)
 
 
-def _line(progress: Progress) -> None:
-    """Write how far a run has come, over the line before."""
+def _show_progress(progress: Progress) -> None:
+    """Write the progress of a run over the line before."""
     errors = f", {progress.errors:,} judge errors" if progress.errors else ""
     paused = ", paused" if progress.paused else ""
     end = "\n" if progress.done >= progress.total else ""

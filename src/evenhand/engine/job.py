@@ -76,10 +76,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How this process goes about a run: how much at once, what it may spend, whether it looks into the cache.
+    """How this process works on a run: its concurrency, its limits, and whether it uses the cache.
 
-    ``drain_seconds`` is how long questions under way may take to end after an interrupt, ``outage_timeout`` how many
-    seconds a provider that does not answer any more is waited for before the run stops.
+    ``drain_seconds`` is how long pending requests may take after an interrupt, ``outage_timeout`` how many seconds the
+    run waits for a provider that has stopped answering before it stops.
     """
 
     concurrency: int = DEFAULT_CONCURRENCY
@@ -88,6 +88,30 @@ class Pace:
     retry_errors: bool = False
     drain_seconds: float = 10.0
     outage_timeout: float = DEFAULT_OUTAGE_SECONDS
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        concurrency: int | None = None,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        use_cache: bool = True,
+        retry_errors: bool = False,
+        outage_timeout: float | None = None,
+    ) -> Pace:
+        """Return the pace that options ask for; None stands for the default.
+
+        >>> Pace.of(max_calls=10).concurrency
+        32
+        """
+        return cls(
+            concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+            limits=Limits(max_calls=max_calls, max_cost=max_cost),
+            use_cache=use_cache,
+            retry_errors=retry_errors,
+            outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
+        )
 
     def __post_init__(self) -> None:
         if not is_finite_number(self.outage_timeout) or self.outage_timeout < 0:

@@ -1,4 +1,4 @@
-"""`evenhand demo`: real judgments on this machine, without an account and without a key."""
+"""`evenhand demo`: real judgments on this machine, without an account or a key."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from typing import Annotated, Final
 
 import typer
 
+from evenhand.cli.commands.models import fetch
 from evenhand.cli.console import Console
-from evenhand.cli.options import NoEnvFile, Quiet, Verbose
+from evenhand.cli.main import app
+from evenhand.cli.options import Quiet
+from evenhand.domain.errors import MissingModelError, ModelFetchError
+from evenhand.models.embedded.catalogue import QWEN
+from evenhand.models.embedded.files import megabytes
+from evenhand.models.embedded.runtime import require_runtime
 
 FOLDER: Final = "evenhand-demo"
 _FILES: Final = ("suite.yaml", "brief.py")
@@ -20,73 +26,63 @@ _REPLIES: Final = "replies.jsonl"
 
 
 def demo(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the suite and the report go.")] = FOLDER,
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder for the suite and the report.")] = FOLDER,
     *,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="Do not fetch or ask the model: use what it said when it was recorded.")
+        bool, typer.Option("--recorded", help="Use recorded replies instead of downloading and asking the model.")
     ] = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
-) -> None:
+) -> int:
     """Judge a small suite with a model on this machine.
 
-    Writes the suite into a folder, fetches the model if it is not here, judges eight answers, shows the result and
-    writes a report.
+    Writes the suite to a folder, downloads the model if needed, judges eight answers, shows the result and writes a
+    report.
     """
-    from evenhand.models.embedded.catalogue import QWEN
-    from evenhand.models.embedded.files import megabytes
-
     console = Console(quiet=quiet)
     console.note(
-        "This judges eight answers of a shop's assistant, four good and four bad: with a JSON Schema, with a program, "
+        "This judges eight answers of a shop assistant, four good and four bad: with a JSON Schema, with a program, "
         f"and with a language model\nin this process, {QWEN.title} ({megabytes(QWEN.bytes)}, {QWEN.licence}). "
         "No account, no key; the answers do not leave this machine.\n"
     )
-    place = Path(folder)
-    suite = _written(place, console)
-    command = ["run", str(suite), "--db", str(place / "demo.db"), "--output", str(place / "report.html")]
+    path = Path(folder)
+    suite = _write_suite(path, console)
+    command = ["run", str(suite), "--db", str(path / "demo.db"), "--output", str(path / "report.html")]
     if recorded or not _has_model(console):
-        console.note("These are not new judgments: the model's part is replies that were recorded from it.\n")
+        console.note("These are not new judgments: the replies of the model were recorded.\n")
         command += ["--judge", f"recorded/{_recording()}"]
-    code = _run([*command, "--quiet"] if quiet else command)
-    # As it was typed where the environment is not activated, as after `make demo`.
+    code = _run_command([*command, "--quiet"] if quiet else command)
+    # As it was typed, if the environment is not activated, as after `make demo`.
     program = "evenhand" if shutil.which("evenhand") else shlex.quote(sys.argv[0])
-    typed, kept = shlex.quote(str(suite)), shlex.quote(str(place / "demo.db"))
+    typed, database = shlex.quote(str(suite)), shlex.quote(str(path / "demo.db"))
     console.note(
-        f"\nOpen {place / 'report.html'} in a browser. Then:\n"
-        f"- change an answer in {suite}, and judge again: {program} run {typed}\n"
+        f"\nOpen {path / 'report.html'} in a browser. Then:\n"
+        f"- change an answer in {suite} and judge it again: {program} run {typed}\n"
         f"- judge with a larger model: {program} run {typed} --judge openai/gpt-5-mini\n"
-        f"- look at it as web pages: {program} serve --db {kept}\n"
-        f"- begin a suite of your own: {program} init my-suite\n"
+        f"- view it as web pages: {program} serve --db {database}\n"
+        f"- start a suite of your own: {program} init my-suite\n"
         f"- see how well this small model judges, and what it gets wrong: {program} models"
     )
-    raise typer.Exit(code)
+    return code
 
 
-def _written(place: Path, console: Console) -> Path:
-    """Write the suite where it is not there yet: a user's changes stay."""
-    place.mkdir(parents=True, exist_ok=True)
+def _write_suite(folder: Path, console: Console) -> Path:
+    """Write the files of the suite that are missing: a user's changes stay."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
-        path = place / name
+        path = folder / name
         if not path.exists():
             path.write_text((files("evenhand.cli.demonstration") / name).read_text(encoding="utf-8"), encoding="utf-8")
             console.note(f"wrote {path}")
-    return place / _FILES[0]
+    return folder / _FILES[0]
 
 
 def _has_model(console: Console) -> bool:
-    """Have the model at hand, and say so where that cannot be done."""
-    from evenhand.cli.commands.models import fetch
-    from evenhand.domain.errors import MissingModelError, ModelFetchError
-    from evenhand.models.embedded.catalogue import QWEN
-    from evenhand.models.embedded.runtime import require_runtime
-
+    """Return whether the model can be used; download it if needed, and print why that failed."""
     try:
         require_runtime()
         fetch(QWEN, console)
     except (MissingModelError, ModelFetchError) as error:
-        console.note(f"The model is not at hand: {error}")
+        console.note(f"The model is not available: {error}")
         return False
     return True
 
@@ -95,9 +91,7 @@ def _recording() -> str:
     return str(files("evenhand.cli.demonstration") / _REPLIES)
 
 
-def _run(arguments: list[str]) -> int:
-    """Do what `evenhand run` does."""
-    from evenhand.cli.main import app
-
+def _run_command(arguments: list[str]) -> int:
+    """Run a command of `evenhand`, and return its exit code."""
     code = app(arguments, prog_name="evenhand", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -1,4 +1,4 @@
-"""`evenhand init` and `evenhand validate`: a first suite, and everything that is wrong with one."""
+"""`evenhand init` and `evenhand validate`: a first suite, and the mistakes in one."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import Json, NoEnvFile, Quiet, Verbose
+from evenhand.cli.options import Json, Quiet
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
+from evenhand.reports.json_text import strict_json
+from evenhand.reports.phrases import counted
+from evenhand.reports.safe_text import plain
+from evenhand.suites.template import init_files
 
 
 def init(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where; here if left out.")] = ".",
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder to write to; this one by default.")] = ".",
     *,
     quiet: Quiet = False,
-    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Write a first suite, which runs at once and without a key. Nothing is written over."""
-    from evenhand.suites.template import init_files
-
-    place = Path(folder)
-    files = {place / name: text for name, text in init_files().items()}
-    there = [str(path) for path in files if path.exists()]
-    if there:
-        raise ConfigError(
-            f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already; name another folder"
-        )
-    place.mkdir(parents=True, exist_ok=True)
+    """Write a first suite, which runs without a key. Existing files are never overwritten."""
+    files = {Path(folder) / name: text for name, text in init_files().items()}
+    existing = [str(path) for path in files if path.exists()]
+    if existing:
+        verb = "exists" if len(existing) == 1 else "exist"
+        raise ConfigError(f"{' and '.join(existing)} {verb} already; name another folder")
+    Path(folder).mkdir(parents=True, exist_ok=True)
     console = Console(quiet=quiet)
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
@@ -40,32 +38,34 @@ def init(
 
 
 def validate(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's file: .yaml, .json or .jsonl.")],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite file: .yaml, .json or .jsonl.")],
     *,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
-) -> None:
-    """Find everything that is wrong with a suite.
+) -> ExitCode:
+    """Check a suite and report every mistake.
 
-    Nobody is asked, no key is needed, and no code of the suite runs. Exit codes: 0 it can be run, 2 it cannot.
+    No model is asked, no key is needed, and no code of the suite runs.
+
+    Exit codes: 0 it can be run; 2 it cannot.
     """
-    from evenhand.reports.json_text import strict_json
-    from evenhand.reports.phrases import counted
-    from evenhand.reports.safe_text import plain
-    from evenhand.suites.suite import check
+    from evenhand.suites.suite import check  # noqa: PLC0415 - it loads the YAML reader, which `init` does without
 
     console = Console(quiet=quiet)
-    found = check(suite)
+    checked = check(suite)
     if json:
-        told = {"suite": suite, "cases": found.cases, "problems": list(found.problems), "notes": list(found.notes)}
-        console.result(strict_json(told))
+        document = {
+            "suite": suite,
+            "cases": checked.cases,
+            "problems": list(checked.problems),
+            "notes": list(checked.notes),
+        }
+        console.result(strict_json(document))
     else:
-        for problem in found.problems:
+        for problem in checked.problems:
             console.result(plain(problem, None))
-        for note in found.notes:
+        for note in checked.notes:
             console.note(f"note: {note}")
-        if not found.problems:
-            console.note(f"{suite}: {counted(found.cases, 'case')}, nothing wrong")
-    raise typer.Exit(ExitCode.USAGE if found.problems else ExitCode.OK)
+        if not checked.problems:
+            console.note(f"{suite}: {counted(checked.cases, 'case')}, no mistakes")
+    return ExitCode.USAGE if checked.problems else ExitCode.OK

@@ -1,84 +1,79 @@
-"""`evenhand prompts run NAME`: try a prompt on models, and judge what they answer."""
+"""`evenhand prompts run NAME`: try a prompt on models, and judge the answers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import (
-    DB,
-    Concurrency,
-    Db,
-    Json,
-    Judge,
-    LogFile,
-    MaxCalls,
-    MaxCost,
-    NoCache,
-    NoEnvFile,
-    OutageTimeout,
-    Output,
-    Quiet,
-    Repeat,
-    RunOptions,
-    Timeout,
-    Verbose,
-)
+from evenhand.cli.options import Judge, Repeat, RunOptions, is_typed, require_judge
+from evenhand.cli.runs.overrides import CommandScope
+from evenhand.cli.runs.session import open_session
+from evenhand.cli.runs.start import NewRun, start_run
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import ExitCode
+from evenhand.domain.prompt import EvaluationMode
+from evenhand.engine.store_location import StoreLocation
+from evenhand.suites.lint import kinship_notes
+from evenhand.workspace.trial import Trial
 
 
 def run_prompt(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The prompt's name, or its id.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name or id of the prompt.")],
     *,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="NAME", help="A model that answers, as openai/gpt-5-mini. May be given several times."
+            "--model", metavar="NAME", help="A model that answers, such as openai/gpt-5-mini. Can be repeated."
         ),
     ] = None,
     judge: Judge = None,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", help="This version of the prompt; the newest if left out.")
+        int | None, typer.Option("--version", metavar="N", help="The version of the prompt; the newest by default.")
     ] = None,
-    chosen: Annotated[
+    # Not called only here: that is a setting of other commands.
+    test_cases: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID", help="Take the test case of this id. May be given several times."),
+        typer.Option("--only", metavar="ID", help="Take only the test case with this id. Can be repeated."),
     ] = None,
     repeat: Repeat = None,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    outage_timeout: OutageTimeout = None,
-    max_cost: MaxCost = None,
-    max_calls: MaxCalls = None,
-    no_cache: NoCache = False,
-    output: Output = None,
-    db: Db = DB,
-    quiet: Quiet = False,
-    json: Json = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
-) -> None:
+    options: RunOptions,
+) -> ExitCode:
     """Try a prompt: every test case on every model, as often as --repeat says.
 
-    In mode llm a judge sees prompt, input, answer and criteria; in mode schema each answer is held to the schema of
-    its test case. Where there are no criteria, or no schema, answers are kept and not evaluated. It is a run like any
-    other: see `evenhand runs`, `evenhand report` and `evenhand resume`. The exit codes are those of `evenhand run`.
+    In mode llm a judge sees prompt, input, answer and criteria; in mode schema each answer is checked against the
+    schema of its test case. Without criteria, or without a schema, answers are stored but not evaluated. The result is
+    a run like any other: see `evenhand runs`, `evenhand report` and `evenhand resume`. The exit codes are those of
+    `evenhand run`.
     """
-    manner = RunOptions(
-        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
-        max_calls=max_calls, no_cache=no_cache,
-        output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
-    )  # fmt: skip
-    from evenhand.cli.runs.start import PromptRequest, try_out
+    if not model:
+        raise ConfigError("no model to answer: give --model, such as --model openai/gpt-5-mini")
+    with open_session(ctx, options) as session, StoreLocation(options.db).opened(to_read=True) as store:
+        trial = Trial(
+            prompt=store.prompts.find(name, version),
+            models=tuple(model),
+            judge=judge,
+            test_cases=tuple(test_cases or ()) or None,
+            repeat=repeat or 1,
+        )
+        if trial.asks_judge:
+            require_judge(judge)
+        new = NewRun(
+            job=trial.job(store),
+            scope=CommandScope(repeat=trial.repeat, no_cache=options.no_cache),
+            notes=partial(_notes, trial, judge_is_typed=is_typed(ctx, "judge")),
+        )
+        return start_run(session, new, options, store=store)
 
-    wanted = PromptRequest(
-        prompt=name,
-        version=version,
-        models=tuple(model or ()),
-        judge=judge,
-        test_cases=tuple(chosen or ()),
-        repeat=repeat or 1,
-    )
-    raise typer.Exit(try_out(ctx, wanted, manner))
+
+def _notes(trial: Trial, *, judge_is_typed: bool) -> Iterator[str]:
+    """Yield what the user should know before anything is spent."""
+    by_schema = trial.prompt.text.evaluation_mode is EvaluationMode.SCHEMA
+    if not (trial.asks_judge or by_schema):
+        yield "the prompt has no criteria, so answers are not evaluated; add some with: evenhand prompts edit"
+    elif by_schema and judge_is_typed:
+        yield "--judge has no effect: answers are checked against the schemas of the test cases"
+    yield from kinship_notes(trial.definition)

@@ -2,99 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from evenhand.cli.commands.score import MaxAttempts, Profiles
 from evenhand.cli.options import (
-    DB,
-    WAYS,
-    Concurrency,
-    Db,
+    TEXT_SOURCES,
     Estimate,
-    Json,
     Judge,
-    LogFile,
-    MaxCalls,
-    MaxCost,
-    NoCache,
-    NoEnvFile,
-    OutageTimeout,
-    Output,
-    Quiet,
+    MaxAttempts,
+    Profiles,
     RunOptions,
-    Timeout,
-    Verbose,
+    read_text,
+    require_judge,
     text_option,
 )
+from evenhand.cli.runs.overrides import CommandScope
+from evenhand.cli.runs.session import open_session
+from evenhand.cli.runs.start import NewRun, start_run
+from evenhand.domain.gates import ExitCode
+from evenhand.engine import estimate as estimates
+from evenhand.models.resolve import unasked
+from evenhand.profiles.ranking.design import RankingDesign
+from evenhand.profiles.ranking.job import RankingJob, all_rounds
 
 
 def rank(
     ctx: typer.Context,
     profiles: Profiles,
     *,
-    criteria: Annotated[str, text_option("--criteria", f"What profiles are ranked by. {WAYS}")],
+    criteria: Annotated[str, text_option("--criteria", f"What profiles are ranked by. {TEXT_SOURCES}")],
     judge: Judge = None,
     design: Annotated[
         str,
         typer.Option(
             "--design",
             metavar="NAME",
-            help="swiss: equals meet, for a whole order; random; staged: ever fewer of the best, for the top.",
+            help="swiss: equals meet, for a complete ranking; random; staged: the field narrows, for the top.",
         ),
     ] = "swiss",
     group_size: Annotated[
         int,
-        typer.Option("--group-size", metavar="N", help="How many are ranked at a time; 2 compares pairs, both ways."),
+        typer.Option(
+            "--group-size", metavar="N", help="How many are ranked at a time; 2 compares pairs, in both orders."
+        ),
     ] = 10,
     rounds: Annotated[
-        int | None,
-        typer.Option("--rounds", metavar="N", help="How often everybody takes part: 5, or 3 if staged."),
+        int | None, typer.Option("--rounds", metavar="N", help="Number of rounds: 5 by default, or 3 if staged.")
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", metavar="N", help="Show so many of the best.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="By which lots groups and orders are drawn.")] = 1,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", help="Show only the best N.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 1,
     max_attempts: MaxAttempts = 3,
     estimate: Estimate = False,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    outage_timeout: OutageTimeout = None,
-    max_cost: MaxCost = None,
-    max_calls: MaxCalls = None,
-    no_cache: NoCache = False,
-    output: Output = None,
-    db: Db = DB,
-    quiet: Quiet = False,
-    json: Json = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
-) -> None:
-    """Rank profiles by criteria, in groups that a judge puts in order.
+    options: RunOptions,
+) -> ExitCode:
+    """Rank profiles by criteria.
 
-    The judge sees the criteria and the texts of a group under letters. A reply that is no exact order of the group is
-    asked for again. From all groups comes one order, with an interval on each rank, and tiers of those that cannot be
-    told apart. What it will take is said before the first call. It is a run like any other: see `evenhand report` and
-    `evenhand resume`. The exit codes are those of `evenhand run`.
+    The judge sees the criteria and the texts of a group, labelled with letters, and puts them in order. If a reply is
+    not an exact order of the group, the judge is asked again. All groups together give one ranking, with a confidence
+    interval for each rank, and tiers of profiles that cannot be told apart. The expected cost is shown before the first
+    call. The result is a run like any other: see `evenhand report` and `evenhand resume`. The exit codes are those of
+    `evenhand run`.
     """
-    manner = RunOptions(
-        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
-        max_calls=max_calls, no_cache=no_cache,
-        output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
-    )  # fmt: skip
-    from evenhand.cli.runs.profiles import rank_all
-    from evenhand.profiles.ranking.design import RankingDesign
+    judge = require_judge(judge)
+    ranking = RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed)
 
-    by = RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed)
-    raise typer.Exit(
-        rank_all(
-            ctx,
-            profiles,
-            manner,
-            criteria=criteria,
+    def announce(expected: estimates.Estimate) -> Iterator[str]:
+        groups = "pairs, both orders" if ranking.in_pairs else f"groups of {ranking.group_size}"
+        yield f"{ranking.name}, {groups}: {expected.in_short}"
+
+    with open_session(ctx, options) as session, unasked(estimate):
+        job = RankingJob(
+            profiles=profiles,
+            criteria=read_text("--criteria", criteria),
             judge=judge,
-            design=by,
+            kept=judge,
+            design=ranking,
             max_attempts=max_attempts,
-            estimate=estimate,
-        )
-    )
+            timeout=options.timeout,
+        ).job()
+        scope = CommandScope(no_cache=options.no_cache)
+        new = NewRun(job=job, scope=scope, announce=announce, estimated=all_rounds(job))
+        return start_run(session, new, options, estimate=estimate)

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Final
 
 import typer
 
 from evenhand.cli.options import (
-    DB,
     AnswersFrom,
-    Concurrency,
-    Db,
     Estimate,
-    Json,
     Judge,
     Limit,
-    LogFile,
-    MaxCalls,
-    MaxCost,
-    NoCache,
-    NoEnvFile,
     Only,
-    OutageTimeout,
-    Output,
-    Quiet,
     Repeat,
-    RetryErrors,
-    RunOptions,
+    RetryOptions,
     Target,
-    Timeout,
-    Verbose,
+    display_name,
+    is_typed,
 )
+from evenhand.cli.runs.overrides import CommandScope, Overrides, read_with_overrides
+from evenhand.cli.runs.resume import resume_run
+from evenhand.cli.runs.session import Session, open_session
+from evenhand.cli.runs.start import NewRun, start_run
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import ExitCode
+from evenhand.engine.store_location import StoreLocation
+from evenhand.models.resolve import unasked
+from evenhand.suites.lint import kinship_notes
+from evenhand.suites.suite import Suite, job_of
+
+_OPTIONS_OF_A_NEW_RUN: Final = ("only", "limit", "repeat", "answers_from")
 
 
 def run(
     ctx: typer.Context,
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's file: .yaml, .json or .jsonl.")],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite file: .yaml, .json or .jsonl.")],
     *,
     judge: Judge = None,
     target: Target = None,
@@ -44,44 +45,53 @@ def run(
     repeat: Repeat = None,
     answers_from: AnswersFrom = None,
     estimate: Estimate = False,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    outage_timeout: OutageTimeout = None,
-    max_cost: MaxCost = None,
-    max_calls: MaxCalls = None,
-    no_cache: NoCache = False,
-    retry_errors: RetryErrors = False,
-    output: Output = None,
-    db: Db = DB,
-    quiet: Quiet = False,
-    json: Json = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
-) -> None:
+    options: RetryOptions,
+) -> ExitCode:
     """Judge a suite.
 
-    Every evaluation is kept as soon as it is there. A run that was interrupted goes on with `evenhand resume`. With
-    --retry-errors, the last run of this suite goes on, and does again what ended in an error.
+    Every evaluation is stored as soon as it is made. Resume an interrupted run with `evenhand resume`. With
+    --retry-errors, the last run of this suite is resumed, and its errors are retried.
 
-    Exit codes: 0 fine; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
+    Exit codes: 0 success; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
     budget reached; 130 interrupted.
     """
-    manner = RunOptions(
-        concurrency=concurrency, timeout=timeout, outage_timeout=outage_timeout, max_cost=max_cost,
-        max_calls=max_calls, no_cache=no_cache,
-        retry_errors=retry_errors, output=output, db=db, quiet=quiet, json=json, verbose=verbose, log_file=log_file,
-    )  # fmt: skip
-    from evenhand.cli.runs.start import SuiteRequest, start
+    with open_session(ctx, options) as session, unasked(estimate):
+        read, overrides = read_with_overrides(ctx, suite, judge, target)
+        if options.retry_errors and not estimate:
+            return _retry_last_run(ctx, read, session, options, typed=Overrides.typed(ctx, judge, target))
+        job = job_of(read)
+        if answers_from:
+            job = replace(job, target=None, cases=partial(read.cases, own_answers=False))
+        scope = CommandScope(
+            only=tuple(only or ()),
+            limit=limit,
+            repeat=repeat or read.built.repeat,
+            answers_from=answers_from,
+            overrides=overrides,
+            no_cache=options.no_cache,
+        )
+        notes = partial(_notes, read, judge_is_typed=is_typed(ctx, "judge"))
+        new = NewRun(job=job, scope=scope, concurrency=read.built.concurrency, notes=notes)
+        return start_run(session, new, options, estimate=estimate)
 
-    wanted = SuiteRequest(
-        suite=suite,
-        judge=judge,
-        target=target,
-        only=tuple(only or ()),
-        limit=limit,
-        repeat=repeat,
-        answers_from=answers_from,
-        estimate=estimate,
-    )
-    raise typer.Exit(start(ctx, wanted, manner))
+
+def _retry_last_run(
+    ctx: typer.Context, suite: Suite, session: Session, options: RetryOptions, *, typed: Overrides
+) -> ExitCode:
+    """Resume the last run of a suite, and retry its errors."""
+    flag = display_name(ctx, "retry_errors")
+    for name in _OPTIONS_OF_A_NEW_RUN:
+        if is_typed(ctx, name):
+            raise ConfigError(f"{flag} resumes the last run as it is; leave out --{name.replace('_', '-')}")
+    with StoreLocation(options.db).opened() as store:
+        newest = store.runs.newest(1, source=suite.source)
+        if not newest:
+            raise ConfigError(f"{flag}: there is no run of {ctx.params['suite']} yet; leave it out to start one")
+        return resume_run(store, newest[0], session, options, typed=typed)
+
+
+def _notes(suite: Suite, *, judge_is_typed: bool) -> list[str]:
+    """Return what the user should know before anything is spent."""
+    why_idle = suite.why_judge_is_idle if judge_is_typed else ""
+    idle = [f"--judge has no effect: {why_idle}"] if why_idle else []
+    return [*idle, *suite.notes, *kinship_notes(suite.definition)]

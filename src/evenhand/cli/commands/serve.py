@@ -1,4 +1,4 @@
-"""The file with the token that opens the server: made when it is missing, and for its owner's eyes only."""
+"""`evenhand serve`: the server, and the file with its token, which only its owner can read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, Db, Judge, NoEnvFile, Quiet, Verbose, is_typed
+from evenhand.cli.options import DB, Db, Judge, Quiet, is_typed
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.secret import Secret
+from evenhand.store.location import without_password
 from evenhand.store.sqlite import FOLDER
 
 if TYPE_CHECKING:
@@ -21,31 +23,31 @@ if TYPE_CHECKING:
 
 
 def token_of(path: str) -> str:
-    """Read the token, or make one that nobody can guess."""
+    """Return the token in a file; create the file with a random token if it is missing."""
     file = Path(path)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if file.parent.name == FOLDER:  # the database, which sees to this too, may be elsewhere
+        if file.parent.name == FOLDER:  # the database, which does this too, may be elsewhere
             with contextlib.suppress(FileExistsError), (file.parent / ".gitignore").open("x") as ignored:
                 ignored.write("*\n")
         try:
-            made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            created = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:
-            return _read(file)
+            return _read_token(file)
         token = secrets.token_urlsafe(32)
-        with os.fdopen(made, "w", encoding="ascii") as written:
-            written.write(f"{token}\n")
+        with os.fdopen(created, "w", encoding="ascii") as opened:
+            opened.write(f"{token}\n")
     except OSError as error:
-        raise ConfigError(f"{path}: the token cannot be kept there: {error.strerror}; see --token-file") from None
+        raise ConfigError(f"{path}: cannot write the token: {error.strerror}; see --token-file") from None
     return token
 
 
-def _read(file: Path) -> str:
+def _read_token(file: Path) -> str:
     if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise ConfigError(f"{file}: others can read the token; let only its owner: chmod 600 {file}")
+        raise ConfigError(f"{file}: other users can read the token; run: chmod 600 {file}")
     token = file.read_text(encoding="utf-8", errors="replace").strip()
     if not token:
-        raise ConfigError(f"{file} is empty; delete it, and a token is made")
+        raise ConfigError(f"{file} is empty; delete it to create a new token")
     return token
 
 
@@ -56,56 +58,52 @@ TOKEN_FILE = ".evenhand/token"  # noqa: S105 - the name of a file
 def serve(
     ctx: typer.Context,
     *,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 8642,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port to listen on; 0 picks a free one.")
+    ] = 8642,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="A name by which others reach the server. May be given several times.",
+            help="A host name under which others reach the server. Can be repeated.",
         ),
     ] = None,
     db: Db = DB,
     judge: Judge = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="NAME", help="A model to offer for runs. May be given several times."),
+        typer.Option("--model", metavar="NAME", help="A model to offer for runs. Can be repeated."),
     ] = None,
     token_file: Annotated[
         str,
-        typer.Option("--token-file", metavar="FILE", help="Where the token is; made if missing. EVENHAND_TOKEN wins."),
+        typer.Option(
+            "--token-file", metavar="FILE", help="The file with the token, created if missing. EVENHAND_TOKEN wins."
+        ),
     ] = TOKEN_FILE,
     quiet: Quiet = False,
-    verbose: Verbose = False,  # noqa: ARG001 - noted when it was read
-    no_env_file: NoEnvFile = False,  # noqa: ARG001 - done when it was read
 ) -> None:
-    """Serve the web pages and the REST API, until Ctrl-C.
+    """Serve the web pages and the REST API.
 
-    Only this machine reaches it, unless --host says otherwise; then EVENHAND_TOKEN must be set, and whoever comes must
-    show that token. On this machine programs show it for changes: Authorization: Bearer TOKEN. Runs that are under
-    way when the server ends can be resumed.
+    The server stops at Ctrl-C; runs in progress can be resumed. Only this machine can reach it, unless --host says
+    otherwise; then EVENHAND_TOKEN must be set, and every client must send that token. On this machine programs send it
+    to make changes: Authorization: Bearer TOKEN.
     """
-    try:
-        from evenhand.server.app import serve as serve_app
-        from evenhand.server.settings import ServerSettings, is_loopback
+    try:  # the server is an extra
+        from evenhand.server.app import serve as serve_app  # noqa: PLC0415
+        from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
     except ImportError as error:
-        from evenhand.domain.errors import ConfigError
-
         raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
-    from evenhand.domain.errors import ConfigError
-    from evenhand.domain.secret import Secret
-    from evenhand.store.location import without_password
-
-    given = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not given and not is_loopback(host):
+    variable = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not variable and not is_loopback(host):
         raise ConfigError(
-            f"--host {host} lets others in: set {TOKEN_VARIABLE} to a token that only they know, 16 characters or "
-            "more, or listen on 127.0.0.1"
+            f"--host {host} lets others in: set {TOKEN_VARIABLE} to a secret token of 16 characters or more, or listen "
+            "on 127.0.0.1"
         )
     settings = ServerSettings(
         db=db,
-        token=Secret(given or token_of(token_file)),
+        token=Secret(variable or token_of(token_file)),
         host=host,
         port=port,
         names=tuple(allow_host or ()),
@@ -113,14 +111,15 @@ def serve(
         models=tuple(model or ()),
     )
     console = Console(quiet=quiet)
-    left = serve_app(settings, lambda settled: _tell(console, settled, TOKEN_VARIABLE if given else token_file))
-    place = f" --db {shlex.quote(without_password(db))}" if is_typed(ctx, "db") else ""
-    for run in left:
-        console.note(f"run {run} was interrupted; go on with: evenhand resume {run}{place}")
+    token_source = TOKEN_VARIABLE if variable else token_file
+    interrupted = serve_app(settings, lambda settled: _show_address(console, settled, token_source))
+    db_option = f" --db {shlex.quote(without_password(db))}" if is_typed(ctx, "db") else ""
+    for run in interrupted:
+        console.note(f"run {run} was interrupted; resume with: evenhand resume {run}{db_option}")
 
 
-def _tell(console: Console, settings: ServerSettings, token: str) -> None:
+def _show_address(console: Console, settings: ServerSettings, token_source: str) -> None:
     console.result(f"Evenhand is at {settings.address}")
-    console.note(f"the token for programs is in {token}; Ctrl-C ends the server")
+    console.note(f"the token for programs is in {token_source}; press Ctrl-C to stop the server")
     if settings.is_public and not settings.names:
-        console.note("others reach it only by a name that is given: --allow-host NAME, such as evals.example")
+        console.note("others can reach it only under a name that is allowed: --allow-host NAME, such as evals.example")

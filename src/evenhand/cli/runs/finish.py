@@ -24,38 +24,37 @@ def report_of(store: Store, run: RunRecord) -> Report:
     overview = overview_of(store, run)
     gates = Gates.of(run.definition.get("gates")).check(overview.summary)
     if is_audit(run.definition):
-        from evenhand.profiles.audit.result import numbers_of
+        from evenhand.profiles.audit.result import numbers_of  # noqa: PLC0415 - it loads numpy
 
         gates += numbers_of(run.definition, store.results(run)).gates
     return report_from(store, run, overview, gates)
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
-    """Return a report on standard output: for people, or as one JSON object for programs."""
-    teller = report_kind_of(report.run.definition)
+    """Print a report: for people, or as one JSON object for programs."""
+    kind = report_kind_of(report.run.definition)
     if json:
-        told = {
+        document = {
             "schema_version": SCHEMA_VERSION,
             "run": run_row(report.run),
             "summary": summary_row(report.summary),
             "gates": [gate.as_dict() for gate in report.gates],
         }
-        console.result(strict_json(told if teller is None else told | teller.rows(report)))
+        console.result(strict_json(document if kind is None else document | kind.rows(report)))
         return
-    from evenhand.reports.terminal import terminal
+    from evenhand.reports.terminal import terminal  # noqa: PLC0415 - it loads rich
 
-    written = terminal if teller is None else teller.terminal
-    console.result(written(report, width=console.width, colour=console.colour, html_written=html_written))
+    writer = terminal if kind is None else kind.terminal
+    console.result(writer(report, width=console.width, colour=console.colour, html_written=html_written))
 
 
 def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
-    """Write the report to files, and say so; of a run that did not finish they have what is there."""
+    """Write the report to files; that of an unfinished run has the cases judged so far."""
     pending = report.summary.cases.pending
-    are = "that is" if pending == 1 else "that are"
-    partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
-    teller = report_kind_of(report.run.definition)
+    partial = f", without {counted(pending, 'case')} not judged yet" if pending else ""
+    kind = report_kind_of(report.run.definition)
     for path in outputs:
-        (write if teller is None else teller.write)(report, path)
+        (write if kind is None else kind.write)(report, path)
         console.note(f"wrote {path}{partial}")
 
 
@@ -71,17 +70,17 @@ def code_of(report: Report) -> ExitCode:
         usage=stopped and not budget,
         budget_reached=budget,
     )
-    # Runs of a kind of its own have gates that only their report knows of.
+    # Audits have gates that only their report knows of.
     return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
 
 
-def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:
-    """Tell how a run ended, everywhere it was to be told, and give the exit code."""
+def finish(report: Report, console: Console, *, resume_command: str, outputs: Sequence[str], json: bool) -> ExitCode:
+    """Show the result of a run, write its reports, and return the exit code."""
     if json or not console.quiet:
         show(report, console, json=json, html_written=any(path.lower().endswith(".html") for path in outputs))
     write_files(report, outputs, console)
     run = report.run
     if run.status is not RunStatus.FINISHED:
-        how = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
-        console.error(f"{how}; go on with: {again}")
+        status = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
+        console.error(f"{status}; resume with: {resume_command}")
     return code_of(report)

@@ -1,4 +1,4 @@
-"""How a run is getting on: a line that is rewritten, or now and then a plain one where nobody watches."""
+"""The progress of a run: a line that is rewritten on a terminal, or now and then a new one elsewhere."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from evenhand.engine.run import Progress
 from evenhand.reports.phrases import cost_text, counted, duration_text
 
 LIVE_SECONDS = 0.2
-# Where nobody watches: a line when so much time or another tenth of the work has passed, and not twice a second.
+# Without a terminal: a line after so many seconds or another tenth of the work, at most once a second.
 PLAIN_SECONDS = 10.0
 PARTS = 10
 LEAST_SECONDS = 1.0
 
 
 async def show(progress: Callable[[], Progress], console: Console) -> None:
-    """Tell how it goes, until this is cancelled; ``progress`` gives the counts of the moment."""
-    plainly = PlainLines()
+    """Show the progress until this is cancelled; ``progress`` returns the current counts."""
+    plain_lines = PlainLines()
     while True:
         await asyncio.sleep(LIVE_SECONDS)
         now = progress()
         if console.is_live:
             console.live(line(now))
-        elif plainly.is_due(now):
+        elif plain_lines.is_due(now):
             console.note(line(now))
 
 
@@ -35,28 +35,27 @@ class PlainLines:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told_at = clock()
-        self._told: int | None = None
+        self._shown_at = clock()
+        self._tenths: int | None = None
 
     def is_due(self, progress: Progress) -> bool:
-        """Tell whether enough has happened since the last line; the end is told by the report."""
+        """Return whether enough has happened since the last line; the end is left to the report."""
         tenths = PARTS * progress.done // max(progress.total, 1)
-        if self._told is None:
-            self._told = tenths
-        since = self._clock() - self._told_at
+        if self._tenths is None:
+            self._tenths = tenths
+        since = self._clock() - self._shown_at
         if since < LEAST_SECONDS or progress.done >= progress.total:
             return False
-        if since < PLAIN_SECONDS and tenths == self._told:
+        if since < PLAIN_SECONDS and tenths == self._tenths:
             return False
-        self._told_at, self._told = self._clock(), tenths
+        self._shown_at, self._tenths = self._clock(), tenths
         return True
 
 
 def line(progress: Progress) -> str:
-    """Say how far it is, how fast, how long it may still take, and what it took so far.
+    """Return the progress, speed, remaining time and cost so far as one line.
 
-    >>> one = Progress(total=1000, done=250)
-    >>> line(one)
+    >>> line(Progress(total=1000, done=250))
     '250 of 1,000 evaluations, 25 %, $0.00'
     """
     share = progress.done / max(progress.total, 1)

@@ -15,19 +15,18 @@ from typing import Any, Final
 
 import typer
 
-from evenhand.cli.console import Console, last_words
-from evenhand.cli.options import RunOptions, called, is_typed
+from evenhand.cli.console import Console, write_from_signal
+from evenhand.cli.options import RunOptions, display_name, is_typed
 from evenhand.cli.runs import progress
-from evenhand.cli.runs.finish import end, report_of
-from evenhand.cli.runs.journal import Journal, journal
+from evenhand.cli.runs.finish import finish, report_of
+from evenhand.cli.runs.journal import Journal, open_journal
 from evenhand.domain.errors import RunBusyError
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
-from evenhand.engine import telemetry
 from evenhand.engine.breaker import Outage
-from evenhand.engine.budget import Limits
-from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace
+from evenhand.engine.execution import runner_for
+from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import format_of
@@ -35,72 +34,69 @@ from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-# Not on all systems. It comes when the terminal is closed, from the shell and from the system, and says so twice.
+# Not on all systems. When a terminal is closed it comes twice: from the shell and from the system.
 HANGUP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
 
 
-def heard_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end a program: that of a terminal that was closed only where nobody ignores it.
-
-    Whoever starts a program under ``nohup`` wants it to go on.
-    """
+def handled_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that end a program; a hangup only if it is not ignored, as under ``nohup``."""
     if HANGUP is None or signal.getsignal(HANGUP) == signal.SIG_IGN:
         return _SIGNALS
     return (*_SIGNALS, HANGUP)
 
 
 class Interrupts:
-    """Listens for signals while it is entered.
+    """Handles signals while it is entered.
 
-    While nobody wants to be told, the first signal is a ``KeyboardInterrupt``. ``farewell`` is what is said when the
-    second one comes.
+    The first signal calls the function of ``on_interrupt``, or raises ``KeyboardInterrupt`` where there is none. The
+    second one prints ``farewell`` and exits at once.
 
-    Python's own handlers are used, and not the event loop's: they work on all systems, and they are heard while a
-    function keeps the loop busy.
+    Python's own handlers are used, and not the event loop's: they work on all systems, and while a function keeps the
+    loop busy.
     """
 
     def __init__(self) -> None:
-        self.farewell = "left at once"
+        self.farewell = "stopped at once"
         self._count = 0
-        self._tell: Callable[[], None] | None = None
+        self._interrupt: Callable[[], None] | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        # Only there are signals heard; a program that calls the command elsewhere looks after them itself.
+        # Signals arrive only there; a program that calls the command elsewhere handles them itself.
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._heard) for one in heard_signals()}
+            self._before = {number: signal.signal(number, self._handle) for number in handled_signals()}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for one, before in self._before.items():
-            signal.signal(one, before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     @contextlib.contextmanager
-    def telling(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """While inside, call a function of this event loop at the first signal."""
+    def on_interrupt(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """While entered, call a function on this event loop at the first signal."""
         loop = asyncio.get_running_loop()
 
         def pass_on() -> None:
             loop.call_soon_threadsafe(interrupt)
 
-        self._tell = pass_on
+        self._interrupt = pass_on
         try:
             yield
         finally:
-            self._tell = None
+            self._interrupt = None
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
         if number == HANGUP and self._count:
-            return  # nobody is impatient: who could be has gone
+            return  # the user is gone, so this is no second Ctrl-C
         self._count += 1
         if self._count > 1:
-            last_words(f"evenhand: {self.farewell}")
+            write_from_signal(f"evenhand: {self.farewell}")
             os._exit(ExitCode.INTERRUPTED)
-        if self._tell is None:
+        if self._interrupt is None:
             raise KeyboardInterrupt
-        self._tell()
+        self._interrupt()
 
 
 WATCH_SECONDS = 0.1
@@ -108,7 +104,7 @@ WATCH_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One command at work: where it tells what, and how it hears that it shall stop."""
+    """A command that works on a run: where it prints and logs, and how it is interrupted."""
 
     console: Console
     journal: Journal
@@ -117,47 +113,50 @@ class Session:
     json: bool
     db: str | None
 
-    def again(self, run: RunRecord) -> str:
-        """Return the command that goes on with a run; ``db`` is part of it where it was typed."""
-        place = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
-        return f"evenhand resume {run.id}{place}"
+    def resume_command(self, run: RunRecord) -> str:
+        """Return the command that resumes a run; ``db`` is part of it where it was typed."""
+        db = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
+        return f"evenhand resume {run.id}{db}"
 
     def work_on(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> ExitCode:
-        """Work on a run until it ends, tell how it ended, and give the exit code."""
+        """Work on a run until it ends, report the result, and return the exit code."""
         expected, done = store.extent(run)
         if job.following is not None:
             expected = job.following.total(store, run)
-        left = f", of which {done:,} are there already" if done else ""
-        left += "; those that ended in an error are done again" if done and pace.retry_errors else ""
-        self.console.note(f"run {run.id}: {counted(expected, 'evaluation')}{left}")
-        self.interrupts.farewell = f"left at once; go on with: {self.again(run)}"
+        state = f", {done:,} already done" if done else ""
+        state += "; errors are retried" if done and pace.retry_errors else ""
+        self.console.note(f"run {run.id}: {counted(expected, 'evaluation')}{state}")
+        self.interrupts.farewell = f"stopped at once; resume with: {self.resume_command(run)}"
         self.journal.began(run, evaluations=expected, done=done, concurrency=pace.concurrency)
         try:
             ended = asyncio.run(self._work(store, run, job, pace))
-        except RunBusyError:  # another process goes on with it
+        except RunBusyError:  # another process works on it
             raise
         except Exception:
-            self.console.error(f"the run broke off; when that is mended, go on with: {self.again(run)}")
+            self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
             raise
         return self.end(store, ended)
 
     def end(self, store: Store, run: RunRecord) -> ExitCode:
-        """Tell how a run ended, and give the exit code."""
+        """Report the result of a run, and return the exit code."""
         report = report_of(store, run)
-        return end(report, self.console, again=self.again(run), outputs=self.outputs, json=self.json)
+        return finish(
+            report, self.console, resume_command=self.resume_command(run), outputs=self.outputs, json=self.json
+        )
 
-    def _tell_outage(self, outage: Outage) -> None:
+    def _report_outage(self, outage: Outage) -> None:
         self.console.note(str(outage))
         self.journal.outage(outage)
 
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
-        traced = telemetry.observer(run_id=run.id)
-        observers = [self.journal.observe] if traced is None else [self.journal.observe, traced]
-        runner = Runner(store, run, job, pace, observers=observers, tell=self._tell_outage)
+        observers = [self.journal.observe]
+        runner = runner_for(store, run, job, pace, observers=observers, on_outage=self._report_outage)
 
         def stop() -> None:
             seconds = f"{pace.drain_seconds:.0f} s"
-            self.console.note(f"stopping: what is under way may take up to {seconds}; Ctrl-C again leaves at once")
+            self.console.note(
+                f"stopping: pending requests may take up to {seconds}; press Ctrl-C again to stop at once"
+            )
             self.journal.interrupted()
             runner.interrupt()
 
@@ -165,48 +164,52 @@ class Session:
         if not self.console.quiet:
             helpers.append(asyncio.create_task(progress.show(lambda: runner.progress, self.console)))
         try:
-            with self.interrupts.telling(stop), LoopWatch(self.journal.blocked) as watch:
+            with self.interrupts.on_interrupt(stop), LoopWatch(self.journal.blocked) as watch:
                 ended = await runner.run()
         finally:
-            for one in helpers:
-                one.cancel()
+            for helper in helpers:
+                helper.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
         if watch.longest is not None:
-            self.console.note(f"warning: {watch.longest}, and all else waited; --log-file keeps the stack")
+            self.console.note(f"warning: {watch.longest}, and everything else waited; --log-file records the stack")
         self.journal.ended(ended, runner.progress)
         return ended
 
 
-async def _watch(runner: Runner, notes: Journal) -> None:
+async def _watch(runner: Runner, journal: Journal) -> None:
     while True:
-        notes.watch(runner.gateway.lanes)
+        journal.watch(runner.gateway.lanes)
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def pace_of(manner: RunOptions, usual_concurrency: int | None) -> Pace:
-    """Return the pace that the options ask for; ``usual_concurrency`` is what the suite says."""
-    return Pace(
-        concurrency=manner.concurrency or usual_concurrency or DEFAULT_CONCURRENCY,
-        limits=Limits(max_calls=manner.max_calls, max_cost=manner.max_cost),
-        use_cache=not manner.no_cache,
-        retry_errors=manner.retry_errors,
-        outage_timeout=DEFAULT_OUTAGE_SECONDS if manner.outage_timeout is None else manner.outage_timeout,
+def pace_of(options: RunOptions, suite_concurrency: int | None = None) -> Pace:
+    """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has."""
+    return Pace.of(
+        concurrency=options.concurrency or suite_concurrency,
+        max_calls=options.max_calls,
+        max_cost=options.max_cost,
+        use_cache=not options.no_cache,
+        retry_errors=options.retry_errors,
+        outage_timeout=options.outage_timeout,
     )
 
 
 @contextlib.contextmanager
-def session(ctx: typer.Context, manner: RunOptions) -> Iterator[Session]:
-    """Begin to work: what could go wrong about reports and journal goes wrong here, before anything is asked."""
-    for path in manner.output or ():
+def open_session(ctx: typer.Context, options: RunOptions) -> Iterator[Session]:
+    """Open a session; a wrong format of a report or log file that cannot be opened is an error here already."""
+    for path in options.output or ():
         format_of(path)
-    console = Console(quiet=manner.quiet)
-    kept = journal(manner.log_file, console, verbose=manner.verbose, called=called(ctx, "log_file"))
-    with kept as notes, Interrupts() as interrupts:
+    console = Console(quiet=options.quiet)
+    log_name = display_name(ctx, "log_file")
+    with (
+        open_journal(options.log_file, console, verbose=options.verbose, option=log_name) as journal,
+        Interrupts() as interrupts,
+    ):
         yield Session(
             console=console,
-            journal=notes,
+            journal=journal,
             interrupts=interrupts,
-            outputs=tuple(manner.output or ()),
-            json=manner.json,
-            db=manner.db if is_typed(ctx, "db") else None,
+            outputs=tuple(options.output or ()),
+            json=options.json,
+            db=options.db if is_typed(ctx, "db") else None,
         )

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evenhand.domain.errors import ConflictError, EvenhandError, RunBusyError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine import telemetry
+from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import begin, fill, undo
 from evenhand.engine.runner import Runner
@@ -149,14 +149,8 @@ class RunManager:
         """Work in the background on a run that is planned and claimed by this process."""
         if run.id in self._work:  # somebody else was quicker between two looks
             raise RunBusyError(f"run {run.id} is being worked on already")
-        observer = telemetry.observer(run_id=run.id)
-        runner = Runner(
-            self._store,
-            run,
-            job,
-            pace,
-            observers=() if observer is None else (observer,),
-            tell=lambda outage: _log.warning("run %s: %s", run.id, outage),
+        runner = runner_for(
+            self._store, run, job, pace, on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage)
         )
         work = Work(run, runner)
         self._work[run.id] = work

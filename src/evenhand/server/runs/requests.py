@@ -12,10 +12,9 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import EvaluationMode, FieldError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.budget import Limits
 from evenhand.engine.estimate import Estimate
 from evenhand.engine.estimator import forecast
-from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace, Scope
+from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
 from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE
@@ -107,12 +106,8 @@ NO_CACHE = "no_cache"
 
 def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tuple[RunRecord, Job, Pace]:
     """Claim a run and make its job from what it stored, or say why it cannot go on here."""
-    pace = change(
-        Pace(
-            concurrency=run.definition.get("concurrency") or DEFAULT_CONCURRENCY,
-            use_cache=run.options.get(NO_CACHE) is not True,
-        )
-    )
+    use_cache = run.options.get(NO_CACHE) is not True
+    pace = change(Pace.of(concurrency=run.definition.get("concurrency"), use_cache=use_cache))
     if run.status is RunStatus.FINISHED and not pace.retry_errors:
         raise ConflictError(f"run {run.id} is finished; with retry_errors its errors are done again")
     if run.options.get(IMPORTED):
@@ -168,11 +163,12 @@ class RunRequest:
     @property
     def pace(self) -> Pace:
         """How much at once, and what it may spend."""
-        return Pace(
-            concurrency=self.concurrency or DEFAULT_CONCURRENCY,
-            limits=Limits(max_calls=self.max_calls, max_cost=self.max_cost),
+        return Pace.of(
+            concurrency=self.concurrency,
+            max_calls=self.max_calls,
+            max_cost=self.max_cost,
             use_cache=self.use_cache,
-            outage_timeout=DEFAULT_OUTAGE_SECONDS if self.outage_timeout is None else self.outage_timeout,
+            outage_timeout=self.outage_timeout,
         )
 
     def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:

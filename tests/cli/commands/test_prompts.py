@@ -54,7 +54,7 @@ def test_a_prompt_is_made_shown_and_listed(prompts: Callable[..., Any]) -> None:
 
     shown, listed = prompts("show", "refunds"), prompts()
 
-    assert (made.code, made.err) == (0, "made prompt refunds, version 1\n")
+    assert (made.code, made.err) == (0, "created prompt refunds, version 1\n")
     assert re.fullmatch(r"p-\w{10}\n", made.out)
     told = shown.out.splitlines()
     assert told[0] == "refunds: version 1 of 1, mode llm"
@@ -107,12 +107,12 @@ def test_texts_come_typed_from_files_and_through_a_pipe(prompts: Callable[..., A
         (["edit-case", "t-none", "--input", "x"], "no test case 't-none' in "),
         (["edit-case", "t-none"], "nothing to change: give --input, --schema or --reference"),
         (["remove-case", "t-none"], "no test case 't-none' in "),
-        (["delete", "there"], "Delete there (1 version, 0 test cases)? Nobody is there to ask; give --yes"),
-        (["export", "--suite"], "--suite writes one prompt; name it, and no other"),
+        (["delete", "there"], "Delete there (1 version, 0 test cases)? There is no terminal to ask on; give --yes"),
+        (["export", "--suite"], "--suite exports one prompt; name exactly one"),
         (["export", "there", "--suite"], "prompt 'there' has no test cases yet, and a suite needs some"),
-        (["export", "--model", "openai/x"], "--model is for --suite"),
+        (["export", "--model", "openai/x"], "--model requires --suite"),
         (["import", "none.json"], "none.json: there is no such file"),
-        (["run", "there"], "which model shall answer? Give --model"),
+        (["run", "there"], "no model to answer: give --model"),
         (["run", "there", "--model", "ollama/x"], "prompt 'there' has no test cases yet; add one"),
         (["run", "there", "--model", "opnai/x"], "did you mean 'openai'?"),
     ],
@@ -135,7 +135,7 @@ def test_an_edit_makes_a_version_and_changes_only_what_it_names(prompts: Callabl
     same = prompts("edit", "p", "--mode", "schema")
     renamed = prompts("edit", "p", "--name", "q", "--criteria", "", "--json")
 
-    assert edited.err == "prompt p is at version 2\n"
+    assert edited.err == "prompt p is now at version 2\n"
     assert same.err == "nothing changed: prompt p stays at version 2\n"
     second = prompts("show", "q", "--version", "2", "--json").json
     assert (second["name"], second["evaluation_criteria"], second["content"]) == ("p", "good", "a")
@@ -177,11 +177,11 @@ def test_what_is_exported_comes_in_elsewhere_and_goes_out_the_same(prompts: Call
     first = prompts("import", "all.json", "--db", "other.db")
     again = prompts("import", "-", "--db", "other.db", "--json", given=(folder / "all.json").read_bytes())
 
-    assert dry.err == "all.json is sound: it would bring 2 prompts with 1 test case; nothing was kept\n"
+    assert dry.err == "all.json is valid: it has 2 prompts with 1 test case to import; nothing was stored\n"
     assert untouched
     assert first.err == "imported 2 prompts with 1 test case\n"
     assert again.json == {"created": [], "skipped": ["a", "b"], "test_cases": 0, "dry_run": False}
-    assert again.err.splitlines()[1] == "skipped a: there is a prompt of that name already"
+    assert again.err.splitlines()[1] == "skipped a: a prompt with that name exists already"
     assert prompts("export", "--db", "other.db").out == (folder / "all.json").read_text(encoding="utf-8")
     (only,) = prompts("export", "b").json["prompts"]
     assert only["name"] == "b"
@@ -256,7 +256,7 @@ def test_without_a_judge_or_with_one_in_vain_that_is_told(
     assert (without.code, without.err) == (
         2, "evenhand: no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE\n",
     )  # fmt: skip
-    assert "note: --judge has no effect: answers are held to the schemas of the test cases\n" in in_vain.err
+    assert "note: --judge has no effect: answers are checked against the schemas of the test cases\n" in in_vain.err
     assert "note: the prompt has no criteria, so answers are not evaluated" in unjudged.err
     assert unjudged.json["summary"]["not_evaluated"] == 1
 
@@ -315,8 +315,8 @@ def test_a_budget_stops_the_run_and_resume_goes_on_though_prompt_and_cases_are_g
     done = command("resume", "--json")
 
     assert stopped.code == 102
-    assert "go on with: evenhand resume " in stopped.err
-    assert "for others start a new one with: evenhand prompts run" in other.err
+    assert "resume with: evenhand resume " in stopped.err
+    assert "to use others, start a new run with: evenhand prompts run" in other.err
     assert (done.code, done.json["summary"]["scored"], done.json["summary"]["judges"]) == (0, 5, ["openai/b"])
     assert len(provider.asked) == 10
 
@@ -370,7 +370,7 @@ def test_a_run_that_was_never_all_planned_says_how_to_get_rid_of_it(
 
     done = command("resume", run)
 
-    assert (done.code, f"remove this run with: evenhand runs delete {run}" in done.err) == (2, True)
+    assert (done.code, f"delete this one with: evenhand runs delete {run}" in done.err) == (2, True)
 
 
 ODD = "Fill {{ nothing }} and ${HOME} {in}: \t# no comment\n  - 'quotes\": yes\n\n\x85\u2028😀 \n"
@@ -452,7 +452,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
     done = command("resume", "--no-cache", "--json")
 
     assert (started.returncode == 130) is (how == "interrupt")
-    assert ("interrupted; go on with: evenhand resume" in told) is (how == "interrupt")
+    assert ("interrupted; resume with: evenhand resume" in told) is (how == "interrupt")
     assert (done.code, done.json["summary"]["scored"]) == (0, 20)
     assert before < 40
     assert len(provider.asked) <= 44

@@ -65,9 +65,9 @@ def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
 
     assert code == 130
     assert "suite: 60 cases, interrupted" in out
-    told = re.search(r"^evenhand: interrupted; go on with: evenhand resume (\S+)$", err, re.MULTILINE)
+    told = re.search(r"^evenhand: interrupted; resume with: evenhand resume (\S+)$", err, re.MULTILINE)
     assert told is not None
-    assert re.search(r"^wrote part\.jsonl, without \d+ cases that are not judged yet$", err, re.MULTILINE)
+    assert re.search(r"^wrote part\.jsonl, without \d+ cases not judged yet$", err, re.MULTILINE)
     assert len((folder / "part.jsonl").read_text().splitlines()) == 60
     assert (resumed.json["run"]["id"], resumed.json["summary"]["scored"]) == (told[1], 60)
     assert 6 <= asked < 60
@@ -98,7 +98,7 @@ def test_the_second_signal_leaves_at_once_and_the_run_can_be_resumed(
     resumed = command("resume", "--json")
 
     assert (code, out) == (130, "")
-    assert re.fullmatch(r"\nevenhand: left at once; go on with: evenhand resume \S+\n", err)
+    assert re.fullmatch(r"\nevenhand: stopped at once; resume with: evenhand resume \S+\n", err)
     assert '"run_ended"' not in (folder / "log.jsonl").read_text()
     assert resumed.json["summary"]["scored"] == 20
 
@@ -148,7 +148,7 @@ def test_a_signal_while_the_cases_are_read_leaves_a_run_that_can_be_planned_agai
     resumed = command("resume", "--json", "--quiet")
 
     assert code == 130
-    assert "nobody was asked yet; go on with: evenhand resume 2" in err
+    assert "no model was asked yet; resume with: evenhand resume 2" in err
     assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 1)
 
 
@@ -193,7 +193,7 @@ def test_several_hangups_are_one(
 
     assert code == 130
     assert "suite: 60 cases, interrupted" in out
-    assert "left at once" not in err
+    assert "stopped at once" not in err
 
 
 def test_who_was_started_to_outlive_the_terminal_does(suite: Callable[..., Path], serve: Any, eventually: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.cli.console import Console
-from evenhand.cli.runs.journal import journal
+from evenhand.cli.runs.journal import open_journal
 from evenhand.cli.runs.session import Interrupts, Session
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
@@ -53,9 +53,9 @@ def test_what_holds_the_event_loop_stands_in_the_journal_and_is_told_in_the_end(
     store = open_store(str(folder / "runs.db"))
     console = Console()
 
-    with journal(str(log), console, verbose=False) as notes, Interrupts() as interrupts:
-        at_work = Session(console=console, journal=notes, interrupts=interrupts, outputs=(), json=False, db=None)
-        code = at_work.work_on(store, plan(store, job, Scope()), job, Pace())
+    with open_journal(str(log), console, verbose=False) as notes, Interrupts() as interrupts:
+        session = Session(console=console, journal=notes, interrupts=interrupts, outputs=(), json=False, db=None)
+        code = session.work_on(store, plan(store, job, Scope()), job, Pace())
     store.close()
 
     (blocked,) = (note for note in map(json.loads, log.read_text().splitlines()) if note["event"] == "loop_blocked")
@@ -64,7 +64,7 @@ def test_what_holds_the_event_loop_stands_in_the_journal_and_is_told_in_the_end(
     assert any("test_session.py" in call and "steps" in call for call in blocked["stack"])
     told = capsys.readouterr().err
     assert "warning: the event loop was blocked for " in told
-    assert "--log-file keeps the stack" in told
+    assert "--log-file records the stack" in told
     assert not [one for one in threading.enumerate() if one.name == "evenhand-loop-watch"]
 
 

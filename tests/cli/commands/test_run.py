@@ -127,7 +127,7 @@ def test_a_budget_that_is_reached_is_102_and_the_rest_can_be_resumed(
 
     assert (done.code, len(provider.asked)) == (102, 9)
     assert (
-        "evenhand: the run stopped: budget: max_calls: 4 calls were allowed; go on with: evenhand resume 2" in done.err
+        "evenhand: the run stopped: budget: max_calls: 4 calls were allowed; resume with: evenhand resume 2" in done.err
     )
     assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 9)
 
@@ -154,7 +154,7 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_one_message(
     assert len(provider.asked) <= 5
     assert done.err.count("\n") == 1
     assert f"evenhand: the run stopped: openai/gpt-4o-mini: {what}: HTTP {status}: no such key" in done.err
-    assert "; go on with: evenhand resume 2" in done.err
+    assert "; resume with: evenhand resume 2" in done.err
 
 
 # Mistakes
@@ -296,7 +296,7 @@ def test_errors_are_done_again_in_the_same_run(
     assert (first.code, second.code) == (101, 0)
     assert first.json["run"]["id"] == second.json["run"]["id"]
     assert len(provider.asked) == 2 + 3 + 1
-    assert "those that ended in an error are done again" in second.err
+    assert "errors are retried" in second.err
 
 
 def test_doing_errors_again_takes_the_run_as_it_is(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
@@ -479,7 +479,7 @@ def test_a_limit_in_dollars_needs_prices(
     taken = command("run", "suite.yaml", "--max-cost", "1")
 
     assert refused.code == 2
-    assert "nobody knows what openai/home-made costs" in refused.err
+    assert "the price of openai/home-made is unknown" in refused.err
     assert taken.code == 0
     assert runs_in(folder) == 1
 

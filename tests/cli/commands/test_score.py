@@ -104,7 +104,7 @@ def test_a_budget_stops_it_and_resume_goes_on_though_the_file_is_gone(
 
     assert stopped.code == 102
     assert "pending" in stopped.out
-    assert "for others start a new one with: evenhand score" in other.err
+    assert "to use others, start a new run with: evenhand score" in other.err
     assert done.code == 101
     rows = [json.loads(line) for line in Path("scores.jsonl").read_text().splitlines()]
     assert [(row["id"], row["score"]) for row in rows] == [("anna", 8), ("ben", 3.5), ("lia", None)]

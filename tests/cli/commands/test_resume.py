@@ -61,7 +61,7 @@ def test_only_what_is_missing_is_asked(command: Callable[..., Any], suite: Calla
 
     assert done.code == 0
     assert len(provider.asked) == 9
-    assert f"run {identity}: 9 evaluations, of which 4 are there already" in done.err
+    assert f"run {identity}: 9 evaluations, 4 already done" in done.err
 
 
 def test_a_finished_run_is_shown_again_with_its_exit_code(
@@ -76,7 +76,7 @@ def test_a_finished_run_is_shown_again_with_its_exit_code(
 
     assert (first.code, again.code) == (101, 101)
     assert again.out == first.out
-    assert "is finished; --retry-errors does its errors again" in again.err
+    assert "is finished; --retry-errors retries its errors" in again.err
     assert len(provider.asked) == asked
 
 
@@ -130,7 +130,7 @@ def test_a_fork_keeps_what_still_holds_and_leaves_the_run_alone(
 
     assert done.code == 0
     assert done.json["run"]["forked_from"] == identity
-    assert f"goes on from {identity}, with 3 evaluations of it" in done.err
+    assert f"continues {identity}, with 3 evaluations from it" in done.err
     assert len(provider.asked) == 4 + 6
     assert command("report", identity, "--json").json["run"]["status"] == "stopped"
 
@@ -145,7 +145,7 @@ def test_a_run_goes_on_without_its_suite(
     done = command("resume", "--json")
 
     assert (done.code, done.json["summary"]["scored"]) == (0, 9)
-    assert "suite.yaml is gone; going on with what the run kept of it" in done.err
+    assert "suite.yaml is gone; resuming with what the run stored of it" in done.err
 
 
 def test_a_run_that_a_program_started_is_left_to_it(folder: Path, command: Callable[..., Any]) -> None:
@@ -208,7 +208,7 @@ def test_the_command_that_goes_on_names_the_database_where_it_was_typed(
     suite(9, judge=provider)
 
     done = command("run", "suite.yaml", "--max-calls", "4", "--db", "my runs.db")
-    told = done.err.split("go on with: evenhand ")[1].strip()
+    told = done.err.split("resume with: evenhand ")[1].strip()
 
     assert told.endswith("--db 'my runs.db'")
     assert command("resume", "--db", "my runs.db").code == 0
@@ -255,7 +255,7 @@ def test_a_run_from_elsewhere_runs_no_code_until_it_is_trusted(
     trusted = command("resume", hostile, "--trust", "--json")
 
     assert refused.code == 2
-    assert "was imported, and going on with it would use, on this machine:" in refused.err
+    assert "was imported; resuming it would use, on this machine:" in refused.err
     assert "the Python function marker_module:answer" in refused.err
     assert f"the program {sys.executable} -c" in refused.err
     assert not was_marked
@@ -289,8 +289,8 @@ OF_ITS_OWN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the provider's own key": ({"api_key": "${OPENAI_API_KEY}"}, "api_key with the value of OPENAI_API_KEY"),
     "a header": ({"headers": {"X-A": "${HOME}", "X-B": "b"}}, "headers with the value of HOME"),
-    "a header without a variable": ({"headers": {"X-B": "b"}}, "headers with values of its own"),
-    "a body": ({"extra_body": {"user": "them"}}, "extra_body with values of its own"),
+    "a header without a variable": ({"headers": {"X-B": "b"}}, "headers with literal values"),
+    "a body": ({"extra_body": {"user": "them"}}, "extra_body with literal values"),
     "a proxy": ({"proxy": "http://${PROXY_HOST}:1"}, "proxy http://${PROXY_HOST}:1"),
     "an authority": ({"ca_file": "theirs.pem"}, "ca_file theirs.pem"),
     "an address": ({"base_url": "https://${HOME}.example"}, "base_url https://${HOME}.example"),
@@ -331,7 +331,7 @@ def test_an_imported_run_reads_no_variable_and_sends_nothing_of_its_own_until_it
 
     for done in (refused, forked):
         assert done.code == 2
-        assert "was imported, and going on with it would use, on this machine:" in done.err
+        assert "was imported; resuming it would use, on this machine:" in done.err
         assert f"- {told}\n" in done.err
 
 

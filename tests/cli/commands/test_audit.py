@@ -201,7 +201,7 @@ def test_a_budget_stops_it_and_resume_goes_on_though_the_design_is_gone(
 
     assert stopped.code == 102
     assert "not scored yet" in stopped.out
-    assert "for others start a new one with: evenhand audit" in other.err
+    assert "to use others, start a new run with: evenhand audit" in other.err
     assert done.code == 0
     assert "name: man − woman" in done.out
     assert len(judge.asked) == 16
@@ -330,6 +330,6 @@ def test_without_a_judge_or_a_file_it_says_what_to_do(design: Callable[..., str]
     odd = command("audit", "design.txt")
 
     assert (nobody.code, nothing.code, odd.code) == (2, 2, 2)
-    assert "no judge: write judge: openai/gpt-5-mini into the design" in nobody.err
+    assert "set EVENHAND_JUDGE, or write judge: openai/gpt-5-mini into the design" in nobody.err
     assert "nothing.yaml: there is no such file" in nothing.err
     assert "in a file whose name ends in .yaml or .yml" in odd.err

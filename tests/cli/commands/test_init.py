@@ -1,0 +1,65 @@
+"""`evenhand init` and `evenhand validate`: a first suite, and the mistakes in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
+
+def test_every_mistake_in_a_suite_is_listed(folder: Path, command: Callable[..., Any]) -> None:
+    (folder / "suite.yaml").write_text(
+        "evaluators: [{type: contians}]\ngatse: {}\ncases:\n- {id: a, inptu: x}\n- {id: b, input: 7}\n"
+    )
+
+    done, told = command("validate", "suite.yaml"), command("validate", "suite.yaml", "--json")
+
+    assert (done.code, told.code) == (2, 2)
+    assert [line.split(": ")[0] for line in done.out.splitlines()] == [
+        "suite.yaml:1", "suite.yaml:2", 'suite.yaml:4, case "a"', 'suite.yaml:5, case "b"'
+    ]  # fmt: skip
+    assert len(told.json["problems"]) == 4
+
+
+def test_a_suite_without_mistakes_is_told_so(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(3)
+
+    done = command("validate", "suite.yaml")
+
+    assert (done.code, done.out, done.err) == (0, "", "suite.yaml: 3 cases, no mistakes\n")
+
+
+def test_a_first_suite_is_written_runs_and_is_never_written_over(folder: Path, command: Callable[..., Any]) -> None:
+    first = command("init", "new/folder")
+    run = command("run", "new/folder/suite.yaml")
+    before = (folder / "new/folder/suite.yaml").read_text()
+
+    again = command("init", "new/folder")
+
+    assert first.code == 0
+    assert first.err.endswith("Now try: evenhand run new/folder/suite.yaml\n")
+    assert run.code == 0
+    assert again.code == 2
+    assert "exist already; name another folder" in again.err
+    assert (folder / "new/folder/suite.yaml").read_text() == before
+
+
+def test_of_one_case_it_is_told_in_the_singular(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(1, judge=provider)
+    command("run", "suite.yaml")
+
+    exported = command("export", "last", "-o", "run.jsonl")
+    imported = command("import", "run.jsonl", "--db", "other.db")
+    deleted, cleared = command("runs", "delete", "last"), command("cache", "clear", "--yes")
+
+    assert exported.err.endswith(", 1 case\n")
+    assert imported.err == "imported 1 case and 1 evaluation of suite\n"
+    assert "(suite, 1 case)?" in deleted.err
+    assert cleared.err == "deleted 1 cached reply\n"

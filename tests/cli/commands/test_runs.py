@@ -1,0 +1,100 @@
+"""`evenhand runs`: list, show, verify and delete."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Many, and together they take a while.
+pytestmark = pytest.mark.slow
+
+
+def test_runs_are_listed_newest_first_with_their_means(
+    command: Callable[..., Any], finished: str, suite: Callable[..., Path], serve: Any
+) -> None:
+    suite(2, judge=serve(lambda _: {"says": "no JSON"}), name="other.yaml")
+    command("run", "other.yaml")
+
+    lines = command("runs").out.splitlines()
+
+    assert lines[0].split() == ["run", "suite", "status", "began", "cases", "errors", "mean", "95", "%"]
+    assert re.fullmatch(r"\S+  other +finished +\d{4}-\d\d-\d\d \d\d:\d\d UTC +2 +2 +–  –", lines[1])
+    assert re.fullmatch(rf"{finished}  suite +finished .* 3 +0  1\.00  \[0\.44, 1\.00\]", lines[2])
+    assert len(command("runs", "list", "--limit", "1").out.splitlines()) == 2
+
+
+def test_runs_are_listed_for_programs_too(command: Callable[..., Any], finished: str) -> None:
+    (one,) = command("runs", "--json").json
+
+    assert (one["id"], one["name"], one["status"], one["summary"]["mean"]) == (finished, "suite", "finished", 1.0)
+
+
+def test_a_run_is_shown(command: Callable[..., Any], finished: str) -> None:
+    assert command("runs", "show", finished).out == command("report", finished).out
+
+
+def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str) -> None:
+    unasked = command("runs", "delete", finished)
+    done = command("runs", "delete", finished, finished[:-1], "--yes")
+
+    assert unasked.code == 2
+    assert f"Delete {finished} (suite, 3 cases)? There is no terminal to ask on; give --yes" in unasked.err
+    assert (done.code, done.err) == (0, f"deleted {finished}\n")
+    assert command("runs").out == "no runs yet\n"
+
+
+def test_sound_runs_are_verified_a_line_each(command: Callable[..., Any], finished: str) -> None:
+    done, as_json = command("runs", "verify"), command("runs", "verify", finished[:-1], "--json")
+
+    assert (done.code, done.out, done.err) == (0, f"{finished}  ok: 7 rows\n", "")
+    assert as_json.code == 0
+    assert as_json.json == {
+        "database": [],
+        "runs": [{"id": finished, "status": "ok", "rows": 7, "uncovered": 0, "damages": 0, "told": []}],
+    }
+
+
+def test_a_damaged_run_is_told_and_can_be_deleted(folder: Path, command: Callable[..., Any], finished: str) -> None:
+    with contextlib.closing(sqlite3.connect(folder / ".evenhand/evenhand.db")) as database:
+        database.execute("UPDATE evaluations SET score = 0.25 WHERE position = 1")
+        database.execute("UPDATE runs SET name = 'other'")
+        database.commit()
+
+    report, verified = command("report", finished, "--canonical"), command("runs", "verify")
+    as_json = command("runs", "verify", "last", "--json")
+    deleted = command("runs", "delete", finished, "--yes")
+
+    assert report.code == 1
+    assert report.err.startswith(f"evenhand: run {finished} is damaged: its row is not as it was written; restore a ")
+    assert (verified.code, as_json.code) == (1, 1)
+    assert verified.out.splitlines() == [
+        f"{finished}  damaged: 2 faults in 7 rows",
+        "  its row in the table of runs is not as it was written",
+        "  the evaluation of the case at position 1, place 0, sample 0, round 0 is not as it was written",
+    ]
+    assert as_json.json["runs"][0]["damages"] == 2
+    assert (deleted.code, command("runs", "verify").out) == (0, "")
+
+
+def test_a_file_that_the_database_itself_finds_damaged_is_told(
+    folder: Path, command: Callable[..., Any], finished: str
+) -> None:
+    path = folder / ".evenhand/evenhand.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cases_by_id'").fetchall()
+    data = bytearray(path.read_bytes())
+    at = (root - 1) * 16384 + 3  # how many entries the index has
+    data[at : at + 2] = (2).to_bytes(2, "big")
+    path.write_bytes(data)
+
+    done = command("runs", "verify")
+
+    assert done.code == 1
+    assert f"{finished}  ok" in done.out
+    assert "evenhand.db is damaged: " in done.err
