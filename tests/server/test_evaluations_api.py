@@ -14,8 +14,9 @@ from evenhand.domain.run import Judgment, MadeAnswer, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Thresholds
 from evenhand.server.app import make_app
-from evenhand.server.runs import results, results_index
+from evenhand.server.runs import results
 from evenhand.server.settings import ServerSettings
+from evenhand.store import results_index
 from evenhand.store.rows import Batch, answer_row, dumps, evaluation_row
 from evenhand.store.store import Store
 

@@ -100,7 +100,7 @@ def remove_case(
     from evenhand.engine.store_location import StoreLocation
 
     console = Console(quiet=quiet)
-    with StoreLocation(db).opened(to_read=True) as store, store.database.transaction():
+    with StoreLocation(db).opened(to_read=True) as store, store.transaction():
         for one in dict.fromkeys(cases):
             store.prompts.delete_case(one)
     for one in dict.fromkeys(cases):

@@ -193,7 +193,7 @@ def delete_runs(
     console = Console()
     with StoreLocation(db).opened(to_read=True) as store:
         found = {run.id: run for run in (store.runs.find(one, verify=False) for one in runs)}
-        store.database.require_writable()
+        store.require_writable()
         if not yes:
             told = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in found.values())
             confirm(console, f"Delete {told}?")

@@ -124,7 +124,7 @@ def go_on(
         if run.status is RunStatus.FINISHED and not (fork or manner.retry_errors):
             at_work.console.note(f"run {run.id} is finished; --retry-errors does its errors again")
             return at_work.end(store, run)
-        store.database.require_writable()
+        store.require_writable()
         if is_imported(run) and not trust:
             require_trust(store, run)
         return go_on_with(store, run, at_work, manner, typed=typed, fork=fork)

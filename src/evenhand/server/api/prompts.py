@@ -18,7 +18,6 @@ from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
 from evenhand.server.api.bodies import ImportBody, PromptBody, PromptEdit, SchemaCheck, TestCaseBody, TestCaseEdit
 from evenhand.server.api.dependencies import CaseId, Cursor, Key, Limit, Number, Opened, PromptId, routes
 from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, SchemaVerdict, TestCaseShape
-from evenhand.server.once import once
 from evenhand.server.runs.results import offset_in, offset_written
 from evenhand.store.store import Store
 from evenhand.workspace.documents import case_summary, export_document, import_document, prompt_summary
@@ -145,7 +144,7 @@ def import_prompts(body: ImportBody, store: Opened, key: Key = None, dry_run: An
     def take_in() -> str:
         return orjson.dumps(import_document(store, document, dry_run=dry_run).as_dict()).decode()
 
-    outcome, _ = once(store, key, ["import", document, dry_run], take_in)
+    outcome, _ = store.idempotency_keys.once(key, ["import", document, dry_run], take_in)
     return orjson.loads(outcome)
 
 

@@ -14,12 +14,12 @@ from evenhand.reports.json import case_row
 from evenhand.server.api.dependencies import BUSY, Counts, Cursor, Limit, Opened, Profiled, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape
 from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
-from evenhand.server.case_results import case_result
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import MOST_CHANGES, compared
 from evenhand.server.runs.progress import as_it_is
 from evenhand.server.runs.results import MEDIA, Results, attachment, exported
-from evenhand.server.runs.results_index import Filter, Order
+from evenhand.store.results import case_result
+from evenhand.store.results_index import Filter, Order
 
 router = routes("evaluations")
 

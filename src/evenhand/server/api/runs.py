@@ -53,7 +53,7 @@ def list_runs(
     first = offset_in(cursor)
     if prompt is None:
         found = store.runs.newest(first + limit)
-        ((total,),) = store.database.rows("SELECT COUNT(*) FROM runs")
+        total = store.runs.total()
     else:
         wanted = store.prompts.find(prompt).id
         found = [run for run in store.runs.newest() if (run.definition.get(PROMPT) or {}).get("id") == wanted]

@@ -122,8 +122,7 @@ def ask_to_delete(request: Request, store: Opened, case_id: str) -> Response:
 def delete_case(store: Opened, case_id: str, sent: Sent) -> Response:
     """Delete a test case, unless it was changed since the question was read."""
     seen = sent.number("seen")
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         known = store.prompts.find_case(case_id)
         if known.version != seen:
             raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")

@@ -25,6 +25,7 @@ from evenhand.server.pages.run_row import counted_in
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import PATIENCE_SECONDS, found_run
 from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, Turn, compared, newest_pair
+from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 
 _ROW: Final = 28
@@ -154,7 +155,7 @@ def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> di
     changes = [one for one in found.changes if turn.takes(one)][:MOST_CHANGES]
     several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
     most = reach(one.scores for _, one in several)
-    positions = _positions(store, found, changes)
+    positions = case_positions(store, (found.a, found.b), [one.case_id for one in changes])
     return {
         "found": found,
         "sentence": verdict_sentence(subject.scores),
@@ -242,18 +243,6 @@ def _how_many(found: Comparison, changes: Sequence[Change], turn: Turn) -> str:
     if len(changes) == found.changed:
         return f"{counted(found.changed, 'case')}, the largest difference first."
     return f"The {len(changes):,} largest of {found.changed:,}."
-
-
-def _positions(store: Store, found: Comparison, changes: Sequence[Change]) -> Mapping[tuple[int, str], int]:
-    """Find where the changed cases stand in each run, for the links to them."""
-    if not changes:
-        return {}
-    marks = ", ".join("?" * len(changes))
-    rows = store.database.rows(
-        f"SELECT run, id, position FROM cases WHERE run IN (?, ?) AND id IN ({marks})",  # noqa: S608 - question marks
-        [found.a.number, found.b.number, *(one.case_id for one in changes)],
-    )
-    return {(run, identity): position for run, identity, position in rows}
 
 
 def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:

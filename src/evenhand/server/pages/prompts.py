@@ -120,8 +120,7 @@ def ask_to_delete(request: Request, store: Opened, prompt_id: str) -> Response:
 def delete_prompt(store: Opened, prompt_id: str, sent: Sent) -> Response:
     """Delete a prompt, unless it was changed since the question was read."""
     seen = sent.number("seen")
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         known = store.prompts.find(prompt_id)
         if known.latest != seen:
             raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")

@@ -19,7 +19,6 @@ from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.api.dependencies import Opened
-from evenhand.server.case_results import case_at
 from evenhand.server.pages.base import as_json, page, verbatim
 from evenhand.server.pages.case_view import ShownCase
 from evenhand.server.pages.run_view import own
@@ -27,8 +26,9 @@ from evenhand.server.pages.runs import found_run
 from evenhand.server.problems import Problem
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.results import MEDIA, Kind, Results, attachment, exported
-from evenhand.server.runs.results_index import Filter, Order
 from evenhand.server.runs.views import models_of
+from evenhand.store.results import case_at
+from evenhand.store.results_index import Filter, Order
 from evenhand.store.store import Store
 
 # What results_columns.js keeps, with dots between the names: the address tells others, this is for the next run.

@@ -42,7 +42,7 @@ def show_settings(request: Request, store: Opened) -> Response:
         request,
         "settings.html",
         settings=settings,
-        kept=store.database.where,
+        kept=store.where,
         judge=settings.judge or os.environ.get(JUDGE_VARIABLE, "").strip() or None,
         judge_variable=JUDGE_VARIABLE,
         models_folder=models_folder(),

@@ -18,8 +18,7 @@ from evenhand.reports.json import run_row, summary_row
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
-from evenhand.store.rows import loads, planned_of_row
+from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
 from evenhand.workspace.trial import PROMPT
 
@@ -141,62 +140,38 @@ def _ids(case: Case) -> list[str]:
 MOST_SHOWN: Final = 300
 
 
-def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
+def rows_shown(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return evaluations by their places, in that order."""
-    if not places:
-        return []
-    positions = sorted({position for position, _, _ in places})
-    marks = ", ".join("?" * len(positions))
-
-    def of(table: Table, order: str = "round") -> list[Row]:
-        return table.read(store.database, run, f"position IN ({marks})", positions, order=order)
-
-    # Later rounds come after earlier ones, and count instead of them.
-    evaluations = {row[:3]: row[3:] for row in of(EVALUATIONS)}
-    answers = {row[:2]: loads(row[-2]) for row in of(ANSWERS)}
-    cases = {row[0]: planned_of_row(row) for row in of(CASES, "position")}
     as_group = is_ranking(run.definition)
-    return [
-        _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])), as_group=as_group)
-        for place in places
-        if place in evaluations and place[0] in cases
-    ]
+    return [_evaluation_row(stored, as_group=as_group) for stored in evaluations_at(store, run, places)]
 
 
-def _row(
-    place: tuple[int, int, int],
-    found: tuple[Any, ...],
-    case: Case,
-    answer: Mapping[str, Any] | None,
-    *,
-    as_group: bool,
-) -> dict[str, Any]:
-    number, evaluator, _, status, score, verdict, _, _, cost, seconds, content, _ = found
-    evaluation = loads(content)
+def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, Any]:
+    case, content = stored.case, stored.content
     model = case.metadata.get(MODEL)
-    asked, said = _asked(case), case.candidate_answer if answer is None else answer.get("text")
+    question, answer = _asked(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
     if as_group:
-        asked, said = shown_ids(case), order_said(case, evaluation.get("details", {}))
+        question, answer = shown_ids(case), order_said(case, content.get("details", {}))
     return {
         "case_id": case.id or "",
-        "position": place[0],
-        "place": place[1],
-        "sample": place[2],
-        "round": number,
-        "evaluator": evaluator,
+        "position": stored.position,
+        "place": stored.place,
+        "sample": stored.sample,
+        "round": stored.round,
+        "evaluator": stored.evaluator,
         "model": model if isinstance(model, str) else None,
-        "status": status,
-        "verdict": verdict,
-        "score": score,
-        "cost": cost,
-        "seconds": seconds,
-        "retry_count": evaluation.get("retry_count", 0),
-        "hits": len(evaluation.get("hits", ())),
-        "misses": len(evaluation.get("misses", ())),
-        "error": _cut(evaluation.get("error")),
-        "reasoning": _cut(evaluation.get("reasoning")) or "",
-        "question": _cut(asked) or "",
-        "answer": _cut(said),
+        "status": stored.status,
+        "verdict": stored.verdict,
+        "score": stored.score,
+        "cost": stored.cost,
+        "seconds": stored.seconds,
+        "retry_count": content.get("retry_count", 0),
+        "hits": len(content.get("hits", ())),
+        "misses": len(content.get("misses", ())),
+        "error": _cut(content.get("error")),
+        "reasoning": _cut(content.get("reasoning")) or "",
+        "question": _cut(question) or "",
+        "answer": _cut(answer),
     }
 
 
