@@ -14,7 +14,7 @@ import typer
 from evenhand.cli.console import Console
 from evenhand.cli.options import DB, Db, Judge, NoEnvFile, Quiet, Verbose, is_typed
 from evenhand.domain.errors import ConfigError
-from evenhand.store.sqlite import FOLDER
+from evenhand.store.location import FOLDER
 
 if TYPE_CHECKING:
     from evenhand.server.settings import ServerSettings
