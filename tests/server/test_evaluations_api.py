@@ -68,7 +68,7 @@ def filled(store: Store) -> RunRecord:
 def rows(request: pytest.FixtureRequest, settings: ServerSettings) -> Iterator[Callable[..., Any]]:
     """Make a run of thirty evaluations, and give a function that lists them."""
     db = settings.db if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    app = make_app(ServerSettings(db=db, token=Secret("t" * 16)))
+    app = make_app(ServerSettings(db=db, token=Secret("t" * 16), page_wait_seconds=60.0))
     with TestClient(app, base_url="http://localhost:8642") as client:
         run = filled(app.state.store)
 

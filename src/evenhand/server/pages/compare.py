@@ -19,11 +19,10 @@ from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import drawn, page
-from evenhand.server.pages.run_row import counted_in
 from evenhand.server.pages.run_view import own
-from evenhand.server.pages.runs import PATIENCE_SECONDS, found_run
+from evenhand.server.pages.runs import found_run
 from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, Turn, compared, newest_pair
 from evenhand.store.results import case_positions
 from evenhand.store.store import Store
@@ -92,7 +91,9 @@ MOST_RUNS: Final = 100
 @router.get("/compare")
 def compare(
     request: Request,
-    store: Opened,
+    store: StoreDep,
+    settings: SettingsDep,
+    summaries: SummaryCacheDep,
     *,
     a: str = "",
     b: str = "",
@@ -109,14 +110,14 @@ def compare(
         if not a and not b:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
         return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
-    ours, theirs = found_run(request, a), found_run(request, b)
+    ours, theirs = found_run(store, a), found_run(store, b)
     turn = Turn(before=before, after=after, way=way)
     try:
         found = compared(
-            counted_in(request),
+            summaries,
             store,
             (ours, theirs),
-            seconds=PATIENCE_SECONDS,
+            seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
             most_changes=None if turn.is_any else MOST_CHANGES,
             anyway=bool(anyway),

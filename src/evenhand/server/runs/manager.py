@@ -97,9 +97,9 @@ class Work:
 class RunManager:
     """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
 
-    def __init__(self, store: Store, settings: ServerSettings, counts: SummaryCache | None = None) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, summaries: SummaryCache | None = None) -> None:
         self._store = store
-        self._counts = counts or SummaryCache()
+        self._summaries = summaries or SummaryCache()
         self._settings = settings
         self._planner = Planner(store)
         self._work: dict[str, Work] = {}
@@ -180,7 +180,8 @@ class RunManager:
         if work is not None:
             return work.progress()
         try:
-            return progress_in(self._store, self._store.runs.find(run_id), self._counts)
+            run = self._store.runs.find(run_id)
+            return progress_in(self._store, run, self._summaries, self._settings.page_wait_seconds)
         except RunNotFoundError:
             return None
 

@@ -17,8 +17,6 @@ _UNPLANNED = "it was still planning when the process that did so ended; delete i
 _UNPLANNED_SUITE = "it was still planning when the process that did so ended; go on with: evenhand resume {}"
 _EFFORT = ("retries", "calls", "cached", "cost")
 _ONLY_LIVE = ("rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", *_EFFORT)
-# How long somebody waits for what the numbers of a run say.
-PATIENCE_SECONDS = 2.0
 
 
 def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
     }
 
 
-def progress_in(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     """Tell how far a run has come that this process does not work on.
 
     What only the process at work on it knows is null. What came of a run that has ended is counted; what takes long to
@@ -61,14 +59,14 @@ def progress_in(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str,
     run = as_it_is(store, run)
     total, done = store.extent(run)
     known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
-    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, counts)
+    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, summaries, seconds)
     return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
 
 
-def _outcome(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+def _outcome(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     standings = count_standings(store, run)
     try:
-        summary = counts.of(store, run, PATIENCE_SECONDS).summary
+        summary = summaries.of(store, run, seconds).summary
     except TimeoutError:  # it is counted all the same, for who asks again
         effort: dict[str, Any] = dict.fromkeys(_EFFORT)
     else:

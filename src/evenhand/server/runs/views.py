@@ -16,7 +16,7 @@ from evenhand.evaluators.pairwise import PLACES
 from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import run_row, summary_row
 from evenhand.server.runs.baseline import is_baseline
-from evenhand.server.runs.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
+from evenhand.server.runs.progress import AT_WORK, as_it_is
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
@@ -190,28 +190,37 @@ MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
 
 
-def run_listed(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+def run_listed(store: Store, run: RunRecord, summaries: SummaryCache) -> dict[str, Any]:
     """Return a run for a list, without what only a few ask for."""
     run = as_it_is(store, run)
-    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or counts.has(store, run))
+    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or summaries.has(store, run))
     row = _run_row(run)
     return {name: row[name] for name in row if name not in _OF_DETAIL} | {
-        "summary": summary_row(counts.of(store, run).summary) if quick else None
+        "summary": summary_row(summaries.of(store, run).summary) if quick else None
     }
 
 
-def run_detail(store: Store, run: RunRecord, counts: SummaryCache | None) -> dict[str, Any]:
-    """Return a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
-    run = as_it_is(store, run)
-    row = _run_row(run)
-    # Where the suite lies is the server's business.
+def run_as_planned(store: Store, run: RunRecord) -> dict[str, Any]:
+    """Return a run with its definition, and without its numbers: it has just been started or resumed."""
+    row = _run_row(as_it_is(store, run))
+    # Where the suite is on the disk is the server's business.
     del row["source"]
-    if counts is None or (run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST):
-        return row | {"summary": None, "gates": None}
+    return row | {"summary": None, "gates": None}
+
+
+def run_detail(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
+    """Return a run with its definition and its numbers; these are null for a large run that is in progress.
+
+    They are null, too, if counting them takes longer than so many seconds; then they are there for a later request.
+    """
+    run = as_it_is(store, run)
+    row = run_as_planned(store, run)
+    if run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST:
+        return row
     try:
-        numbers = counts.of(store, run, PATIENCE_SECONDS)
-    except TimeoutError:  # they are there when somebody asks again
-        return row | {"summary": None, "gates": None}
+        numbers = summaries.of(store, run, seconds)
+    except TimeoutError:
+        return row
     return row | {"summary": summary_row(numbers.summary), "gates": [gate.as_dict() for gate in numbers.gates]}
 
 
