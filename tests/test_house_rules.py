@@ -205,6 +205,31 @@ def imports(nodes: Iterable[ast.AST]) -> set[str]:
     return names
 
 
+# The database
+
+# What runs are stored with, which only the store may use: the layers above are the same for SQLite and PostgreSQL.
+DRIVERS = {"psycopg", "sqlite3"}
+SQL = re.compile(
+    r"\b(SELECT\s.*\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
+    re.DOTALL,
+)
+# A temporary file, for more profiles than fit into memory.
+WITH_A_DATABASE_OF_ITS_OWN = PACKAGE / "profiles" / "ranking" / "entrants.py"
+ABOVE_THE_STORE = [
+    path for path in SOURCES if PACKAGE / "store" not in path.parents and path != WITH_A_DATABASE_OF_ITS_OWN
+]
+
+
+@pytest.mark.parametrize("path", ABOVE_THE_STORE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_store_uses_the_database(path: Path) -> None:
+    nodes = list(ast.walk(parsed(path)))
+    texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
+
+    assert DRIVERS & imports(nodes) == set()
+    assert [node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "database"] == []
+    assert [node.lineno for node in texts if SQL.search(ast.unparse(node))] == []
+
+
 # The repository
 
 # Written so that they do not find themselves.

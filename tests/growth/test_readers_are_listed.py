@@ -35,7 +35,7 @@ OTHERS = {
     "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
     "registry.py": "loads entry points",
     "server/api/openapi.py": "shows docstrings of the package",
-    "server/runs/results_index.py": "reads stored cases, which are JSON of our own",
+    "store/results_index.py": "reads stored cases, which are JSON of our own",
     "server/pages/transfer.py": "hands a form to parse_strict",
     "server/runs/requests.py": "loads entry points",
     "server/runs/views.py": "reads stored evaluations, which are JSON of our own",

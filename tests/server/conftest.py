@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from evenhand.domain.secret import Secret
-from evenhand.server.api import results
 from evenhand.server.app import make_app
-from evenhand.server.pages import compare, home, profiles, runs
-from evenhand.server.runs import progress, views
 from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.server.settings import ServerSettings
 
@@ -106,11 +104,15 @@ class Models:
         self._server.server_close()
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pages wait for numbers as long as it takes: what they show without them is tested where it is meant."""
-    for module in (progress, views, results, results, profiles, compare, home, profiles, runs):
-        monkeypatch.setattr(module, "PATIENCE_SECONDS", 60.0)
+@pytest.fixture
+def wait_seconds(client: TestClient) -> Callable[[float], None]:
+    """Set how long the server waits for numbers that are being worked out."""
+
+    def wait(seconds: float) -> None:
+        app: Any = client.app
+        app.state.settings = replace(app.state.settings, page_wait_seconds=seconds, result_wait_seconds=seconds)
+
+    return wait
 
 
 @pytest.fixture
@@ -140,7 +142,13 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
 @pytest.fixture
 def settings(tmp_path: Path) -> ServerSettings:
     return ServerSettings(
-        db=str(tmp_path / "evenhand.db"), token=Secret(TOKEN), judge="vllm/judge", changes_a_minute=1_000_000
+        db=str(tmp_path / "evenhand.db"),
+        token=Secret(TOKEN),
+        judge="vllm/judge",
+        changes_a_minute=1_000_000,
+        # As long as it takes: what is shown without the numbers is tested where it is meant.
+        page_wait_seconds=60.0,
+        result_wait_seconds=60.0,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from fastapi.testclient import TestClient
 
 from evenhand import Case, Scripted, compare, evaluate
 from evenhand.domain.secret import Secret
-from evenhand.server.api import results
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
@@ -58,13 +58,13 @@ def test_what_is_not_to_be_compared_is_refused_in_the_words_of_the_api(client: T
 
 
 def test_what_takes_long_is_asked_for_again(
-    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
+    client: TestClient, tmp_path: Path, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
     a, b = judged(tmp_path, [0.1] * 8), judged(tmp_path, [0.2] * 8)
-    monkeypatch.setattr(results, "PATIENCE_SECONDS", 0.0)
+    wait_seconds(0.0)
 
     answer = client.get(f"/api/compare?a={a}&b={b}")
-    monkeypatch.setattr(results, "PATIENCE_SECONDS", 60.0)
+    wait_seconds(60.0)
     may_end.set()
     then = client.get(f"/api/compare?a={a}&b={b}")
 
@@ -90,7 +90,7 @@ def test_a_run_is_pinned_as_the_baseline_and_unpinned(client: TestClient, tmp_pa
 @pytest.mark.xdist_group("postgres")
 def test_postgresql_gives_the_same(postgres_url: str) -> None:
     first, second = judged(postgres_url, [0.1, 0.9]), judged(postgres_url, [0.7, 0.9])
-    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16))
+    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16), page_wait_seconds=60.0)
     headers = {"authorization": "Bearer " + "t" * 16}
     with TestClient(make_app(settings), base_url="http://localhost:8642", headers=headers) as client:
         pinned = client.put(f"/api/runs/{first}/baseline").json()

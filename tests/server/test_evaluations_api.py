@@ -14,8 +14,9 @@ from evenhand.domain.run import Judgment, MadeAnswer, RunRecord, RunStatus
 from evenhand.domain.secret import Secret
 from evenhand.domain.verdict import Thresholds
 from evenhand.server.app import make_app
-from evenhand.server.runs import results, results_index
+from evenhand.server.runs import results
 from evenhand.server.settings import ServerSettings
+from evenhand.store import results_index
 from evenhand.store.rows import Batch, answer_row, dumps, evaluation_row
 from evenhand.store.store import Store
 
@@ -67,7 +68,7 @@ def filled(store: Store) -> RunRecord:
 def rows(request: pytest.FixtureRequest, settings: ServerSettings) -> Iterator[Callable[..., Any]]:
     """Make a run of thirty evaluations, and give a function that lists them."""
     db = settings.db if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    app = make_app(ServerSettings(db=db, token=Secret("t" * 16)))
+    app = make_app(ServerSettings(db=db, token=Secret("t" * 16), page_wait_seconds=60.0))
     with TestClient(app, base_url="http://localhost:8642") as client:
         run = filled(app.state.store)
 

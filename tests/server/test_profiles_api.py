@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from evenhand import Profile, audit, rank, score
-from evenhand.server.api import results
 
 PROFILES = [Profile(id=f"p{number}", text=f"worth {number}") for number in range(8)]
 DESIGN: dict[str, Any] = {
@@ -89,9 +89,11 @@ def test_a_run_over_cases_is_no_ranking(client: TestClient, prompt: str) -> None
 
 
 @pytest.mark.usefixtures("may_end")  # which it may not, before the answer is there
-def test_who_cannot_wait_is_told_to_ask_again(client: TestClient, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_cannot_wait_is_told_to_ask_again(
+    client: TestClient, db: str, wait_seconds: Callable[[float], None]
+) -> None:
     run = rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=3, store=db).run.id
-    monkeypatch.setattr(results, "PATIENCE_SECONDS", 0.0)
+    wait_seconds(0.0)
 
     answer = client.get(f"/api/runs/{run}/ranking")
 

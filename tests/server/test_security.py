@@ -204,7 +204,7 @@ def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path
 
 
 def test_the_headers_are_on_files_on_errors_and_on_crashes(strangers: TestClient, app: FastAPI) -> None:
-    app.state.counted = None  # so that something breaks
+    app.state.summary_cache = None  # so that something breaks
     answers = [
         strangers.get(path) for path in ("/static/app.css", "/static/nobody", "/nobody", "/api/nobody", "/api/runs")
     ]

@@ -13,11 +13,12 @@ from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
 from evenhand.engine.plan import EarlierAnswers
-from evenhand.server.case_results import case_at
-from evenhand.server.runs.results_index import ResultsIndex
+from evenhand.server.runs.results import CASE_READER
 from evenhand.server.runs.views import rows_shown
 from evenhand.store import checksum
 from evenhand.store.replies import FoundReply
+from evenhand.store.results import case_at
+from evenhand.store.results_index import ResultsIndex
 from evenhand.store.rows import Batch, evaluation_row
 from evenhand.store.store import Store
 from evenhand.store.transfer import export_lines, import_lines
@@ -134,7 +135,7 @@ def test_a_damaged_row_is_told_wherever_it_is_read(
 
 
 def copied(store: Store, run: RunRecord) -> None:
-    with contextlib.closing(ResultsIndex(store)) as narrow:
+    with contextlib.closing(ResultsIndex(store, CASE_READER)) as narrow:
         narrow.copy(run)
 
 

@@ -16,7 +16,7 @@ from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
 from evenhand.reports.paired_cases import JudgedCase, PairedFinding, found_of
-from evenhand.store.records import EVALUATIONS, Row
+from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
 
@@ -123,18 +123,11 @@ def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int,
     for position, those in itertools.groupby(rows, key=lambda row: row[0]):
         last_rounds: dict[tuple[int, int], _Row] = {}
         for _, place, sample, _, evaluator, _, status, score, verdict, weight, required, *_ in those:
-            name = _name(store, run, (position, place, sample)) if _REPLACED in evaluator else evaluator
+            # Its column cannot hold every letter of a name.
+            name = store.evaluator_name(run, position, place, sample) if _REPLACED in evaluator else evaluator
             last_rounds[sample, place] = (sample, name, status, score, verdict, weight, required)
         judged[position] = tuple(last_rounds.values())
     return judged
-
-
-def _name(store: Store, run: RunRecord, place: tuple[int, int, int]) -> str:
-    """Read the name of an evaluator that has letters which its column could not hold."""
-    where = "position = ? AND place = ? AND sample = ?"
-    *_, row = EVALUATIONS.read(store.database, run, where, place, order="round")
-    content: Any = loads(row[-2])
-    return str(content["evaluator"])
 
 
 def _found(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, PairedFinding]:

@@ -71,7 +71,7 @@ class Committer:
 
     async def _written(self, batch: Batch) -> Exception | None:
         try:
-            if self._store.database.quick:
+            if self._store.commits_quickly:
                 self._store.commit(batch)
             else:
                 await asyncio.to_thread(self._store.commit, batch)

@@ -16,7 +16,7 @@ ITEM_TOKENS: Final = 50
 ANSWER_TOKENS: Final = 200
 
 RULES: Final = (
-    f"Tokens are estimated from characters: {CHARACTERS_A_TOKEN} a token in ASCII, {OTHER_CHARACTERS_A_TOKEN} elsewhere.",
+    f"Tokens are estimated from characters: {CHARACTERS_A_TOKEN} a token in ASCII, else {OTHER_CHARACTERS_A_TOKEN}.",
     f"A judgment is assumed to be {JUDGMENT_TOKENS} tokens long, and {ITEM_TOKENS} more for each rubric item.",
     f"An answer still to be generated is assumed to be as long as the reference, or {ANSWER_TOKENS} tokens long.",
     "What a model thinks before it answers is billed too, and is not in these figures.",

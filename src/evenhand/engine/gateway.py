@@ -157,7 +157,7 @@ class Gateway:
 
     async def look_up(self, key: str) -> Mapping[str, Any] | None:
         """Look for a reply in the cache."""
-        if self._store.database.quick:
+        if self._store.commits_quickly:
             return self._store.reply(key)
         return await asyncio.to_thread(self._store.reply, key)
 

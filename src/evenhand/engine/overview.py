@@ -10,6 +10,7 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.reports.overview import FORMAT, Overview, survey
 from evenhand.reports.report import Report
+from evenhand.store.results import case_at
 from evenhand.store.rows import dumps, loads
 from evenhand.store.runs import Summaries
 from evenhand.store.store import Store
@@ -21,7 +22,7 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     It is kept with what it covers, which is looked at before the rows are read and again after: one that was worked
     out while rows were added, or before, is not shown. A run that somebody works on is counted and not kept.
     """
-    kept = Summaries(store.database)
+    kept = store.summaries
     coverage = kept.coverage(run)
     if (found := _kept(kept, run, coverage)) is not None:
         return found
@@ -33,7 +34,7 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
 
 def kept_overview(store: Store, run: RunRecord) -> Overview | None:
     """Return the overview of a run where it is known without reading the run."""
-    kept = Summaries(store.database)
+    kept = store.summaries
     return _kept(kept, run, kept.coverage(run))
 
 
@@ -52,8 +53,8 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
 def results_at(store: Store, run: RunRecord, positions: Sequence[int]) -> Iterator[CaseResult]:
     """Yield the cases of some positions, in that order; one that is not there is left out."""
     for position in positions:
-        result = next(store.results(run, first=position), None)
-        if result is not None and result.position == position:
+        result = case_at(store, run, position)
+        if result is not None:
             yield result
 
 

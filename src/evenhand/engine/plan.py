@@ -118,7 +118,7 @@ def extend(store: Store, run: RunRecord, job: Job) -> RunRecord | None:
     if job.following is None:
         return None
     cases = job.following.cases(store, run)  # before anything is locked: it may take long to work out
-    with store.database.transaction():
+    with store.transaction():
         count = _put(store, run, _written(job, cases, first=run.cases))
         return store.runs.mark(run, RunStatus.RUNNING, cases=run.cases + count) if count else None
 

@@ -59,7 +59,7 @@ class StoreLocation:
         store = open_store(self._url)
         try:
             if not (to_read or or_read_only):
-                store.database.require_writable()
+                store.require_writable()
             yield store
         finally:
             store.close()

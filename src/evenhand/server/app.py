@@ -24,7 +24,7 @@ from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.drive.loop_watch import Block, LoopWatch
 from evenhand.engine.store_location import StoreLocation
 from evenhand.server import api, pages
-from evenhand.server.pages.transfer import ImportReports
+from evenhand.server.import_reports import ImportReports
 from evenhand.server.problems import Problem
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers
@@ -54,14 +54,14 @@ def make_app(settings: ServerSettings) -> FastAPI:
             LoopWatch(_note_block),
         ):
             app.state.store = store
-            app.state.counted = SummaryCache()
-            app.state.profiled = ProfileNumbers()
-            app.state.desk = RunManager(store, settings, app.state.counted)
+            app.state.summary_cache = SummaryCache()
+            app.state.profile_numbers = ProfileNumbers()
+            app.state.run_manager = RunManager(store, settings, app.state.summary_cache)
             app.state.results = results
             try:
                 yield
             finally:
-                await app.state.desk.close()
+                await app.state.run_manager.close()
 
     app = FastAPI(
         title="Evenhand",
@@ -75,7 +75,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         openapi_url=None,  # ours stands behind the guard
     )
     app.state.settings = settings
-    app.state.imports = ImportReports()
+    app.state.import_reports = ImportReports()
     app.add_middleware(Gate, settings=settings)
     app.mount("/static", StaticFiles(packages=[("evenhand.server", "static")]), name="static")
     app.include_router(api.router)
@@ -142,7 +142,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
             server.run(sockets=[listening])
         if not server.started:
             raise ConfigError("the server did not start; what it wrote above says why")
-        return list(app.state.desk.left)
+        return list(app.state.run_manager.left)
 
 
 class _Server(uvicorn.Server):
@@ -159,7 +159,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app: Any = self.config.app
-        app.state.desk.end_streams()
+        app.state.run_manager.end_streams()
         await super().shutdown(sockets)
 
 

@@ -14,6 +14,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evenhand.server.dependencies import settings_of
 from evenhand.server.problems import Problem, is_api
 from evenhand.server.settings import ServerSettings
 
@@ -132,7 +133,7 @@ def _is_foreign(headers: Headers, host: str, *, changes: bool) -> bool:
 
 async def guard(request: Request) -> None:
     """Ask for the token: for every change, and beyond this machine for everything. It stands before all routes."""
-    settings: ServerSettings = request.app.state.settings
+    settings = settings_of(request)
     route = request.scope.get("route")
     if getattr(route, "name", None) in OPEN:
         return

@@ -20,7 +20,9 @@ class ServerSettings:
 
     ``names`` are further names under which the server may be asked for, where it listens beyond this machine.
     ``judge`` and ``models`` are what the server offers; only here may a model be a file. ``changes_a_minute`` is how
-    often one client may change something.
+    often one client may change something. ``page_wait_seconds`` is how long a page waits for numbers of a large run,
+    which it shows later otherwise; ``result_wait_seconds`` is how long the API does where there is nothing else to
+    return. A comparison of 100,000 cases takes about as long.
     """
 
     db: str
@@ -31,6 +33,8 @@ class ServerSettings:
     judge: str | None = None
     models: tuple[str, ...] = field(default=())
     changes_a_minute: int = 600
+    page_wait_seconds: float = 2.0
+    result_wait_seconds: float = 20.0
 
     def __post_init__(self) -> None:
         if len(self.token.reveal()) < 16:

@@ -9,6 +9,8 @@ from urllib.parse import unquote
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import HIDDEN
 
+# The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
+FOLDER: Final = ".evenhand"
 UNTOLD: Final = "postgresql://…"
 
 # A URL that can be read in one way only: one @ at most, and before the path; the marks of a URL only where they belong.

@@ -95,6 +95,14 @@ def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content:
             refuse_damage(run, f"the {table.row} of {table.place_of(row)} is not as it was written")
 
 
+def by_position(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Return rows by the position of their case, each in the order in which they came."""
+    groups: dict[int, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[0], []).append(row)
+    return groups
+
+
 def refuse_damage(run: RunRecord, what: str) -> NoReturn:
     """Say that a run is damaged, and what can be done about it."""
     raise StoreError(f"run {run.id} is damaged: {what}; {MENDING}")

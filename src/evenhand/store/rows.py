@@ -12,8 +12,10 @@ import orjson
 
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import StoreError
-from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
+from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
 from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
+from evenhand.domain.verdict import Thresholds
+from evenhand.store.records import refuse_damage
 
 # Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
 _PATIENT: Final = "\n"
@@ -150,6 +152,53 @@ def judgment_of(row: Sequence[Any]) -> Judgment:
 def judgment_of_row(row: Sequence[Any]) -> Judgment:
     """Read an evaluation from its columns, in the table's order from ``position`` on, and its content."""
     return judgment_of((row[2], row[3], row[5], *row[9:14]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCase:
+    """A case with everything found about it, and for each of its judgments the place and the sample it has in lists."""
+
+    result: CaseResult
+    places: tuple[tuple[int, int], ...]
+
+
+def stored_case(
+    run: RunRecord,
+    planned: PlannedCase,
+    evaluations: Sequence[Sequence[Any]],
+    answers: Sequence[Sequence[Any]],
+    thresholds: Thresholds,
+) -> StoredCase:
+    """Put a case together from its rows: evaluations by sample, place and round, answers by sample and round.
+
+    Of several rounds the last counts; those before it ended in an error and were done again.
+    """
+    judged: dict[tuple[int, int], list[Judgment]] = {}
+    for row in evaluations:
+        judgment = judgment_of_row(row)
+        rounds = judged.setdefault((row[1], row[2]), [])
+        if rounds and rounds[-1].round == judgment.round:
+            refuse_damage(run, f"an evaluation of the case at position {planned.position} is there twice")
+        rounds.append(judgment)
+    made: dict[int, list[MadeAnswer]] = {}
+    for _, sample, number, content, _ in answers:
+        answer_rounds = made.setdefault(sample, [])
+        if answer_rounds and answer_rounds[-1].round == number:
+            refuse_damage(run, f"an answer to the case at position {planned.position} is there twice")
+        answer_rounds.append(answer_of(content))
+    result = CaseResult(
+        position=planned.position,
+        case=planned.case,
+        answers=tuple(rounds[-1] for rounds in made.values()),
+        judgments=tuple(rounds[-1] for rounds in judged.values()),
+        replaced=(
+            *(answer for rounds in made.values() for answer in rounds[:-1]),
+            *(judgment for rounds in judged.values() for judgment in rounds[:-1]),
+        ),
+        awaited=max(planned.expected * run.repeat - len(judged), 0),
+        thresholds=thresholds,
+    )
+    return StoredCase(result=result, places=tuple(judged))
 
 
 def reply_row(key: str, model: str, content: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -154,6 +154,16 @@ class Runs:
         """Yield the ids of all runs, the newest first, whether their rows are sound or not."""
         yield from (str(row[0]) for row in self._db.rows("SELECT id FROM runs ORDER BY number DESC"))
 
+    def total(self) -> int:
+        """Return how many runs there are."""
+        return int(self._db.rows("SELECT COUNT(*) FROM runs")[0][0])
+
+    def with_option(self, name: str) -> list[RunRecord]:
+        """Return the runs that have an option, the newest first."""
+        rows = self._db.rows("SELECT id FROM runs WHERE options LIKE ? ORDER BY number DESC", [f'%"{name}"%'])
+        # The name may also be in the value of another option.
+        return [run for run in (self.find(run_id) for (run_id,) in rows) if name in run.options]
+
     def is_sound(self, run: RunRecord) -> bool | None:
         """Tell whether the row of a run is as it was written; None where it has no checksum to tell by."""
         row = self._row(run.number, verify=False)
@@ -235,7 +245,7 @@ class Runs:
             self._change(run, abandoned_calls=known.abandoned_calls + calls, abandoned_cost=total)
 
     def set_options(self, run: RunRecord, options: Mapping[str, Any]) -> None:
-        """Return a run other options."""
+        """Replace the options of a run."""
         with self._db.transaction():
             self._change(run, options=dumps(options))
 

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
+from evenhand.store.location import FOLDER
 from evenhand.store.verification import commits_after, has_frames, log_of
 
 MEMORY = ":memory:"
-# The folder that is made when there is none; nobody else reads in it, and git leaves it alone.
-FOLDER = ".evenhand"
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
 _READ_ONLY = "mode=ro"

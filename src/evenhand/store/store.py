@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -9,15 +10,16 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
 from evenhand.store.database import Database
+from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
-from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, refuse_damage
+from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
 from evenhand.store.replies import Replies
-from evenhand.store.rows import Batch, answer_of, judgment_of_row, loads, planned_from, planned_of_row
-from evenhand.store.runs import Runs
+from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
+from evenhand.store.runs import Runs, Summaries
 
 STORES: Final = "evenhand.stores"
 DEFAULT_URL: Final = ".evenhand/evenhand.db"
@@ -62,13 +64,40 @@ def open_store(url: str = DEFAULT_URL) -> Store:
 
 
 class Store:
-    """Runs with their cases, answers and evaluations, and the replies of judges for the cache."""
+    """Runs with their cases, answers and evaluations, and the replies of judges for the cache.
+
+    ``database`` is for the modules of the store; everybody else uses what these offer.
+    """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.runs = Runs(database)
+        self.summaries = Summaries(database)
         self.prompts = Prompts(database)
         self.replies = Replies(database)
+        self.idempotency_keys = IdempotencyKeys(database)
+
+    @property
+    def where(self) -> str:
+        """The file or the address of the database, without a password."""
+        return self.database.where
+
+    @property
+    def commits_quickly(self) -> bool:
+        """Whether a commit returns quickly enough to be waited for on an event loop."""
+        return self.database.quick
+
+    def require_writable(self) -> None:
+        """Raise ``ReadOnlyError`` if the database can only be read, before anything is begun that must be kept."""
+        self.database.require_writable()
+
+    @contextlib.contextmanager
+    def transaction(self, *, exclusive: bool = False) -> Iterator[None]:
+        """Do everything inside, or nothing of it; if ``exclusive``, no other such transaction runs meanwhile."""
+        with self.database.transaction():
+            if exclusive:
+                self.database.lock()
+            yield
 
     def close(self) -> None:
         """Close the database."""
@@ -222,33 +251,19 @@ class Store:
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
-        evaluations = answered = 0
+        evaluations = answers = 0
         for page in self.case_rows(run, first=first):
             ends = page[0][0], page[-1][0]
-            judgments = self._judgments(run, *ends)
-            answers: dict[int, list[list[MadeAnswer]]] = {}
-            for (position, _), rounds in sorted(self.answered(run, *ends).items(), key=lambda one: one[0]):
-                answers.setdefault(position, []).append(rounds)
+            judged = by_position(self._between(EVALUATIONS, run, *ends, "position, sample, place, round"))
+            made = by_position(self._between(ANSWERS, run, *ends, "position, sample, round"))
+            evaluations += sum(map(len, judged.values()))
+            answers += sum(map(len, made.values()))
             for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
-                judged = judgments.get(planned.position, [])
-                made = answers.get(planned.position, [])
-                evaluations += sum(map(len, judged))
-                answered += sum(map(len, made))
-                yield CaseResult(
-                    position=planned.position,
-                    case=planned.case,
-                    answers=tuple(rounds[-1] for rounds in made),
-                    judgments=tuple(rounds[-1] for rounds in judged),
-                    replaced=(
-                        *(one for rounds in made for one in rounds[:-1]),
-                        *(one for rounds in judged for one in rounds[:-1]),
-                    ),
-                    awaited=max(planned.expected * run.repeat - len(judged), 0),
-                    thresholds=thresholds,
-                )
+                position = planned.position
+                yield stored_case(run, planned, judged.get(position, ()), made.get(position, ()), thresholds).result
         if first == 0:
             self._require_all(run, evaluations, run.evaluations, "evaluations")
-            self._require_all(run, answered, run.answers, "answers")
+            self._require_all(run, answers, run.answers, "answers")
 
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
         """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
@@ -266,6 +281,12 @@ class Store:
             yield page, rows
         self._require_all(run, evaluations, run.evaluations, "evaluations")
 
+    def evaluator_name(self, run: RunRecord, position: int, place: int, sample: int) -> str:
+        """Return the whole name of an evaluator, of which the column may lack some letters."""
+        where = "position = ? AND place = ? AND sample = ?"
+        *_, row = EVALUATIONS.read(self.database, run, where, [position, place, sample], order="round")
+        return str(loads(row[-2])["evaluator"])
+
     def _require_all(self, run: RunRecord, count: int, known: int | None, what: str) -> None:
         """Refuse a finished run that has lost rows, or has more than it had."""
         if run.status is RunStatus.FINISHED and known is not None and count != known:
@@ -276,17 +297,6 @@ class Store:
         now = self.runs.find(run.id)
         if (now.number, now.status, now.finished, now.cases) == (run.number, run.status, run.finished, run.cases):
             refuse_damage(run, what)
-
-    def _judgments(self, run: RunRecord, first: int, last: int) -> dict[int, list[list[Judgment]]]:
-        """Return the evaluations of some positions, ordered by sample and evaluator, each with all its rounds."""
-        rows = self._between(EVALUATIONS, run, first, last, "position, sample, place, round")
-        found: dict[int, list[list[Judgment]]] = {}
-        for (position, _, _), rounds in itertools.groupby(rows, key=lambda row: (row[0], row[2], row[1])):
-            several = [judgment_of_row(row) for row in rounds]
-            if len(several) > 1 and len({one.round for one in several}) < len(several):
-                refuse_damage(run, f"an evaluation of the case at position {position} is there twice")
-            found.setdefault(position, []).append(several)
-        return found
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
         """Look up a reply from before."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
-from evenhand.store.records import ANSWERS, EVALUATIONS, Table
+from evenhand.store.records import ANSWERS, EVALUATIONS, Table, by_position
 from evenhand.store.rows import answer_fields, dumps, loads
 from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
 from evenhand.store.store import Store
@@ -44,8 +44,8 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
     yield _line({"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)})
     for rows in store.case_rows(run):
         first, last = rows[0][0], rows[-1][0]
-        answers = _by_position(store, ANSWERS, "sample, round", (run, first, last))
-        evaluations = _by_position(store, EVALUATIONS, "sample, place, round", (run, first, last))
+        answers = by_position(_between(store, ANSWERS, "position, sample, round", (run, first, last)))
+        evaluations = by_position(_between(store, EVALUATIONS, "position, sample, place, round", (run, first, last)))
         for position, digest, expected, content in rows:
             found = {
                 "answers": [answer_fields(row[-2]) for row in answers.get(position, ())],
@@ -54,13 +54,9 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
             yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **found})
 
 
-def _by_position(store: Store, table: Table, order: str, where: tuple[RunRecord, int, int]) -> dict[int, list[Row]]:
+def _between(store: Store, table: Table, order: str, where: tuple[RunRecord, int, int]) -> list[Row]:
     run, first, last = where
-    rows = table.read(store.database, run, "position BETWEEN ? AND ?", [first, last], order=f"position, {order}")
-    found: dict[int, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row[0], []).append(row)
-    return found
+    return table.read(store.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
 
 
 def _evaluation(row: Row) -> dict[str, Any]:

@@ -87,8 +87,7 @@ class _Record:
 def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
     """Return prompts with their test cases as one document: all of them, or those that are named."""
     # What somebody writes meanwhile is in it as a whole or not at all.
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         prompts = store.prompts.all() if wanted is None else _named(store, wanted)
         written = [
             prompt_dict(prompt.text) | {_CASES: [case_dict(one) for one in store.prompts.cases(prompt.id)]}
@@ -106,8 +105,7 @@ def _named(store: Store, wanted: Iterable[str]) -> list[Prompt]:
 def import_document(store: Store, given: object, *, dry_run: bool = False) -> Imported:
     """Take prompts in, all or none; those whose names are there already are skipped, and listed."""
     records = _records(given)
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         there = {prompt.name for prompt in store.prompts.all()}
         new = [record for record in records if record.text.name not in there]
         skipped = tuple(record.text.name for record in records if record.text.name in there)

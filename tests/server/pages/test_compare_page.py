@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
 from evenhand.domain.run import RunRecord
-from evenhand.server.pages import compare
 
 Parsed = Callable[[Any], Any]
 Judge = Callable[..., RunRecord]
@@ -148,13 +147,13 @@ def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Jud
 
 
 def test_large_runs_are_compared_while_the_page_says_so(
-    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
+    client: TestClient, judged: Judge, parsed: Parsed, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
     a, b = judged(*[0.2] * 120), judged(*[0.9] * 120)
-    monkeypatch.setattr(compare, "PATIENCE_SECONDS", 0.0)
+    wait_seconds(0.0)
 
     first = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
-    monkeypatch.setattr(compare, "PATIENCE_SECONDS", 60.0)
+    wait_seconds(60.0)
     may_end.set()
     then = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
 

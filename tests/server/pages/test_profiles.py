@@ -154,10 +154,9 @@ def test_a_long_leaderboard_goes_on_on_further_pages(
 
 
 def test_what_takes_long_is_worked_out_while_the_page_says_so(
-    client: TestClient, ranked: str, audited: str, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
+    client: TestClient, ranked: str, audited: str, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
-    monkeypatch.setattr(profiles, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(profiles, "PATIENCE_SECONDS", 0.0)
+    wait_seconds(0.0)
 
     assert "The ranking is being worked out" in client.get(f"/runs/{ranked}/ranking").text
     assert "are being worked out" in client.get(f"/runs/{audited}/audit").text

@@ -503,7 +503,9 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
     silent = tmp_path / "silent.jsonl"
     silent.write_text('{"model": "silent"}\n', encoding="utf-8")
     model = f"recorded/{silent}"
-    settings = ServerSettings(db=str(tmp_path / "own.db"), token=Secret("a-token-of-the-tests"), models=(model,))
+    settings = ServerSettings(
+        db=str(tmp_path / "own.db"), token=Secret("a-token-of-the-tests"), models=(model,), page_wait_seconds=60.0
+    )
     with TestClient(make_app(settings), base_url="http://localhost:8642", follow_redirects=False) as client:
         app: Any = client.app
         store: Store = app.state.store
@@ -578,7 +580,7 @@ def test_hostile_texts_are_shown_as_text_on_every_page(
 
 def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, store: Store, judged: Judge) -> None:
     app: Any = client.app
-    counted = app.state.counted
+    counted = app.state.summary_cache
     run = judged(reply(0.9))
     before = counted.has(store, run)
 
@@ -590,13 +592,13 @@ def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, stor
 
 
 def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_there(
-    client: TestClient, store: Store, parsed: Parsed, monkeypatch: pytest.MonkeyPatch, may_end: threading.Event
+    client: TestClient, store: Store, parsed: Parsed, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
     run = planned(store, cases=4000, judged=4000, status=RunStatus.FINISHED)
-    monkeypatch.setattr(runs, "PATIENCE_SECONDS", 0.0)
+    wait_seconds(0.0)
 
     first = parsed(client.get(f"/runs/{run.id}"))
-    monkeypatch.setattr(runs, "PATIENCE_SECONDS", 60.0)
+    wait_seconds(60.0)
     may_end.set()
     then = parsed(client.get(f"/runs/{run.id}"))
 

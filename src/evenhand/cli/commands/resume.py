@@ -39,7 +39,7 @@ def resume(
         if record.status is RunStatus.FINISHED and not (fork or options.retry_errors):
             session.console.note(f"run {record.id} is finished; --retry-errors retries its errors")
             return session.end(store, record)
-        store.database.require_writable()
+        store.require_writable()
         if is_imported(record) and not trust:
             require_trust(store, record)
         return resume_run(store, record, session, options, typed=Overrides.typed(ctx, judge, target), fork=fork)

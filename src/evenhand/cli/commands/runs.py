@@ -170,7 +170,7 @@ def delete_runs(
     console = Console()
     with StoreLocation(db).opened(to_read=True) as store:
         records = {run.id: run for run in (store.runs.find(run_id, verify=False) for run_id in runs)}
-        store.database.require_writable()
+        store.require_writable()
         if not yes:
             listed = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in records.values())
             confirm(console, f"Delete {listed}?")

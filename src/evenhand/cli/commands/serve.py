@@ -15,8 +15,7 @@ from evenhand.cli.console import Console
 from evenhand.cli.options import DB, Db, Judge, Quiet, is_typed
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
-from evenhand.store.location import without_password
-from evenhand.store.sqlite import FOLDER
+from evenhand.store.location import FOLDER, without_password
 
 if TYPE_CHECKING:
     from evenhand.server.settings import ServerSettings

@@ -7,5 +7,17 @@ from fastapi import APIRouter
 from evenhand.server.api import models, openapi, prompts, results, runs
 
 router = APIRouter(prefix="/api")
-for _part in (prompts, prompts, prompts, models, runs, results, results, results, prompts, models, openapi):
-    router.include_router(_part.router)
+for _part in (
+    prompts.router,
+    prompts.test_case_router,
+    prompts.schema_router,
+    models.preview_router,
+    runs.router,
+    results.router,
+    results.profile_router,
+    results.comparison_router,
+    prompts.transfer_router,
+    models.router,
+    openapi.router,
+):
+    router.include_router(_part)

@@ -9,8 +9,9 @@ from evenhand.domain.prompt import FieldError
 from evenhand.models.embedded.catalogue import MODELS, PREFIX
 from evenhand.models.embedded.download import is_here
 from evenhand.server.api.bodies import JudgeBody
-from evenhand.server.api.dependencies import Settings, routes
+from evenhand.server.api.parameters import routes
 from evenhand.server.api.schemas import ModelsShape, PreviewShape
+from evenhand.server.dependencies import SettingsDep
 from evenhand.server.runs.preview import Preview
 from evenhand.server.runs.requests import known_providers
 
@@ -18,7 +19,7 @@ router = routes("models")
 
 
 @router.get("/models", response_model=ModelsShape)
-def list_models(settings: Settings) -> Any:
+def list_models(settings: SettingsDep) -> Any:
     """List the models that runs may name, and tell whether the key of each provider is set, but never a key."""
     return {
         "judge": settings.judge,

@@ -16,9 +16,9 @@ from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, TestCase
 from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
 from evenhand.server.api.bodies import ImportBody, PromptBody, PromptEdit, SchemaCheck, TestCaseBody, TestCaseEdit
-from evenhand.server.api.dependencies import CaseId, Cursor, Key, Limit, Number, Opened, PromptId, routes
+from evenhand.server.api.parameters import CaseId, Cursor, Key, Limit, Number, PromptId, routes
 from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, SchemaVerdict, TestCaseShape
-from evenhand.server.once import once
+from evenhand.server.dependencies import StoreDep
 from evenhand.server.runs.results import offset_in, offset_written
 from evenhand.store.store import Store
 from evenhand.workspace.documents import case_summary, export_document, import_document, prompt_summary
@@ -28,25 +28,25 @@ router = routes("prompts")
 
 
 @router.get("/prompts", response_model=Listed[PromptShape])
-def list_prompts(store: Opened) -> Any:
+def list_prompts(store: StoreDep) -> Any:
     """List the prompts by name, each as it is now."""
     return {"items": [prompt_summary(prompt) for prompt in store.prompts.all()]}
 
 
 @router.post("/prompts", response_model=PromptShape, status_code=201)
-def create_prompt(body: PromptBody, store: Opened) -> Any:
+def create_prompt(body: PromptBody, store: StoreDep) -> Any:
     """Keep a new prompt; its name must be its own."""
     return prompt_summary(store.prompts.create(prompt_text(body.given())))
 
 
 @router.get("/prompts/{prompt}", response_model=PromptShape)
-def get_prompt(prompt: PromptId, store: Opened) -> Any:
+def get_prompt(prompt: PromptId, store: StoreDep) -> Any:
     """Return a prompt as it is now."""
     return prompt_summary(store.prompts.find(prompt))
 
 
 @router.put("/prompts/{prompt}", response_model=PromptShape)
-def edit_prompt(prompt: PromptId, body: PromptEdit, store: Opened) -> Any:
+def edit_prompt(prompt: PromptId, body: PromptEdit, store: StoreDep) -> Any:
     """Add a version to a prompt; 409 if somebody else did so since the version that was seen."""
     fields = body.given()
     seen = fields.pop("version")
@@ -54,13 +54,13 @@ def edit_prompt(prompt: PromptId, body: PromptEdit, store: Opened) -> Any:
 
 
 @router.delete("/prompts/{prompt}", status_code=204)
-def delete_prompt(prompt: PromptId, store: Opened) -> None:
+def delete_prompt(prompt: PromptId, store: StoreDep) -> None:
     """Delete a prompt with its versions and test cases; its runs stay."""
     store.prompts.delete(prompt)
 
 
 @router.get("/prompts/{prompt}/versions", response_model=Listed[PromptShape])
-def list_versions(prompt: PromptId, store: Opened) -> Any:
+def list_versions(prompt: PromptId, store: StoreDep) -> Any:
     """List the versions of a prompt, the newest first."""
     found = store.prompts.versions(store.prompts.find(prompt).id)
     if not found:  # it was deleted between the two
@@ -69,7 +69,7 @@ def list_versions(prompt: PromptId, store: Opened) -> Any:
 
 
 @router.get("/prompts/{prompt}/versions/{version}", response_model=PromptShape)
-def get_version(prompt: PromptId, version: Number, store: Opened) -> Any:
+def get_version(prompt: PromptId, version: Number, store: StoreDep) -> Any:
     """Return a prompt as it was in some version."""
     return prompt_summary(store.prompts.find(prompt, version))
 
@@ -78,7 +78,7 @@ test_case_router = routes("test cases")
 
 
 @test_case_router.get("/prompts/{prompt}/test-cases", response_model=Page[TestCaseShape])
-def list_test_cases(prompt: PromptId, store: Opened, limit: Limit = 100, cursor: Cursor = None) -> Any:
+def list_test_cases(prompt: PromptId, store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """List the test cases of a prompt in the order in which they were made."""
     found = store.prompts.find(prompt)
     first = offset_in(cursor)
@@ -88,20 +88,20 @@ def list_test_cases(prompt: PromptId, store: Opened, limit: Limit = 100, cursor:
 
 
 @test_case_router.post("/prompts/{prompt}/test-cases", response_model=TestCaseShape, status_code=201)
-def create_test_case(prompt: PromptId, body: TestCaseBody, store: Opened) -> Any:
+def create_test_case(prompt: PromptId, body: TestCaseBody, store: StoreDep) -> Any:
     """Keep a new test case of a prompt."""
     (made,) = store.prompts.add_cases(prompt, [test_case_text(body.given())])
     return case_summary(made)
 
 
 @test_case_router.get("/prompts/{prompt}/test-cases/{test_case}", response_model=TestCaseShape)
-def get_test_case(prompt: PromptId, test_case: CaseId, store: Opened) -> Any:
+def get_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> Any:
     """Return a test case."""
     return case_summary(_found(store, prompt, test_case))
 
 
 @test_case_router.put("/prompts/{prompt}/test-cases/{test_case}", response_model=TestCaseShape)
-def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, store: Opened) -> Any:
+def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, store: StoreDep) -> Any:
     """Write a test case anew; 409 if somebody else did so since the version that was seen."""
     fields = body.given()
     seen = fields.pop("version")
@@ -110,7 +110,7 @@ def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, stor
 
 
 @test_case_router.delete("/prompts/{prompt}/test-cases/{test_case}", status_code=204)
-def delete_test_case(prompt: PromptId, test_case: CaseId, store: Opened) -> None:
+def delete_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> None:
     """Delete a test case; runs keep what they judged of it."""
     store.prompts.delete_case(_found(store, prompt, test_case).id)
 
@@ -128,7 +128,7 @@ transfer_router = routes("import and export")
 
 @transfer_router.get("/export", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 def export_prompts(
-    store: Opened,
+    store: StoreDep,
     prompt: Annotated[list[str] | None, Query(max_length=1000, description="Ids or names; all if left out.")] = None,
 ) -> Response:
     """Return prompts with their test cases as one document, to be kept or imported elsewhere."""
@@ -138,14 +138,16 @@ def export_prompts(
 
 
 @transfer_router.post("/import", response_model=ImportShape)
-def import_prompts(body: ImportBody, store: Opened, key: Key = None, dry_run: Annotated[bool, Query()] = False) -> Any:
+def import_prompts(
+    body: ImportBody, store: StoreDep, key: Key = None, dry_run: Annotated[bool, Query()] = False
+) -> Any:
     """Take prompts in, all or none; those whose names are there already are skipped. A dry run keeps nothing."""
     document = body.given()
 
     def take_in() -> str:
         return orjson.dumps(import_document(store, document, dry_run=dry_run).as_dict()).decode()
 
-    outcome, _ = once(store, key, ["import", document, dry_run], take_in)
+    outcome, _ = store.idempotency_keys.once(key, ["import", document, dry_run], take_in)
     return orjson.loads(outcome)
 
 

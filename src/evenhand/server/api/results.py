@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Query
 from fastapi.responses import StreamingResponse
 
 from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.stored import case_to
 from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.json import case_row
-from evenhand.server.api.dependencies import BUSY, Counts, Cursor, Limit, Opened, Profiled, RunId, routes
+from evenhand.server.api.parameters import BUSY, Cursor, Limit, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape
 from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
-from evenhand.server.case_results import case_result
+from evenhand.server.dependencies import ProfileNumbersDep, ResultsDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import MOST_CHANGES, compared
 from evenhand.server.runs.progress import as_it_is
-from evenhand.server.runs.results import MEDIA, Results, attachment, exported
-from evenhand.server.runs.results_index import Filter, Order
+from evenhand.server.runs.results import MEDIA, attachment, exported
+from evenhand.store.results import case_result
+from evenhand.store.results_index import Filter, Order
 
 router = routes("evaluations")
 
 _Names = Annotated[list[str] | None, Query(max_length=50)]
 _Score = Annotated[float | None, Query(ge=0, le=1, allow_inf_nan=False)]
-
-
-def _results(request: Request) -> Results:
-    return cast("Results", request.app.state.results)
 
 
 def _filter(
@@ -80,8 +77,8 @@ def _order(
 def list_evaluations(
     run: RunId,
     *,
-    store: Opened,
-    results: Annotated[Results, Depends(_results)],
+    store: StoreDep,
+    results: ResultsDep,
     wanted: Annotated[Filter, Depends(_filter)],
     order: Annotated[Order, Depends(_order)],
     limit: Limit = 100,
@@ -104,8 +101,8 @@ def list_evaluations(
 def export_evaluations(
     run: RunId,
     *,
-    store: Opened,
-    results: Annotated[Results, Depends(_results)],
+    store: StoreDep,
+    results: ResultsDep,
     wanted: Annotated[Filter, Depends(_filter)],
     order: Annotated[Order, Depends(_order)],
     form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
@@ -117,7 +114,7 @@ def export_evaluations(
 
 
 @router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)
-def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: Opened) -> Any:
+def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: StoreDep) -> Any:
     """Return a case in full: its question and answers, and all evaluations with prompts, raw replies and checks."""
     found = store.runs.find(run)
     result = case_result(store, found, case_id)
@@ -128,8 +125,6 @@ def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: 
 
 comparison_router = routes("comparisons")
 
-# A hundred thousand cases take about as long.
-PATIENCE_SECONDS: Final = 20.0
 _Run = Annotated[str, Query(max_length=200, description="The run's id, how that begins, or last.")]
 
 
@@ -138,8 +133,9 @@ def compare_two_runs(
     a: _Run,
     b: _Run,
     *,
-    store: Opened,
-    counts: Counts,
+    store: StoreDep,
+    settings: SettingsDep,
+    summaries: SummaryCacheDep,
     evaluator: Annotated[
         str | None, Query(max_length=300, description="Compare by this evaluator, not by whole cases.")
     ] = None,
@@ -150,7 +146,13 @@ def compare_two_runs(
     runs = as_it_is(store, store.runs.find(a)), as_it_is(store, store.runs.find(b))
     try:
         found = compared(
-            counts, store, runs, seconds=PATIENCE_SECONDS, evaluator=evaluator, most_changes=limit, anyway=anyway
+            summaries,
+            store,
+            runs,
+            seconds=settings.result_wait_seconds,
+            evaluator=evaluator,
+            most_changes=limit,
+            anyway=anyway,
         )
     except TimeoutError:
         wait = {"retry-after": "5"}
@@ -162,19 +164,16 @@ def compare_two_runs(
 
 profile_router = routes("profiles")
 
-# A ranking of some thousand profiles takes longer, and is there for who asks again.
-PROFILE_PATIENCE_SECONDS: Final = 20.0
-
 
 @profile_router.get("/runs/{run}/ranking", response_model=RankingShape, responses=BUSY)
-def get_ranking(run: RunId, store: Opened, profiled: Profiled) -> Any:
+def get_ranking(run: RunId, store: StoreDep, settings: SettingsDep, profile_numbers: ProfileNumbersDep) -> Any:
     """Return the ranking of a run, the best first, with how sure each place is; 409 if the run ranks nothing.
 
     While the run goes on, the order may change.
     """
     found = as_it_is(store, store.runs.find(run))
     try:
-        ranks = profiled.ranks(store, found, PROFILE_PATIENCE_SECONDS)
+        ranks = profile_numbers.ranks(store, found, settings.result_wait_seconds)
     except TimeoutError:
         raise _not_yet() from None
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
@@ -188,12 +187,18 @@ def get_ranking(run: RunId, store: Opened, profiled: Profiled) -> Any:
 
 
 @profile_router.get("/runs/{run}/audit", response_model=AuditShape, responses=BUSY)
-def get_audit(run: RunId, store: Opened, profiled: Profiled, counts: Counts) -> Any:
+def get_audit(
+    run: RunId,
+    store: StoreDep,
+    settings: SettingsDep,
+    profile_numbers: ProfileNumbersDep,
+    summaries: SummaryCacheDep,
+) -> Any:
     """Return the numbers of an audit: effects with intervals, impact ratios, swaps, gates; 409 if the run is none."""
     found = as_it_is(store, store.runs.find(run))
     try:
-        numbers = profiled.audit(store, found, PROFILE_PATIENCE_SECONDS)
-        gates = (*counts.of(store, found, PROFILE_PATIENCE_SECONDS).gates, *numbers.gates)
+        numbers = profile_numbers.audit(store, found, settings.result_wait_seconds)
+        gates = (*summaries.of(store, found, settings.result_wait_seconds).gates, *numbers.gates)
     except TimeoutError:
         raise _not_yet() from None
     from evenhand.profiles.audit.sentences import NO_CERTIFICATE  # noqa: PLC0415 - brings much arithmetic along

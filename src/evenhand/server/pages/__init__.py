@@ -7,5 +7,18 @@ from fastapi import APIRouter
 from evenhand.server.pages import cases, compare, home, judges, profiles, prompts, results, runs, settings, transfer
 
 router = APIRouter(include_in_schema=False)
-for _part in (home, prompts, cases, judges, transfer, settings, runs, results, profiles, profiles, compare, settings):
-    router.include_router(_part.router)
+for _part in (
+    home.router,
+    prompts.router,
+    cases.router,
+    judges.router,
+    transfer.router,
+    settings.router,
+    runs.router,
+    results.router,
+    profiles.router,
+    profiles.audit_router,
+    compare.router,
+    settings.login_router,
+):
+    router.include_router(_part)

@@ -17,7 +17,7 @@ from starlette.datastructures import FormData, UploadFile
 from evenhand.reports.html import case
 from evenhand.reports.html.markup import Html
 from evenhand.reports.phrases import Standing
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import settings_of
 from evenhand.server.problems import Problem
 from evenhand.server.security import MOST_IMPORT_BYTES
 from evenhand.version import __version__
@@ -38,10 +38,8 @@ def templates() -> Environment:
 
 def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page; ``token`` is there for its forms."""
-    state = request.app.state
-    text = (
-        templates().get_template(template).render(path=request.url.path, token=state.settings.token.reveal(), **values)
-    )
+    token = settings_of(request).token.reveal()
+    text = templates().get_template(template).render(path=request.url.path, token=token, **values)
     return HTMLResponse(text, status_code=status)
 
 
@@ -66,9 +64,6 @@ def verbatim(said: str) -> Markup:
 def as_json(value: object) -> Markup:
     """Show a value to people who read JSON."""
     return verbatim(case.as_json(value))
-
-
-__all__ = ["Form", "Opened", "Sent", "as_typed", "see_other"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.reports.phrases import moment_text
-from evenhand.server.api.dependencies import Opened
 from evenhand.server.api.prompts import schema_verdict
+from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
 from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
@@ -37,7 +37,7 @@ _ANOTHER: Final = "another"
 
 
 @router.get("/prompts/{prompt_id}/cases")
-def list_cases(request: Request, store: Opened, prompt_id: str, start: int = 0, said: str = "") -> Response:
+def list_cases(request: Request, store: StoreDep, prompt_id: str, start: int = 0, said: str = "") -> Response:
     """Show the test cases of a prompt, a hundred at a time."""
     prompt = store.prompts.find(prompt_id)
     start = min(max(start, 0), max(prompt.test_cases - 1, 0)) // PAGE * PAGE
@@ -58,13 +58,13 @@ def list_cases(request: Request, store: Opened, prompt_id: str, start: int = 0, 
 
 
 @router.get("/prompts/{prompt_id}/cases/new")
-def new_case(request: Request, store: Opened, prompt_id: str, said: str = "") -> Response:
+def new_case(request: Request, store: StoreDep, prompt_id: str, said: str = "") -> Response:
     """Show an empty editor."""
     return _editor(request, store.prompts.find(prompt_id), None, dict.fromkeys(CASE_FIELDS), said=_SAID.get(said))
 
 
 @router.post("/prompts/{prompt_id}/cases/new")
-def create_case(request: Request, store: Opened, prompt_id: str, sent: Sent) -> Response:
+def create_case(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -> Response:
     """Keep a new test case, or show what is wrong with it, or only what its schema is worth."""
     draft = _draft(sent, None)
     try:
@@ -83,14 +83,14 @@ def create_case(request: Request, store: Opened, prompt_id: str, sent: Sent) -> 
 
 
 @router.get("/cases/{case_id}")
-def show_case(request: Request, store: Opened, case_id: str, said: str = "") -> Response:
+def show_case(request: Request, store: StoreDep, case_id: str, said: str = "") -> Response:
     """Show the editor of a test case."""
     case = store.prompts.find_case(case_id)
     return _editor(request, store.prompts.find(case.prompt_id), case, case_dict(case), said=_SAID.get(said))
 
 
 @router.post("/cases/{case_id}")
-def save_case(request: Request, store: Opened, case_id: str, sent: Sent) -> Response:
+def save_case(request: Request, store: StoreDep, case_id: str, sent: Sent) -> Response:
     """Write a test case anew, or show what is wrong, or what somebody else wrote meanwhile."""
     seen = sent.number("seen")
     try:
@@ -112,18 +112,17 @@ def save_case(request: Request, store: Opened, case_id: str, sent: Sent) -> Resp
 
 
 @router.get("/cases/{case_id}/delete")
-def ask_to_delete(request: Request, store: Opened, case_id: str) -> Response:
+def ask_to_delete(request: Request, store: StoreDep, case_id: str) -> Response:
     """Ask before a test case is deleted."""
     case = store.prompts.find_case(case_id)
     return page(request, "test_delete.html", case=case, prompt=store.prompts.find(case.prompt_id))
 
 
 @router.post("/cases/{case_id}/delete")
-def delete_case(store: Opened, case_id: str, sent: Sent) -> Response:
+def delete_case(store: StoreDep, case_id: str, sent: Sent) -> Response:
     """Delete a test case, unless it was changed since the question was read."""
     seen = sent.number("seen")
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         known = store.prompts.find_case(case_id)
         if known.version != seen:
             raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")

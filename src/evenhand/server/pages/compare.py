@@ -19,12 +19,12 @@ from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import drawn, page
-from evenhand.server.pages.run_row import counted_in
 from evenhand.server.pages.run_view import own
-from evenhand.server.pages.runs import PATIENCE_SECONDS, found_run
+from evenhand.server.pages.runs import found_run
 from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, Turn, compared, newest_pair
+from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 
 _ROW: Final = 28
@@ -91,7 +91,9 @@ MOST_RUNS: Final = 100
 @router.get("/compare")
 def compare(
     request: Request,
-    store: Opened,
+    store: StoreDep,
+    settings: SettingsDep,
+    summaries: SummaryCacheDep,
     *,
     a: str = "",
     b: str = "",
@@ -108,14 +110,14 @@ def compare(
         if not a and not b:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
         return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
-    ours, theirs = found_run(request, a), found_run(request, b)
+    ours, theirs = found_run(store, a), found_run(store, b)
     turn = Turn(before=before, after=after, way=way)
     try:
         found = compared(
-            counted_in(request),
+            summaries,
             store,
             (ours, theirs),
-            seconds=PATIENCE_SECONDS,
+            seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
             most_changes=None if turn.is_any else MOST_CHANGES,
             anyway=bool(anyway),
@@ -154,7 +156,7 @@ def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> di
     changes = [one for one in found.changes if turn.takes(one)][:MOST_CHANGES]
     several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
     most = reach(one.scores for _, one in several)
-    positions = _positions(store, found, changes)
+    positions = case_positions(store, (found.a, found.b), [one.case_id for one in changes])
     return {
         "found": found,
         "sentence": verdict_sentence(subject.scores),
@@ -242,18 +244,6 @@ def _how_many(found: Comparison, changes: Sequence[Change], turn: Turn) -> str:
     if len(changes) == found.changed:
         return f"{counted(found.changed, 'case')}, the largest difference first."
     return f"The {len(changes):,} largest of {found.changed:,}."
-
-
-def _positions(store: Store, found: Comparison, changes: Sequence[Change]) -> Mapping[tuple[int, str], int]:
-    """Find where the changed cases stand in each run, for the links to them."""
-    if not changes:
-        return {}
-    marks = ", ".join("?" * len(changes))
-    rows = store.database.rows(
-        f"SELECT run, id, position FROM cases WHERE run IN (?, ?) AND id IN ({marks})",  # noqa: S608 - question marks
-        [found.a.number, found.b.number, *(one.case_id for one in changes)],
-    )
-    return {(run, identity): position for run, identity, position in rows}
 
 
 def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:

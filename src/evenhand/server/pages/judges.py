@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from evenhand.domain.case import Case
 from evenhand.domain.message import Message
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import SettingsDep, StoreDep
 from evenhand.server.pages.base import Form, Sent, page
 from evenhand.server.runs.preview import SCORES, Preview
 
@@ -34,11 +34,11 @@ _EXAMPLE: Final = {
 
 
 @router.get("/judges")
-def show_judges(request: Request, store: Opened, case: str = "") -> Response:
+def show_judges(request: Request, store: StoreDep, settings: SettingsDep, case: str = "") -> Response:
     """Show what a judge would be sent: for an example, or for a test case of a prompt."""
     draft = dict(_EXAMPLE)
-    if judge := request.app.state.settings.judge:
-        draft["model"] = str(judge)
+    if settings.judge:
+        draft["model"] = settings.judge
     if case:
         known = store.prompts.find_case(case)
         text = store.prompts.find(known.prompt_id).text

@@ -15,9 +15,8 @@ from markupsafe import Markup
 
 from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import drawn, page
-from evenhand.server.pages.run_row import counted_in, profiled_in
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import found_run
 from evenhand.server.runs.progress import AT_WORK
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 router = APIRouter()
 
 ON_A_PAGE: Final = 200
-# How long a page waits for a ranking to be worked out; a large one is shown when somebody asks again.
-PATIENCE_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +43,20 @@ class LeaderboardRow:
 
 
 @router.get("/runs/{run_id}/ranking")
-def leaderboard(request: Request, run_id: str, store: Opened, after: int = 0) -> Response:
+def leaderboard(
+    request: Request,
+    run_id: str,
+    store: StoreDep,
+    settings: SettingsDep,
+    profile_numbers: ProfileNumbersDep,
+    *,
+    after: int = 0,
+) -> Response:
     """Show a ranking, so many profiles at a time; ``after`` is how many come before."""
-    run = found_run(request, run_id)
+    run = found_run(store, run_id)
     known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
-        ranks = profiled_in(request).ranks(store, run, PATIENCE_SECONDS)
+        ranks = profile_numbers.ranks(store, run, settings.page_wait_seconds)
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **known)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
@@ -140,18 +145,23 @@ def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
 
 audit_router = APIRouter()
 
-# How long a page waits for an audit to be worked out; a large one is shown when somebody asks again.
-AUDIT_PATIENCE_SECONDS: Final = 3.0
-
 
 @audit_router.get("/runs/{run_id}/audit")
-def audit(request: Request, run_id: str, store: Opened) -> Response:
+def audit(
+    request: Request,
+    run_id: str,
+    store: StoreDep,
+    *,
+    settings: SettingsDep,
+    profile_numbers: ProfileNumbersDep,
+    summaries: SummaryCacheDep,
+) -> Response:
     """Show an audit as its report does."""
-    run = found_run(request, run_id)
+    run = found_run(store, run_id)
     known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
-        numbers = profiled_in(request).audit(store, run, AUDIT_PATIENCE_SECONDS)
-        counts = counted_in(request).of(store, run, AUDIT_PATIENCE_SECONDS)
+        numbers = profile_numbers.audit(store, run, settings.page_wait_seconds)
+        counts = summaries.of(store, run, settings.page_wait_seconds)
     except TimeoutError:
         return page(request, "audit.html", numbers=None, **known)
     from evenhand.profiles.audit.report import section  # noqa: PLC0415 - brings much arithmetic along

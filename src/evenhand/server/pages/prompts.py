@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.phrases import moment_text
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
 from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
@@ -37,7 +37,7 @@ _SAID: Final = {
 
 
 @router.get("/prompts")
-def list_prompts(request: Request, store: Opened, q: str = "", start: int = 0, said: str = "") -> Response:
+def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
     """Show the prompts, or those with a word in their names."""
     everything = store.prompts.all()
     found = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
@@ -64,7 +64,7 @@ def new_prompt(request: Request) -> Response:
 
 
 @router.post("/prompts/new")
-def create_prompt(request: Request, store: Opened, sent: Sent) -> Response:
+def create_prompt(request: Request, store: StoreDep, sent: Sent) -> Response:
     """Keep a new prompt, or show what is wrong with it."""
     draft = _draft(sent, None)
     try:
@@ -78,7 +78,7 @@ def create_prompt(request: Request, store: Opened, sent: Sent) -> Response:
 
 @router.get("/prompts/{prompt_id}")
 def show_prompt(
-    request: Request, store: Opened, prompt_id: str, version: int | None = None, said: str = ""
+    request: Request, store: StoreDep, prompt_id: str, version: int | None = None, said: str = ""
 ) -> Response:
     """Show the editor of a prompt, filled with its newest text or with that of an older version."""
     prompt = store.prompts.find(prompt_id)
@@ -88,7 +88,7 @@ def show_prompt(
 
 
 @router.post("/prompts/{prompt_id}")
-def save_prompt(request: Request, store: Opened, prompt_id: str, sent: Sent) -> Response:
+def save_prompt(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -> Response:
     """Add a version, or show what is wrong, or what somebody else wrote meanwhile; what was typed is never lost."""
     seen = sent.number("seen")
     try:
@@ -111,17 +111,16 @@ def save_prompt(request: Request, store: Opened, prompt_id: str, sent: Sent) -> 
 
 
 @router.get("/prompts/{prompt_id}/delete")
-def ask_to_delete(request: Request, store: Opened, prompt_id: str) -> Response:
+def ask_to_delete(request: Request, store: StoreDep, prompt_id: str) -> Response:
     """Ask before a prompt is deleted."""
     return page(request, "prompt_delete.html", prompt=store.prompts.find(prompt_id))
 
 
 @router.post("/prompts/{prompt_id}/delete")
-def delete_prompt(store: Opened, prompt_id: str, sent: Sent) -> Response:
+def delete_prompt(store: StoreDep, prompt_id: str, sent: Sent) -> Response:
     """Delete a prompt, unless it was changed since the question was read."""
     seen = sent.number("seen")
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         known = store.prompts.find(prompt_id)
         if known.latest != seen:
             raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")
@@ -131,7 +130,7 @@ def delete_prompt(store: Opened, prompt_id: str, sent: Sent) -> Response:
 
 @router.get("/prompts/{prompt_id}/versions")
 def show_versions(
-    request: Request, store: Opened, prompt_id: str, a: int | None = None, b: int | None = None
+    request: Request, store: StoreDep, prompt_id: str, a: int | None = None, b: int | None = None
 ) -> Response:
     """Show the versions of a prompt, and what differs between two of them."""
     prompt = store.prompts.find(prompt_id)

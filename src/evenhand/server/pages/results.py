@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -18,17 +18,17 @@ from evenhand.reports.json import case_row
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain
-from evenhand.server.api.dependencies import Opened
-from evenhand.server.case_results import case_at
+from evenhand.server.dependencies import ResultsDep, StoreDep
 from evenhand.server.pages.base import as_json, page, verbatim
 from evenhand.server.pages.case_view import ShownCase
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import found_run
 from evenhand.server.problems import Problem
 from evenhand.server.runs.profile_summaries import scale_of
-from evenhand.server.runs.results import MEDIA, Kind, Results, attachment, exported
-from evenhand.server.runs.results_index import Filter, Order
+from evenhand.server.runs.results import MEDIA, Kind, attachment, exported
 from evenhand.server.runs.views import models_of
+from evenhand.store.results import case_at
+from evenhand.store.results_index import Filter, Order
 from evenhand.store.store import Store
 
 # What results_columns.js keeps, with dots between the names: the address tells others, this is for the next run.
@@ -218,13 +218,12 @@ class ResultsQuery:
 
 
 @router.get("/runs/{run_id}/results")
-def results(request: Request, run_id: str) -> Response:
+def show_results(request: Request, run_id: str, store: StoreDep, results: ResultsDep) -> Response:
     """Show the evaluations of a run: a page of them, filtered and sorted as the address says."""
-    run = found_run(request, run_id)
+    run = found_run(store, run_id)
     wanted = ResultsQuery.of(request, run)
-    found_in = cast("Results", request.app.state.results)
-    found = found_in.page(run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor"))
-    evaluators, models = found_in.evaluators(run), models_of(run)
+    found = results.page(run, wanted.filter, wanted.order, limit=ON_A_PAGE, cursor=wanted.said.get("cursor"))
+    evaluators, models = results.evaluators(run), models_of(run)
     chosen = kept(request) if wanted.columns is None else wanted.columns
     scale = scale_of(run)
     return page(
@@ -248,22 +247,22 @@ def results(request: Request, run_id: str) -> Response:
 
 
 @router.get("/runs/{run_id}/results/export.{ending}")
-def export(request: Request, run_id: str, ending: str, store: Opened) -> Response:
+def export(request: Request, run_id: str, ending: str, store: StoreDep, results: ResultsDep) -> Response:
     """Return what the table shows, on all of its pages, as a file."""
-    run = found_run(request, run_id)
+    run = found_run(store, run_id)
     wanted = ResultsQuery.of(request, run)
     if ending not in ("csv", "jsonl"):
         raise Problem(404, "Not found", f"evaluations are not written to .{ending:.20}; known: .csv, .jsonl")
     kind: Kind = "csv" if ending == "csv" else "jsonl"
-    places = cast("Results", request.app.state.results).places(run, wanted.filter, wanted.order)
+    places = results.places(run, wanted.filter, wanted.order)
     lines = exported(store, run, places, kind)
     return StreamingResponse(lines, media_type=MEDIA[kind], headers=attachment(run, kind))
 
 
 @router.get("/runs/{run_id}/results/{position}")
-def one_case(request: Request, run_id: str, position: int, store: Opened) -> Response:
+def one_case(request: Request, run_id: str, position: int, store: StoreDep) -> Response:
     """Show all about a case; the drawer takes what it shows from here."""
-    run = found_run(request, run_id)
+    run = found_run(store, run_id)
     address = f"{own(run)}/results"
     shown = ShownCase(
         result=_case(store, run, position),
@@ -287,9 +286,9 @@ def one_case(request: Request, run_id: str, position: int, store: Opened) -> Res
 
 
 @router.get("/runs/{run_id}/results/{position}/json")
-def case_json(request: Request, run_id: str, position: int, store: Opened) -> Response:
+def case_json(run_id: str, position: int, store: StoreDep) -> Response:
     """Return all about a case to programs, and to those who copy it."""
-    result = _case(store, found_run(request, run_id), position)
+    result = _case(store, found_run(store, run_id), position)
     told = {"position": position, "case": case_to(result.case), **case_row(result)}
     return Response(strict_json(told), media_type="application/json")
 

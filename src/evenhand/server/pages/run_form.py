@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
@@ -24,7 +24,7 @@ from evenhand.models.embedded.download import is_here
 from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.phrases import cost_text
 from evenhand.reports.safe_text import plain
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep
 from evenhand.server.pages.base import Form, Sent, page, see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.runs.manager import RunManager
@@ -117,11 +117,10 @@ class Prepared:
 
 
 @router.get("/runs/new")
-def new_run(request: Request, store: Opened, prompt: str = "", version: str = "") -> Response:
+def new_run(request: Request, store: StoreDep, settings: SettingsDep, prompt: str = "", version: str = "") -> Response:
     """Show the form, or first the prompts to choose from."""
     if not prompt:
         return page(request, "runs_choose.html", prompts=store.prompts.all())
-    settings: ServerSettings = request.app.state.settings
     number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else None
     typed = dict.fromkeys(_FIELDS, "") | {
         "models": "\n".join(settings.models),
@@ -133,14 +132,16 @@ def new_run(request: Request, store: Opened, prompt: str = "", version: str = ""
 
 
 @router.post("/runs/new")
-async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
+async def start_run(
+    request: Request, store: StoreDep, settings: SettingsDep, manager: RunManagerDep, sent: Sent
+) -> Response:
     """Tell what a run would take, or start it."""
     draft = await run_in_threadpool(_draft, store, sent)
     is_start = sent.text("do") == "start"
     try:
-        prepared = await run_in_threadpool(Prepared.of, store, request.app.state.settings, draft, to_ask=is_start)
+        prepared = await run_in_threadpool(Prepared.of, store, settings, draft, to_ask=is_start)
         if is_start:
-            return see_other(own(await _started(cast("RunManager", request.app.state.desk), sent, prepared)))
+            return see_other(own(await _started(manager, sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
     except ConfigError as error:
@@ -148,12 +149,12 @@ async def start_run(request: Request, store: Opened, sent: Sent) -> Response:
     return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
 
 
-async def _started(desk: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
+async def _started(manager: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
     """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
     wanted = prepared.wanted
     # Which form it was, and what stood in it.
     key = hashlib.sha256(repr((sent.text("form"), wanted)).encode()).hexdigest()
-    run, _ = await desk.start(lambda: prepared.job, wanted.scope, wanted.pace, key=key, asked="page")
+    run, _ = await manager.start(lambda: prepared.job, wanted.scope, wanted.pace, key=key, asked="page")
     return run
 
 

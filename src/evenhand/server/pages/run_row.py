@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
-
-from fastapi import Request
 
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Tally
@@ -16,10 +13,11 @@ from evenhand.reports.json import moment
 from evenhand.reports.phrases import NONE, Effort, moment_text
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.manager import RunManager
-from evenhand.server.runs.profile_summaries import ProfileNumbers, scale_of
+from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.server.runs.views import MOST_CASES_IN_LIST
+from evenhand.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +29,15 @@ class Row:
     why: str = ""
 
     @classmethod
-    def of(cls, request: Request, run: RunRecord) -> Row:
+    def of(cls, store: Store, run: RunRecord, manager: RunManager, summaries: SummaryCache) -> Row:
         """Make the row of a run; nobody waits for the numbers of a large one."""
         if run.status in AT_WORK:
-            told = cast("RunManager", request.app.state.desk).progress(run.id) or {}
-            return cls(run=run, numbers=None, why=f"{told.get('done', 0):,} of {told.get('total', 0):,} evaluations")
-        counted, store = counted_in(request), request.app.state.store
-        if run.cases > MOST_CASES_IN_LIST and not counted.has(store, run):
+            progress = manager.progress(run.id) or {}
+            done, total = progress.get("done", 0), progress.get("total", 0)
+            return cls(run=run, numbers=None, why=f"{done:,} of {total:,} evaluations")
+        if run.cases > MOST_CASES_IN_LIST and not summaries.has(store, run):
             return cls(run=run, numbers=None, why="large: open it to count")
-        return cls(run=run, numbers=counted.of(store, run))
+        return cls(run=run, numbers=summaries.of(store, run))
 
     @property
     def cases(self) -> Tally | None:
@@ -83,13 +81,3 @@ class Row:
     def is_baseline(self) -> bool:
         """Whether others are held against it."""
         return is_baseline(self.run)
-
-
-def profiled_in(request: Request) -> ProfileNumbers:
-    """Return what rankings and audits came to that this server has worked out so far."""
-    return cast("ProfileNumbers", request.app.state.profiled)
-
-
-def counted_in(request: Request) -> SummaryCache:
-    """Return the numbers that this server has counted so far."""
-    return cast("SummaryCache", request.app.state.counted)

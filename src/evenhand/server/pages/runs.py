@@ -23,10 +23,10 @@ from evenhand.profiles.report_kinds import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages import run_form, run_view
 from evenhand.server.pages.base import page, see_other
-from evenhand.server.pages.run_row import Row, counted_in, profiled_in
+from evenhand.server.pages.run_row import Row
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import (
@@ -40,9 +40,8 @@ from evenhand.server.runs.baseline import (
     run_before,
     unpin,
 )
-from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import AT_WORK, as_it_is
-from evenhand.server.runs.summaries import Numbers
+from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.store.store import Store
 
 baseline_router = APIRouter()
@@ -62,14 +61,14 @@ class Against:
     why_not: str = ""
 
     @classmethod
-    def of(cls, request: Request, store: Store, run: RunRecord, seconds: float) -> Against | None:
+    def of(cls, store: Store, summaries: SummaryCache, run: RunRecord, seconds: float) -> Against | None:
         """Compare a run with its baseline, if it has one and both came to an end."""
         baseline = baseline_of(store, run) if run.status is RunStatus.FINISHED else None
         if baseline is None:
             return None
         address = f"/compare?{urlencode({'a': baseline.id, 'b': run.id})}"
         try:
-            found = compared(counted_in(request), store, (baseline, run), seconds=seconds)
+            found = compared(summaries, store, (baseline, run), seconds=seconds)
         except TimeoutError:
             return cls(baseline=baseline, address=address)
         except ConfigError as error:
@@ -94,13 +93,13 @@ def _lines(turns: Turns, address: str) -> list[tuple[str, str]]:
 
 
 @baseline_router.post("/runs/{run_id}/pin")
-def pin_run(run_id: str, store: Opened) -> Response:
+def pin_run(run_id: str, store: StoreDep) -> Response:
     """Hold later runs of the same suite or prompt against this one."""
     return see_other(own(pin(store, store.runs.find(run_id))))
 
 
 @baseline_router.post("/runs/{run_id}/unpin")
-def unpin_run(run_id: str, store: Opened) -> Response:
+def unpin_run(run_id: str, store: StoreDep) -> Response:
     """Hold no run against this one any more."""
     run = store.runs.find(run_id)
     unpin(store, run)
@@ -112,8 +111,6 @@ router.include_router(run_form.router)
 router.include_router(baseline_router)
 
 ON_A_PAGE: Final = 25
-# How long a page waits for the numbers of a run; a very large one is shown without them, until they are counted.
-PATIENCE_SECONDS: Final = 1.5
 _KINDS: Final = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -127,15 +124,23 @@ _CHUNK: Final = 64 * 1024
 
 
 @router.get("/runs")
-def list_of_runs(request: Request, prompt: str = "", after: int = 0, done: str = "") -> Response:
+def list_of_runs(
+    request: Request,
+    store: StoreDep,
+    manager: RunManagerDep,
+    summaries: SummaryCacheDep,
+    *,
+    prompt: str = "",
+    after: int = 0,
+    done: str = "",
+) -> Response:
     """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
-    store: Store = request.app.state.store
     prompts = store.prompts.all()
     wanted = _prompt(store, prompt) if prompt else None
     found = [run for run in store.runs.newest() if wanted is None or of_prompt(run) == wanted.id]
     first = min(max(after, 0), max(len(found) - 1, 0))
     here = found[first : first + ON_A_PAGE]
-    rows = [Row.of(request, as_it_is(store, run)) for run in here]
+    rows = [Row.of(store, as_it_is(store, run), manager, summaries) for run in here]
     return page(
         request,
         "runs.html",
@@ -163,13 +168,21 @@ def _address(prompt: str, after: int) -> str:
 
 
 @router.get("/runs/{run_id}")
-def one_run(request: Request, run_id: str) -> Response:
-    """Show a run: live while it goes on, then with its numbers."""
-    store: Store = request.app.state.store
-    run = as_it_is(store, _found(store, run_id))
+def one_run(
+    request: Request,
+    run_id: str,
+    store: StoreDep,
+    *,
+    settings: SettingsDep,
+    manager: RunManagerDep,
+    summaries: SummaryCacheDep,
+) -> Response:
+    """Show a run: live while it is in progress, then with its numbers."""
+    run = found_run(store, run_id)
+    wait = settings.page_wait_seconds
     at_work = run.status in AT_WORK
-    progress = (cast("RunManager", request.app.state.desk).progress(run.id) or {}) if at_work else {}
-    numbers = None if at_work or not run.cases else _soon(request, run)
+    progress = (manager.progress(run.id) or {}) if at_work else {}
+    numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
     more = {} if numbers is None else run_view.outcome(run, numbers)
     return page(
         request,
@@ -184,7 +197,7 @@ def one_run(request: Request, run_id: str) -> Response:
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
-        against=Against.of(request, store, run, PATIENCE_SECONDS),
+        against=Against.of(store, summaries, run, wait),
         kinship=run_view.kinship(run),
         facts=run_view.facts(run, numbers),
         numbers=numbers,
@@ -194,14 +207,14 @@ def one_run(request: Request, run_id: str) -> Response:
     )
 
 
-def _soon(request: Request, run: RunRecord) -> Numbers | None:
+def _numbers_within(seconds: float, store: Store, run: RunRecord, summaries: SummaryCache) -> Numbers | None:
     try:
-        return counted_in(request).of(request.app.state.store, run, PATIENCE_SECONDS)
+        return summaries.of(store, run, seconds)
     except TimeoutError:
         return None
 
 
-def _found(store: Store, run_id: str) -> RunRecord:
+def _find(store: Store, run_id: str) -> RunRecord:
     """Find a run by its whole id: addresses of pages are not to change their meaning when runs are added."""
     run = store.runs.find(run_id)
     if run.id != run_id:
@@ -210,44 +223,44 @@ def _found(store: Store, run_id: str) -> RunRecord:
 
 
 @router.post("/runs/{run_id}/cancel")
-async def cancel(request: Request, run_id: str) -> Response:
-    """Take no more work for a run."""
-    run = await cast("RunManager", request.app.state.desk).cancel(run_id)
+async def cancel(run_id: str, manager: RunManagerDep) -> Response:
+    """Cancel a run."""
+    run = await manager.cancel(run_id)
     return RedirectResponse(run_view.own(run), status_code=303)
 
 
 @router.post("/runs/{run_id}/resume")
-async def resume(request: Request, run_id: str) -> Response:
-    """Go on with a run."""
-    run = await cast("RunManager", request.app.state.desk).resume(run_id)
+async def resume(run_id: str, manager: RunManagerDep) -> Response:
+    """Resume a run."""
+    run = await manager.resume(run_id)
     return RedirectResponse(run_view.own(run), status_code=303)
 
 
 @router.get("/runs/{run_id}/delete")
-def ask_to_delete(request: Request, run_id: str) -> Response:
+def ask_to_delete(request: Request, run_id: str, store: StoreDep) -> Response:
     """Ask whether a run is to be deleted."""
-    return page(request, "runs_delete.html", run=_found(request.app.state.store, run_id))
+    return page(request, "runs_delete.html", run=_find(store, run_id))
 
 
 @router.post("/runs/{run_id}/delete")
-def delete(request: Request, run_id: str) -> Response:
+def delete(run_id: str, store: StoreDep) -> Response:
     """Delete a run with everything in it."""
-    store: Store = request.app.state.store
-    store.runs.delete(_found(store, run_id))
+    store.runs.delete(_find(store, run_id))
     return RedirectResponse("/runs?done=deleted", status_code=303)
 
 
 @router.get("/runs/{run_id}/download.{ending}")
-def download(request: Request, run_id: str, ending: str) -> Response:
+def download(
+    run_id: str, ending: str, store: StoreDep, summaries: SummaryCacheDep, profile_numbers: ProfileNumbersDep
+) -> Response:
     """Return the report of a run as a file."""
-    store: Store = request.app.state.store
-    run = _found(store, run_id)
+    run = _find(store, run_id)
     if ending not in _KINDS:
         known = ", ".join(f".{one}" for one in _KINDS)
         raise Problem(404, "Not found", f"no report is written to .{ending:.20}; known: {known}")
     named = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
-    report = counted_in(request).of(store, run).report(store, run)
-    report = replace(report, gates=(*report.gates, *profiled_in(request).gates(store, run)))
+    report = summaries.of(store, run).report(store, run)
+    report = replace(report, gates=(*report.gates, *profile_numbers.gates(store, run)))
     file = _written(report, ending)
     return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=named)
 
@@ -281,7 +294,6 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             yield piece
 
 
-def found_run(request: Request, run_id: str) -> RunRecord:
+def found_run(store: Store, run_id: str) -> RunRecord:
     """Find the run that an address names, as it is now."""
-    store: Store = request.app.state.store
-    return as_it_is(store, _found(store, run_id))
+    return as_it_is(store, _find(store, run_id))

@@ -14,11 +14,10 @@ from evenhand.models.embedded.catalogue import MODELS as EMBEDDED
 from evenhand.models.embedded.download import is_here
 from evenhand.models.embedded.files import megabytes, models_folder
 from evenhand.models.resolve import JUDGE_VARIABLE
-from evenhand.server.api.dependencies import Opened
+from evenhand.server.dependencies import SettingsDep, StoreDep
 from evenhand.server.pages.base import page
 from evenhand.server.runs.requests import KnownProvider, known_providers
 from evenhand.server.security import SESSION_COOKIE, equal
-from evenhand.server.settings import ServerSettings
 
 router = APIRouter()
 
@@ -35,22 +34,17 @@ class KnownEmbedded:
 
 
 @router.get("/settings")
-def show_settings(request: Request, store: Opened) -> Response:
+def show_settings(request: Request, store: StoreDep, settings: SettingsDep) -> Response:
     """Show the settings; those of the browser are kept by the browser."""
-    settings = request.app.state.settings
     return page(
         request,
         "settings.html",
         settings=settings,
-        kept=store.database.where,
+        kept=store.where,
         judge=settings.judge or os.environ.get(JUDGE_VARIABLE, "").strip() or None,
         judge_variable=JUDGE_VARIABLE,
         models_folder=models_folder(),
-        # Those of other packages may be anything that makes a model, and have no variables to show.
-        providers=sorted(
-            (one for one in known_providers() if one.needs_key is not None),
-            key=lambda one: (one.found is None, one.name),
-        ),
+        providers=_providers(),
         embedded=_embedded(),
         can_embed=importlib.util.find_spec("xllamacpp") is not None,
     )
@@ -87,9 +81,8 @@ def show_login(request: Request) -> Response:
 
 
 @login_router.post("/login", name="login")
-def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
+def log_in(request: Request, settings: SettingsDep, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
     """Set the cookie for whoever shows the token."""
-    settings: ServerSettings = request.app.state.settings
     if not equal(token, settings.token.reveal()):
         return page(request, "login.html", status=401, error="That is not the token.")
     answer = RedirectResponse("/", status_code=303)

@@ -1,43 +1,19 @@
-"""What the last imports did, for the pages that they lead to: loading such a page again imports nothing."""
+"""The page that exports and imports prompts."""
 
 from __future__ import annotations
 
-import secrets
-from collections import OrderedDict
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
-from evenhand.server.api.dependencies import Opened
 from evenhand.server.api.prompts import export_prompts
+from evenhand.server.dependencies import ImportReportsDep, StoreDep
 from evenhand.server.pages.base import Form, Sent, page, see_other
 from evenhand.store.store import Store
 from evenhand.workspace.documents import Imported, import_document
-
-_MOST: Final = 32
-
-
-class ImportReports:
-    """Keeps the last few reports, each under a word that nobody guesses."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Imported] = OrderedDict()
-
-    def keep(self, report: Imported) -> str:
-        """Keep a report, and give the word for it."""
-        word = secrets.token_urlsafe(6)
-        self._kept[word] = report
-        while len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
-        return word
-
-    def of(self, word: str) -> Imported | None:
-        """Return a report; None where it is forgotten."""
-        return self._kept.get(word)
-
 
 router = APIRouter()
 
@@ -46,19 +22,19 @@ MOST_ECHOED: Final = 200_000
 
 
 @router.get("/io")
-def show_transfer(request: Request, store: Opened, done: str = "") -> Response:
+def show_transfer(request: Request, store: StoreDep, reports: ImportReportsDep, done: str = "") -> Response:
     """Show what can be exported, the way to import, and what the last import did."""
-    return _page(request, store, done=_reports(request).of(done))
+    return _page(request, store, done=reports.of(done))
 
 
 @router.get("/io/export")
-def export(store: Opened, prompt: Annotated[list[str] | None, Query()] = None) -> Response:
+def export(store: StoreDep, prompt: Annotated[list[str] | None, Query()] = None) -> Response:
     """Return prompts as the API does; here, one that was deleted meanwhile is told by a page."""
     return export_prompts(store, prompt)
 
 
 @router.post("/io")
-def import_prompts(request: Request, store: Opened, sent: Sent) -> Response:
+def import_prompts(request: Request, store: StoreDep, reports: ImportReportsDep, sent: Sent) -> Response:
     """Take prompts in, all or none, or only say what that would do."""
     written = ""
     try:
@@ -68,7 +44,7 @@ def import_prompts(request: Request, store: Opened, sent: Sent) -> Response:
         return _page(request, store, written=written, error=str(error), status=422)
     if found.dry_run:
         return _page(request, store, written=written, planned=found)
-    return see_other(f"/io?done={_reports(request).keep(found)}")
+    return see_other(f"/io?done={reports.keep(found)}")
 
 
 def _page(
@@ -111,7 +87,3 @@ def _parsed(written: str) -> object:
         return parse_strict(written)
     except ContractError as error:
         raise ConfigError(str(error)) from None
-
-
-def _reports(request: Request) -> ImportReports:
-    return cast("ImportReports", request.app.state.imports)

@@ -51,8 +51,7 @@ def pin(store: Store, run: RunRecord) -> RunRecord:
         raise ConflictError(f"run {run.id} is not finished ({run.status.value}), and no baseline for others")
     if is_ranking(run.definition):
         raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, and no baseline for others")
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         for one in _pinned(store, run):
             _mark(store, one, is_pinned=False)
         _mark(store, store.runs.find(run.id), is_pinned=True)
@@ -61,8 +60,7 @@ def pin(store: Store, run: RunRecord) -> RunRecord:
 
 def unpin(store: Store, run: RunRecord) -> None:
     """Hold no run against this one any more."""
-    with store.database.transaction():
-        store.database.lock()
+    with store.transaction(exclusive=True):
         _mark(store, store.runs.find(run.id), is_pinned=False)
 
 
@@ -89,10 +87,8 @@ def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
 
 
 def _pinned(store: Store, run: RunRecord) -> list[RunRecord]:
-    # Whatever else has the word in its options is looked at, and left alone.
-    rows = store.database.rows("SELECT id FROM runs WHERE options LIKE ? ORDER BY number DESC", [f'%"{BASELINE}"%'])
-    found = [store.runs.find(identity) for (identity,) in rows]
-    return [one for one in found if is_baseline(one) and lineage(one) == lineage(run)]
+    marked = store.runs.with_option(BASELINE)
+    return [other for other in marked if is_baseline(other) and lineage(other) == lineage(run)]
 
 
 def _mark(store: Store, run: RunRecord, *, is_pinned: bool) -> None:

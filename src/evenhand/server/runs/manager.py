@@ -17,7 +17,6 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import begin, fill, undo
 from evenhand.engine.runner import Runner
-from evenhand.server.once import forget, once, outcome_of
 from evenhand.server.runs.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.runs.requests import require_all_offered, taken_up
 from evenhand.server.runs.summaries import SummaryCache
@@ -42,11 +41,11 @@ class Planner:
         """Return a run that is planned, with its job; or that of an earlier request under the same key, without."""
         # Of many who ask at once, one reads the test cases; other processes are kept away by the transaction.
         with self._mine if key is not None else contextlib.nullcontext():
-            known = outcome_of(self.store, key, asked)
+            known = self.store.idempotency_keys.outcome(key, asked)
             if known is not None:
                 return self.store.runs.find(known), None
             made = job()
-            identity, is_new = once(self.store, key, asked, lambda: begin(self.store, made, scope).id)
+            identity, is_new = self.store.idempotency_keys.once(key, asked, lambda: begin(self.store, made, scope).id)
         run = self.store.runs.find(identity)
         if not is_new:
             return run, None
@@ -58,9 +57,9 @@ class Planner:
             raise
 
     def _undo(self, run: RunRecord, key: str | None) -> None:
-        with self.store.database.transaction():
+        with self.store.transaction():
             undo(self.store, run)
-            forget(self.store, key)
+            self.store.idempotency_keys.forget(key)
 
 
 MOST_AT_ONCE: Final = 4
@@ -98,9 +97,9 @@ class Work:
 class RunManager:
     """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
 
-    def __init__(self, store: Store, settings: ServerSettings, counts: SummaryCache | None = None) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, summaries: SummaryCache | None = None) -> None:
         self._store = store
-        self._counts = counts or SummaryCache()
+        self._summaries = summaries or SummaryCache()
         self._settings = settings
         self._planner = Planner(store)
         self._work: dict[str, Work] = {}
@@ -175,7 +174,8 @@ class RunManager:
         if work is not None:
             return work.progress()
         try:
-            return progress_in(self._store, self._store.runs.find(run_id), self._counts)
+            run = self._store.runs.find(run_id)
+            return progress_in(self._store, run, self._summaries, self._settings.page_wait_seconds)
         except RunNotFoundError:
             return None
 

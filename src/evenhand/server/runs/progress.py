@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.run import Progress
 from evenhand.server.runs.summaries import SummaryCache
+from evenhand.store.results import count_standings
 from evenhand.store.store import Store
 
 AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
@@ -17,14 +17,6 @@ _UNPLANNED = "it was still planning when the process that did so ended; delete i
 _UNPLANNED_SUITE = "it was still planning when the process that did so ended; go on with: evenhand resume {}"
 _EFFORT = ("retries", "calls", "cached", "cost")
 _ONLY_LIVE = ("rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", *_EFFORT)
-# How long somebody waits for what the numbers of a run say.
-PATIENCE_SECONDS = 2.0
-# Of what was done anew after an error, the last counts.
-_LAST_ROUNDS = (
-    "SELECT status, verdict, COUNT(*) FROM evaluations AS one WHERE run = ? AND NOT EXISTS (SELECT 1 FROM evaluations "
-    "AS later WHERE later.run = one.run AND later.position = one.position AND later.place = one.place AND "
-    "later.sample = one.sample AND later.round > one.round) GROUP BY status, verdict"
-)
 
 
 def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
@@ -58,7 +50,7 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
     }
 
 
-def progress_in(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     """Tell how far a run has come that this process does not work on.
 
     What only the process at work on it knows is null. What came of a run that has ended is counted; what takes long to
@@ -67,17 +59,14 @@ def progress_in(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str,
     run = as_it_is(store, run)
     total, done = store.extent(run)
     known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
-    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, counts)
+    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, summaries, seconds)
     return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
 
 
-def _outcome(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
-    rows = store.database.rows(_LAST_ROUNDS, [run.number])
-    found = Counter[str]()
-    for status, verdict, count in rows:
-        found[verdict if status == "scored" else status] += count
+def _outcome(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
+    standings = count_standings(store, run)
     try:
-        summary = counts.of(store, run, PATIENCE_SECONDS).summary
+        summary = summaries.of(store, run, seconds).summary
     except TimeoutError:  # it is counted all the same, for who asks again
         effort: dict[str, Any] = dict.fromkeys(_EFFORT)
     else:
@@ -85,11 +74,11 @@ def _outcome(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, An
     return effort | {
         "rate": 0.0,
         "eta": 0.0,
-        "errors": found["error"],
-        "not_evaluated": found["not_evaluated"],
-        "passed": found["pass"],
-        "borderline": found["borderline"],
-        "failed": found["fail"],
+        "errors": standings["error"],
+        "not_evaluated": standings["not_evaluated"],
+        "passed": standings["pass"],
+        "borderline": standings["borderline"],
+        "failed": standings["fail"],
     }
 
 

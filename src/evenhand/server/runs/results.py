@@ -8,7 +8,7 @@ import csv
 import io
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
@@ -16,12 +16,13 @@ import orjson
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.targets.model import MODEL
+from evenhand.profiles.job import is_ranking
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.json_text import strict_json
-from evenhand.server.case_results import cases_at
 from evenhand.server.problems import Problem
-from evenhand.server.runs.results_index import Filter, Order, ResultsIndex
-from evenhand.server.runs.views import rows_shown
+from evenhand.server.runs.views import members_of, rows_shown
+from evenhand.store.results import Place, cases_at, evaluator_names, places_after
+from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
 from evenhand.store.store import Store
 
 
@@ -61,12 +62,17 @@ def offset_in(cursor: str | None) -> int:
             refuse()
 
 
-# The place of an evaluation in its run: position, place and sample.
-Place: TypeAlias = tuple[int, int, int]
 # A smaller run is copied when it is needed, and not ahead.
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
 _MOST_NAMES: Final = 50
+
+
+def _group_members(run: RunRecord, case: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    return members_of(case.get("metadata", {})) if is_ranking(run.definition) else None
+
+
+CASE_READER: Final = CaseReader(model_key=MODEL, group_members=_group_members)
 
 
 class Results:
@@ -74,7 +80,7 @@ class Results:
 
     def __init__(self, store: Store, reading: Store) -> None:
         self._store = store
-        self._narrow = ResultsIndex(reading)
+        self._index = ResultsIndex(reading, CASE_READER)
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="results")
         self._asked: set[str] = set()
         self._mine = threading.Lock()
@@ -82,14 +88,14 @@ class Results:
     def close(self) -> None:
         """End what is done ahead."""
         self._ahead.shutdown(wait=False, cancel_futures=True)
-        self._narrow.close()
+        self._index.close()
         self._ahead.shutdown(wait=True)
 
     def page(self, run: RunRecord, wanted: Filter, order: Order, *, limit: int, cursor: str | None) -> dict[str, Any]:
         """Return a page: its items, how many there are in all, and the cursor of the next one."""
         if wanted.is_empty and order == Order():
             return self._in_order(run, limit, cursor)
-        keyed, total = self._narrow.page(run, wanted, order, limit=limit + 1, after=_read(cursor, order))
+        keyed, total = self._index.page(run, wanted, order, limit=limit + 1, after=_read(cursor, order))
         places = [place for _, place in keyed[:limit]]
         more = _written(order, *keyed[limit - 1]) if len(keyed) > limit else None
         return {
@@ -100,31 +106,23 @@ class Results:
 
     def places(self, run: RunRecord, wanted: Filter, order: Order) -> list[Place]:
         """Return the places of all that is wanted, as it stands at this moment."""
-        keyed, _ = self._narrow.page(run, wanted, order, limit=_LARGEST, after=None)
+        keyed, _ = self._index.page(run, wanted, order, limit=_LARGEST, after=None)
         return [place for _, place in keyed]
 
     def evaluators(self, run: RunRecord) -> list[str]:
         """Name the evaluators of a run; of a large one, those of its first cases, until it was copied."""
-        if (names := self._narrow.evaluators(run, _MOST_NAMES)) is not None:
+        if (names := self._index.evaluators(run, _MOST_NAMES)) is not None:
             return names
-        rows = self._store.database.rows(
-            "SELECT DISTINCT evaluator FROM evaluations WHERE run = ? AND position < ? ORDER BY evaluator LIMIT ?",
-            [run.number, _LARGE, _MOST_NAMES],
-        )
-        return [row[0] for row in rows]
+        return evaluator_names(self._store, run, cases=_LARGE, limit=_MOST_NAMES)
 
     def _in_order(self, run: RunRecord, limit: int, cursor: str | None) -> dict[str, Any]:
         after = _read(cursor, Order())
         place = (-1, -1, -1) if after is None else after[1]
-        found = self._store.database.rows(
-            "SELECT DISTINCT position, place, sample FROM evaluations WHERE run = ? AND (position, place, sample) > "
-            "(?, ?, ?) ORDER BY position, place, sample LIMIT ?",
-            [run.number, *place, limit + 1],
-        )
-        places: list[Place] = [(one[0], one[1], one[2]) for one in found[:limit]]
+        following = places_after(self._store, run, place, limit + 1)
+        places = following[:limit]
         _, total = self._store.extent(run)
         self._prepare(run, total)
-        more = _written(Order(), places[-1][0], places[-1]) if len(found) > limit else None
+        more = _written(Order(), places[-1][0], places[-1]) if len(following) > limit else None
         return {"items": rows_shown(self._store, run, places), "total": total, "next": more}
 
     def _prepare(self, run: RunRecord, total: int) -> None:
@@ -133,7 +131,7 @@ class Results:
             if total < _LARGE or run.id in self._asked or run.status is RunStatus.RUNNING:
                 return
             self._asked.add(run.id)
-        self._ahead.submit(self._narrow.copy, run)
+        self._ahead.submit(self._index.copy, run)
 
 
 def _written(order: Order, key: Any, place: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.report import Report
 from evenhand.server.runs.background_cache import BackgroundCache
+from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
 
 # A handful of kilobytes each.
@@ -91,5 +92,4 @@ class SummaryCache:
 
 def state_of(store: Store, run: RunRecord) -> Key:
     """Say how a run stands, so that it differs once something was judged in it, or judged again."""
-    ((judged,),) = store.database.rows("SELECT COUNT(*) FROM evaluations WHERE run = ?", [run.number])
-    return run.id, run.status.value, run.finished, int(judged)
+    return run.id, run.status.value, run.finished, count_evaluations(store, run)

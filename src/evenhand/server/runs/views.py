@@ -16,10 +16,9 @@ from evenhand.evaluators.pairwise import PLACES
 from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import run_row, summary_row
 from evenhand.server.runs.baseline import is_baseline
-from evenhand.server.runs.progress import AT_WORK, PATIENCE_SECONDS, as_it_is
+from evenhand.server.runs.progress import AT_WORK, as_it_is
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
-from evenhand.store.rows import loads, planned_of_row
+from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
 from evenhand.workspace.trial import PROMPT
 
@@ -141,62 +140,38 @@ def _ids(case: Case) -> list[str]:
 MOST_SHOWN: Final = 300
 
 
-def rows_shown(store: Store, run: RunRecord, places: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
+def rows_shown(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return evaluations by their places, in that order."""
-    if not places:
-        return []
-    positions = sorted({position for position, _, _ in places})
-    marks = ", ".join("?" * len(positions))
-
-    def of(table: Table, order: str = "round") -> list[Row]:
-        return table.read(store.database, run, f"position IN ({marks})", positions, order=order)
-
-    # Later rounds come after earlier ones, and count instead of them.
-    evaluations = {row[:3]: row[3:] for row in of(EVALUATIONS)}
-    answers = {row[:2]: loads(row[-2]) for row in of(ANSWERS)}
-    cases = {row[0]: planned_of_row(row) for row in of(CASES, "position")}
     as_group = is_ranking(run.definition)
-    return [
-        _row(place, evaluations[place], cases[place[0]].case, answers.get((place[0], place[2])), as_group=as_group)
-        for place in places
-        if place in evaluations and place[0] in cases
-    ]
+    return [_evaluation_row(stored, as_group=as_group) for stored in evaluations_at(store, run, places)]
 
 
-def _row(
-    place: tuple[int, int, int],
-    found: tuple[Any, ...],
-    case: Case,
-    answer: Mapping[str, Any] | None,
-    *,
-    as_group: bool,
-) -> dict[str, Any]:
-    number, evaluator, _, status, score, verdict, _, _, cost, seconds, content, _ = found
-    evaluation = loads(content)
+def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, Any]:
+    case, content = stored.case, stored.content
     model = case.metadata.get(MODEL)
-    asked, said = _asked(case), case.candidate_answer if answer is None else answer.get("text")
+    question, answer = _asked(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
     if as_group:
-        asked, said = shown_ids(case), order_said(case, evaluation.get("details", {}))
+        question, answer = shown_ids(case), order_said(case, content.get("details", {}))
     return {
         "case_id": case.id or "",
-        "position": place[0],
-        "place": place[1],
-        "sample": place[2],
-        "round": number,
-        "evaluator": evaluator,
+        "position": stored.position,
+        "place": stored.place,
+        "sample": stored.sample,
+        "round": stored.round,
+        "evaluator": stored.evaluator,
         "model": model if isinstance(model, str) else None,
-        "status": status,
-        "verdict": verdict,
-        "score": score,
-        "cost": cost,
-        "seconds": seconds,
-        "retry_count": evaluation.get("retry_count", 0),
-        "hits": len(evaluation.get("hits", ())),
-        "misses": len(evaluation.get("misses", ())),
-        "error": _cut(evaluation.get("error")),
-        "reasoning": _cut(evaluation.get("reasoning")) or "",
-        "question": _cut(asked) or "",
-        "answer": _cut(said),
+        "status": stored.status,
+        "verdict": stored.verdict,
+        "score": stored.score,
+        "cost": stored.cost,
+        "seconds": stored.seconds,
+        "retry_count": content.get("retry_count", 0),
+        "hits": len(content.get("hits", ())),
+        "misses": len(content.get("misses", ())),
+        "error": _cut(content.get("error")),
+        "reasoning": _cut(content.get("reasoning")) or "",
+        "question": _cut(question) or "",
+        "answer": _cut(answer),
     }
 
 
@@ -215,28 +190,37 @@ MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
 
 
-def run_listed(store: Store, run: RunRecord, counts: SummaryCache) -> dict[str, Any]:
+def run_listed(store: Store, run: RunRecord, summaries: SummaryCache) -> dict[str, Any]:
     """Return a run for a list, without what only a few ask for."""
     run = as_it_is(store, run)
-    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or counts.has(store, run))
+    quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or summaries.has(store, run))
     row = _run_row(run)
     return {name: row[name] for name in row if name not in _OF_DETAIL} | {
-        "summary": summary_row(counts.of(store, run).summary) if quick else None
+        "summary": summary_row(summaries.of(store, run).summary) if quick else None
     }
 
 
-def run_detail(store: Store, run: RunRecord, counts: SummaryCache | None) -> dict[str, Any]:
-    """Return a run with what defines it; its numbers too, unless ``counts`` is None or it is large and goes on."""
-    run = as_it_is(store, run)
-    row = _run_row(run)
-    # Where the suite lies is the server's business.
+def run_as_planned(store: Store, run: RunRecord) -> dict[str, Any]:
+    """Return a run with its definition, and without its numbers: it has just been started or resumed."""
+    row = _run_row(as_it_is(store, run))
+    # Where the suite is on the disk is the server's business.
     del row["source"]
-    if counts is None or (run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST):
-        return row | {"summary": None, "gates": None}
+    return row | {"summary": None, "gates": None}
+
+
+def run_detail(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
+    """Return a run with its definition and its numbers; these are null for a large run that is in progress.
+
+    They are null, too, if counting them takes longer than so many seconds; then they are there for a later request.
+    """
+    run = as_it_is(store, run)
+    row = run_as_planned(store, run)
+    if run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST:
+        return row
     try:
-        numbers = counts.of(store, run, PATIENCE_SECONDS)
-    except TimeoutError:  # they are there when somebody asks again
-        return row | {"summary": None, "gates": None}
+        numbers = summaries.of(store, run, seconds)
+    except TimeoutError:
+        return row
     return row | {"summary": summary_row(numbers.summary), "gates": [gate.as_dict() for gate in numbers.gates]}
 
 

@@ -1,4 +1,7 @@
-"""An index of evaluations in memory, by which lists are filtered, sorted and searched."""
+"""An index of evaluations in an SQLite database in memory: lists are filtered, sorted and searched by it.
+
+It copies the columns that lists need, and leaves the content where it is: of a large run, reading that takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,15 @@ import sqlite3
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from evenhand.domain.run import RunRecord
-from evenhand.engine.targets.model import MODEL
-from evenhand.profiles.job import is_ranking
-from evenhand.server.runs.views import members_of
-from evenhand.store.records import EVALUATIONS, require_sound
+from evenhand.store.records import EVALUATIONS, Row, require_sound
+from evenhand.store.results import Place, count_evaluations
 from evenhand.store.rows import dumps, loads
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store
@@ -29,9 +30,9 @@ _VERDICTS: Final = "CASE e.verdict WHEN 'fail' THEN 0 WHEN 'borderline' THEN 1 W
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which evaluations are wanted; None is any. ``text`` is looked for in case and answer.
+    """Which evaluations a list shows; None and () are any. ``text`` is searched for in case and answer.
 
-    ``profile`` is the id of a profile: then those of it are wanted, or those of the groups in which it was ranked.
+    ``profile`` is the id of a profile: its evaluations, or those of the groups in which it was ranked.
     """
 
     verdict: tuple[str, ...] = ()
@@ -47,21 +48,21 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all are wanted."""
+        """Whether it leaves nothing out."""
         return all(getattr(self, one.name) in ((), None, "") for one in fields(self))
 
     def conditions(self) -> tuple[list[str], list[Any]]:
-        """Write it as conditions with their values: all but text and profile, which stand elsewhere."""
+        """Return SQL conditions with their values, for all but text and profile, which the index does not hold."""
         parts, values = list[str](), list[Any]()
-        for column, several in (
+        for column, names in (
             ("e.verdict", self.verdict),
             ("e.status", self.status),
             ("e.evaluator", self.evaluator),
             ("c.model", self.model),
         ):
-            if several:
-                parts.append(f"{column} IN ({', '.join('?' * len(several))})")
-                values += several
+            if names:
+                parts.append(f"{column} IN ({', '.join('?' * len(names))})")
+                values += names
         for condition, value in (("e.score >= ?", self.min_score), ("e.score <= ?", self.max_score)):
             if value is not None:
                 parts.append(condition)
@@ -75,14 +76,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """How a list is sorted; evaluations that do not have what it is sorted by come last."""
+    """How a list is sorted; evaluations without a value to sort by come last."""
 
     by: str = "position"
     descending: bool = False
 
     @property
     def key(self) -> str:
-        """Write what is sorted by; what stands for nothing comes last."""
+        """The SQL expression to sort by."""
         if self.by in _NUMBERS:
             return f"COALESCE(e.{self.by}, {'-1e300' if self.descending else '1e300'})"
         if self.by == "verdict":
@@ -92,45 +93,71 @@ class Order:
         return f"COALESCE({_KEYS.get(self.by, f'e.{self.by}')}, '')"
 
 
-def joined(wanted: Filter, order: Order) -> str:
-    """Write where the cases are joined, which most lists do not need."""
-    needs = wanted.model or order.by in _KEYS
+def _join(condition: Filter, order: Order) -> str:
+    """Return the join with the cases, which most lists do not need."""
+    needs = condition.model or order.by in _KEYS
     return "JOIN cases c ON c.run = e.run AND c.position = e.position" if needs else ""
 
 
 _CASES_AT_ONCE: Final = 4096
-_OF_A_CASE: Final = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome")
+_SEARCHED: Final = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome")
 
 
-def positions_with(store: Store, run: RunRecord, text: str) -> list[int]:
-    """Return the positions of the cases that have a text in their id, question, reference or answer, in any case.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseReader:
+    """How what lists filter and search by is read from a stored case; it depends on the kind of run.
 
-    Of a group, the ids and texts of its profiles count as well.
+    ``model_key`` is where the metadata of a case names the model that answered. ``group_members`` returns the profiles
+    of a group, each with an id and perhaps a text; None for a run whose cases are not groups.
     """
-    wanted = text.casefold()
-    found: set[int] = set()
-    for table, texts_of in (("cases", _of_group if is_ranking(run.definition) else _of_case), ("answers", _of_answer)):
-        found.update(
-            position
-            for position, content in _likely(store, run, table, text)
-            if any(wanted in one.casefold() for one in texts_of(content))
-        )
-    return sorted(found)
+
+    model_key: str
+    group_members: Callable[[RunRecord, Mapping[str, Any]], Sequence[Mapping[str, Any]] | None]
+
+    def texts(self, run: RunRecord, case: Mapping[str, Any]) -> list[str]:
+        """Return the texts that are searched: of a group, the ids and texts of its profiles as well."""
+        messages = [message for message in case.get("input_messages", ()) if isinstance(message, dict)]
+        texts = [case.get(name) for name in _SEARCHED] + [message.get("content") for message in messages]
+        members = self.group_members(run, case) or ()
+        texts += [str(member[name]) for member in members for name in ("id", "text") if name in member]
+        return [text for text in texts if isinstance(text, str)]
+
+    def profile_ids(self, run: RunRecord, case: Mapping[str, Any]) -> list[Any]:
+        """Return the ids of the profiles that a case is about."""
+        members = self.group_members(run, case)
+        return [case.get("id")] if members is None else [member["id"] for member in members]
+
+    def model(self, content: str) -> str | None:
+        """Return the model that answered a case, from its stored JSON."""
+        if f'"{self.model_key}":' not in content:  # most cases name none, and need not be parsed to know it
+            return None
+        name = loads(content)["case"].get("metadata", {}).get(self.model_key)
+        return name if isinstance(name, str) else None
 
 
-def positions_of_profile(store: Store, run: RunRecord, profile: str) -> list[int]:
+def _positions_with_text(store: Store, reader: CaseReader, run: RunRecord, text: str) -> list[int]:
+    """Return the positions of the cases that have a text in their id, question, reference or answer, in any case."""
+    needle = text.casefold()
+    positions = {
+        position
+        for position, content in _candidates(store, run, "cases", text)
+        if any(needle in searched.casefold() for searched in reader.texts(run, content["case"]))
+    }
+    for position, content in _candidates(store, run, "answers", text):
+        answer = content.get("text")
+        if isinstance(answer, str) and needle in answer.casefold():
+            positions.add(position)
+    return sorted(positions)
+
+
+def _positions_of_profile(store: Store, reader: CaseReader, run: RunRecord, profile: str) -> list[int]:
     """Return the positions of the cases about a profile, by its exact id; of a ranking, those of its groups."""
-    ids_of: Callable[[Any], list[str]] = (
-        (lambda case: [one["id"] for one in members_of(case.get("metadata", {}))])
-        if is_ranking(run.definition)
-        else (lambda case: [case.get("id")])
-    )
-    likely = _likely(store, run, "cases", profile)
-    return [position for position, content in likely if profile in ids_of(content["case"])]
+    candidates = _candidates(store, run, "cases", profile)
+    return [position for position, content in candidates if profile in reader.profile_ids(run, content["case"])]
 
 
-def _likely(store: Store, run: RunRecord, table: str, text: str) -> Iterator[tuple[int, Any]]:
-    """Yield what the database finds a text in, piece by piece: a common word is in all, which memory need not hold."""
+def _candidates(store: Store, run: RunRecord, table: str, text: str) -> Iterator[tuple[int, Any]]:
+    """Yield what the database finds a text in, page by page: a common word is in all, which memory need not hold."""
     like = "LIKE" if isinstance(store.database, SQLite) else "ILIKE"
     for first in range(0, run.cases, _CASES_AT_ONCE):
         rows = store.database.rows(
@@ -142,34 +169,18 @@ def _likely(store: Store, run: RunRecord, table: str, text: str) -> Iterator[tup
 
 
 def _pattern(text: str) -> str:
-    """Write a text as the database looks for it, so that it finds too much rather than too little.
+    """Return a pattern for LIKE that matches too much rather than too little.
 
-    What stands in the column is JSON: names of fields are found too. SQLite knows capitals in ASCII only, so any other
-    letter stands for anything. Each case that was found is looked at again.
+    The column is JSON, so names of fields match too. SQLite ignores the case of ASCII letters only, so every other
+    letter becomes a wildcard. Each case that matches is checked again.
     """
-    written = dumps(text)[1:-1].replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{''.join(letter if letter.isascii() else '%' for letter in written)}%"
-
-
-def _of_case(content: Any) -> list[str]:
-    case = content["case"]
-    messages = [one for one in case.get("input_messages", ()) if isinstance(one, dict)]
-    texts = [case.get(name) for name in _OF_A_CASE] + [one.get("content") for one in messages]
-    return [one for one in texts if isinstance(one, str)]
-
-
-def _of_group(content: Any) -> list[str]:
-    members = members_of(content["case"].get("metadata", {}))
-    return [*_of_case(content), *(str(one[name]) for one in members for name in ("id", "text") if name in one)]
-
-
-def _of_answer(content: Any) -> list[str]:
-    return [content["text"]] if isinstance(content.get("text"), str) else []
+    escaped = dumps(text)[1:-1].replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{''.join(letter if letter.isascii() else '%' for letter in escaped)}%"
 
 
 # About 150 bytes each; at least one run is kept, however large.
 MOST_ROWS: Final = 500_000
-# PostgreSQL cannot tell what is new, so that a run which goes on is copied anew; not more often than this.
+# PostgreSQL has no row ids, so a run in progress is copied again, at most this often.
 _STALE_SECONDS: Final = 2.0
 _PAGE: Final = 4096
 
@@ -187,7 +198,7 @@ _ADD: Final = (
     "round = excluded.round, status = excluded.status, verdict = excluded.verdict, score = excluded.score, "
     "cost = excluded.cost, seconds = excluded.seconds, retried = excluded.retried WHERE excluded.round > round"
 )
-# With how many runs were ever deleted: SQLite gives the numbers of their rows again.
+# With how many runs were ever deleted: SQLite reuses their row ids.
 _NEWEST: Final = (
     "SELECT (SELECT COALESCE(MAX(rowid), 0) FROM evaluations), "
     "(SELECT seq FROM sqlite_sequence WHERE name = 'runs') - (SELECT COUNT(*) FROM runs)"
@@ -197,9 +208,13 @@ _RETRIED: Final = """content GLOB '*"retry_count":[1-9]*'"""
 _RETRIED_ON_POSTGRES: Final = """content ~ '"retry_count":[1-9]'"""
 
 
+# The value by which an evaluation is sorted, and its place.
+SortedPlace: TypeAlias = tuple[Any, Place]
+
+
 @dataclass(slots=True)
 class _Copied:
-    """What was copied of a run: up to which row, how many, and of a run that is finished, when it was."""
+    """What was copied of a run: up to which row, how many rows, and when a finished run had finished."""
 
     newest: int | None = None
     deleted: int = 0
@@ -209,10 +224,11 @@ class _Copied:
 
 
 class ResultsIndex:
-    """Copies of the runs that were looked at last."""
+    """Copies of the runs that were listed last. Threads may share it."""
 
-    def __init__(self, source: Store) -> None:
+    def __init__(self, source: Store, reader: CaseReader) -> None:
         self._source = source
+        self._reader = reader
         self._mine = threading.RLock()
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self._memory.executescript(_TABLES)
@@ -228,15 +244,15 @@ class ResultsIndex:
     def page(
         self,
         run: RunRecord,
-        wanted: Filter,
+        condition: Filter,
         order: Order,
         *,
         limit: int,
-        after: tuple[Any, tuple[int, int, int]] | None,
-    ) -> tuple[list[tuple[Any, tuple[int, int, int]]], int]:
-        """Return evaluations by their places, each with what it is sorted by, and how many there are in all."""
-        where, values = self._where(run, wanted)
-        source = f"FROM evaluations e {joined(wanted, order)} WHERE {where}"
+        after: SortedPlace | None,
+    ) -> tuple[list[SortedPlace], int]:
+        """Return a page of places, each with its sort key, and how many evaluations there are in all."""
+        where, values = self._where(run, condition)
+        source = f"FROM evaluations e {_join(condition, order)} WHERE {where}"
         ((total,),) = self._rows(run, f"SELECT COUNT(*) {source}", values)
         key = order.key
         if after is not None:
@@ -244,16 +260,16 @@ class ResultsIndex:
             source += f" AND ({key} {than} ? OR ({key} = ? AND (e.position, e.place, e.sample) > (?, ?, ?)))"
             values += [after[0], after[0], *after[1]]
         direction = "DESC" if order.descending else "ASC"
-        found = self._rows(
+        rows = self._rows(
             run,
             f"SELECT {key}, e.position, e.place, e.sample {source} "
             f"ORDER BY {key} {direction}, e.position, e.place, e.sample LIMIT ?",
             [*values, limit],
         )
-        return [(row[0], (row[1], row[2], row[3])) for row in found], int(total)
+        return [(row[0], (row[1], row[2], row[3])) for row in rows], int(total)
 
     def evaluators(self, run: RunRecord, most: int) -> list[str] | None:
-        """Name the evaluators of a run; None where it is not copied yet, or just being copied."""
+        """Return the names of the evaluators of a run; None while it is not copied yet."""
         if not self._mine.acquire(blocking=False):
             return None
         try:
@@ -279,30 +295,29 @@ class ResultsIndex:
             self._make_room()
 
     def _grew(self, run: RunRecord, known: _Copied) -> bool:
-        sql = "SELECT COUNT(*) FROM evaluations WHERE run = ?"
-        return bool(self._source.database.rows(sql, [run.number])[0][0] != known.rows)
+        return count_evaluations(self._source, run) != known.rows
 
-    def _rows(self, run: RunRecord, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
+    def _rows(self, run: RunRecord, sql: str, values: list[Any]) -> list[Row]:
         with self._mine:
             self.copy(run)
             return self._memory.execute(sql, values).fetchall()
 
-    def _where(self, run: RunRecord, wanted: Filter) -> tuple[str, list[Any]]:
-        parts, values = wanted.conditions()
-        for text, look in ((wanted.text, positions_with), (wanted.profile, positions_of_profile)):
+    def _where(self, run: RunRecord, condition: Filter) -> tuple[str, list[Any]]:
+        parts, values = condition.conditions()
+        for text, search in ((condition.text, _positions_with_text), (condition.profile, _positions_of_profile)):
             if text:
                 parts.append("e.position IN (SELECT value FROM json_each(?))")
-                values.append(orjson.dumps(look(self._source, run, text)).decode())
+                values.append(orjson.dumps(search(self._source, self._reader, run, text)).decode())
         return " AND ".join(["e.run = ?", *parts]), [run.number, *values]
 
     def _copy_since(self, run: RunRecord, known: _Copied) -> None:
-        """Copy by the order in which SQLite was given the rows, so that what is new stands at the end."""
+        """Copy the rows that were added since, by the row ids of SQLite."""
         rows = self._source.database.rows
         ((newest, deleted),) = rows(_NEWEST)
         if known.newest is None or known.deleted != deleted:
             self._copy_all(run, known)
         else:
-            # The plus keeps SQLite from going through all of the run by its index.
+            # The plus keeps SQLite from scanning the whole run by its index.
             page = rows(
                 f"SELECT {_COLUMNS}, {_RETRIED} FROM evaluations WHERE rowid > ? AND rowid <= ? AND +run = ?",  # noqa: S608 - all of it is ours
                 [known.newest, newest, run.number],
@@ -324,7 +339,7 @@ class ResultsIndex:
             )
             self._add(run, known, page)
 
-    def _add(self, run: RunRecord, known: _Copied, page: list[tuple[Any, ...]]) -> None:
+    def _add(self, run: RunRecord, known: _Copied, page: list[Row]) -> None:
         require_sound(EVALUATIONS, run, page)
         rows = [(run.number, *row[:5], row[6], row[8], row[7], *row[11:13], row[-1]) for row in page]
         self._memory.execute("BEGIN")
@@ -332,7 +347,7 @@ class ResultsIndex:
         self._memory.execute("COMMIT")
         known.rows += len(page)
 
-    def _cases(self, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+    def _cases(self, run: RunRecord) -> Iterator[list[Row]]:
         after = -1
         while rows := self._source.database.rows(
             "SELECT position, id, content FROM cases WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
@@ -340,7 +355,7 @@ class ResultsIndex:
         ):
             if self._is_closed:
                 return
-            yield [(run.number, position, identity, _model_in(content)) for position, identity, content in rows]
+            yield [(run.number, position, case_id, self._reader.model(content)) for position, case_id, content in rows]
             after = rows[-1][0]
 
     def _make_room(self) -> None:
@@ -348,10 +363,3 @@ class ResultsIndex:
             number, _ = self._runs.popitem(last=False)
             for table in ("evaluations", "cases"):
                 self._memory.execute(f"DELETE FROM {table} WHERE run = ?", [number])  # noqa: S608 - our own names
-
-
-def _model_in(content: str) -> str | None:
-    if f'"{MODEL}":' not in content:  # most cases name none, and need not be read to know it
-        return None
-    found = loads(content)["case"].get("metadata", {}).get(MODEL)
-    return found if isinstance(found, str) else None

@@ -1,19 +1,14 @@
-"""What the routes of the API share: the store, the settings, the desk, and how ids look."""
+"""What the routes of the API share: their parameters, and the problems that any of them may report."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.security import HTTPBearer
 
 from evenhand.server.api.bodies import JsonRoute
 from evenhand.server.api.schemas import ProblemDetails
-from evenhand.server.runs.manager import RunManager
-from evenhand.server.runs.profile_summaries import ProfileNumbers
-from evenhand.server.runs.summaries import SummaryCache
-from evenhand.server.settings import ServerSettings
-from evenhand.store.store import Store
 
 _PROBLEM: Final = {"model": ProblemDetails, "content": {"application/problem+json": {}}}
 _ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
@@ -49,38 +44,6 @@ Key = Annotated[
         description="With the same key and body, this is done once, however often it is sent; kept for two days.",
     ),
 ]
-
-
-def _store(request: Request) -> Store:
-    found: Store = request.app.state.store
-    return found
-
-
-def _settings(request: Request) -> ServerSettings:
-    found: ServerSettings = request.app.state.settings
-    return found
-
-
-def _desk(request: Request) -> RunManager:
-    found: RunManager = request.app.state.desk
-    return found
-
-
-def _counts(request: Request) -> SummaryCache:
-    found: SummaryCache = request.app.state.counted
-    return found
-
-
-def _profiled(request: Request) -> ProfileNumbers:
-    found: ProfileNumbers = request.app.state.profiled
-    return found
-
-
-Opened = Annotated[Store, Depends(_store)]
-Settings = Annotated[ServerSettings, Depends(_settings)]
-Desk = Annotated[RunManager, Depends(_desk)]
-Counts = Annotated[SummaryCache, Depends(_counts)]
-Profiled = Annotated[ProfileNumbers, Depends(_profiled)]
 
 
 def routes(tag: str) -> APIRouter:
