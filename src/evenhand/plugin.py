@@ -68,8 +68,8 @@ def pytest_runtest_makereport(
     if results := item.stash.get(_RESULTS, []):
         vars(report)["evenhand"] = results
         item.stash[_RESULTS] = []
-    errors = sys.modules.get("evenhand.domain.errors")
-    if call.excinfo is not None and errors is not None and isinstance(call.excinfo.value, errors.JudgeError):
+    loaded = sys.modules.get("evenhand.domain.evaluation")
+    if call.excinfo is not None and loaded is not None and isinstance(call.excinfo.value, loaded.JudgeError):
         vars(report)["evenhand_judge_failed"] = True
     return report
 

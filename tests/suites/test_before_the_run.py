@@ -102,8 +102,8 @@ def test_an_id_that_stands_twice_is_found_beside_another_mistake(mistakes: Mista
     found = mistakes(f"{HEAD}{CASES}- {{id: a, ouput: x}}\n")
 
     assert found == [
-        "suite.yaml:4, case \"a\": no key 'ouput'; did you mean 'output'?",
         'suite.yaml:4, case "a": duplicate id, first in line 3; ids must differ',
+        "suite.yaml:4, case \"a\": no key 'ouput'; did you mean 'output'?",
     ]
 
 
