@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         ModelClient as ModelClient,
         Steps as Steps,
     )
-    from evenhand.domain.case import Case as Case
+    from evenhand.domain.case import Case as Case, Profile as Profile
     from evenhand.domain.comparison import Comparison as Comparison
     from evenhand.domain.contract import Contract as Contract
     from evenhand.domain.errors import (
@@ -60,7 +60,6 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         Usage as Usage,
     )
     from evenhand.domain.message import Message as Message
-    from evenhand.domain.profile import Profile as Profile
     from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
     from evenhand.domain.rubric import Rubric as Rubric
     from evenhand.domain.run import CaseResult as CaseResult
@@ -72,8 +71,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
     from evenhand.evaluators.checks.json import IsJson as IsJson, JsonMatch as JsonMatch
     from evenhand.evaluators.checks.levenshtein import Levenshtein as Levenshtein
-    from evenhand.evaluators.checks.limits import Cost as Cost, Latency as Latency
-    from evenhand.evaluators.checks.numeric import Numeric as Numeric
+    from evenhand.evaluators.checks.numeric import Cost as Cost, Latency as Latency, Numeric as Numeric
     from evenhand.evaluators.checks.text import (
         Contains as Contains,
         Equals as Equals,
@@ -103,7 +101,7 @@ _HOMES = {
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
-    "domain.case": ("Case",),
+    "domain.case": ("Case", "Profile"),
     "domain.comparison": ("Comparison",),
     "domain.contract": ("Contract",),
     "domain.errors": (
@@ -119,7 +117,6 @@ _HOMES = {
     ),
     "domain.evaluation": ("Attempt", "Check", "Evaluation", "JudgeError", "Status", "Usage"),
     "domain.message": ("Message",),
-    "domain.profile": ("Profile",),
     "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
     "domain.rubric": ("Rubric",),
     "domain.run": ("CaseResult",),
@@ -130,7 +127,7 @@ _HOMES = {
     "engine.win_rate": ("WinRate",),
     "evaluators.base": ("BaseEvaluator",),
     "evaluators.checks.json": ("IsJson", "JsonMatch"),
-    "evaluators.checks.limits": ("Cost", "Latency"),
+    "evaluators.checks.numeric": ("Cost", "Latency", "Numeric"),
     "evaluators.checks.text": (
         "Contains",
         "Equals",
@@ -142,7 +139,6 @@ _HOMES = {
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
     "evaluators.checks.levenshtein": ("Levenshtein",),
-    "evaluators.checks.numeric": ("Numeric",),
     "evaluators.pairwise": ("PairwiseEvaluator",),
     "evaluators.prompt": ("PromptEvaluator",),
     "evaluators.group_ranking": ("GroupRankingEvaluator",),

@@ -25,7 +25,7 @@ from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.secret import Secret
 from evenhand.engine.comparison import Side, compare_runs
-from evenhand.engine.estimator import forecast
+from evenhand.engine.estimate import forecast
 from evenhand.engine.overview import overview_of
 from evenhand.engine.resume import scope_of
 from evenhand.profiles.imported import case_check

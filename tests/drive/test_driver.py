@@ -16,8 +16,7 @@ import pytest
 from evenhand import Ask, Call, Case, ConfigError, EvenhandError, Message, PromptEvaluator, Reply, Scripted, Steps
 from evenhand.domain.reply import Raised, Returned
 from evenhand.drive import background
-from evenhand.drive.driver import drive
-from evenhand.drive.together import together
+from evenhand.drive.driver import drive, together
 
 CASE = Case(candidate_answer="Paris", expected_outcome="Names Paris")
 

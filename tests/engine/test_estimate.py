@@ -15,8 +15,15 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.domain.run import PlannedCase
-from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, JUDGMENT_TOKENS, Estimate, ModelEstimate
-from evenhand.engine.estimator import estimate, tokens_in
+from evenhand.engine.estimate import (
+    ANSWER_TOKENS,
+    ITEM_TOKENS,
+    JUDGMENT_TOKENS,
+    Estimate,
+    ModelEstimate,
+    estimate,
+    tokens_in,
+)
 from evenhand.engine.target import Target, target_of
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.checks.text import Contains

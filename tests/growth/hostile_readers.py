@@ -256,8 +256,8 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.models.dialects.dialect import complaint_in
     from evenhand.models.environment import environment_proxy, is_exempt
     from evenhand.models.exchange import _unpacked
-    from evenhand.models.families import family_of
     from evenhand.models.prices import price_of
+    from evenhand.models.providers import family_of
     from evenhand.models.resolve import resolve
     from evenhand.models.retry import TransportFault, quoted, retry_after_seconds
     from evenhand.models.wire.connection import Connection
@@ -379,7 +379,7 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("bodies of providers", ("models/dialects/dialect.py", "models/dialects/openai.py"), of_dialects)
     yield Reader(
         "names of models",
-        ("models/families.py", "models/prices.py", "models/resolve.py", "models/providers.py"),
+        ("models/providers.py", "models/prices.py", "models/resolve.py", "models/providers.py"),
         of_names,
     )
     yield Reader(
@@ -532,12 +532,14 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
     yield Reader(
         "settings of a suite",
-        ("suites/checks.py", "suites/credentials.py", "suites/values.py", "engine/targets/command.py"),
+        ("suites/checks.py", "suites/credentials.py", "suites/header.py", "suites/values.py", "engine/targets/command.py"),
         of_settings,
     )
-    yield Reader("profiles", ("profiles/sources.py", "domain/profile.py"), of_profiles)
+    yield Reader("profiles", ("profiles/sources.py", "domain/case.py"), of_profiles)
     yield Reader("an exported run", ("store/transfer.py", "store/shapes.py"), of_run)
-    yield Reader("exported prompts", ("workspace/documents.py", "workspace/texts.py", "domain/prompt.py"), of_prompts)
+    yield Reader(
+        "exported prompts", ("workspace/documents.py", "workspace/documents.py", "domain/prompt.py"), of_prompts
+    )
     yield Reader("recorded replies", ("models/recorded.py",), of_recorded)
     yield Reader("a file of variables", ("cli/settings.py",), of_environment)
     yield Reader(

@@ -25,7 +25,7 @@ from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.store.store import Store, open_store
-from evenhand.workspace import texts
+from evenhand.workspace import documents
 from evenhand.workspace.documents import export_document, import_document
 from evenhand.workspace.trial import Trial
 
@@ -48,8 +48,8 @@ class Desk:
         self.store = store
 
     def prompt(self, *cases: dict[str, Any], **fields: Any) -> Prompt:
-        made = self.store.prompts.create(texts.prompt_text({"name": "shop", **fields}))
-        self.store.prompts.add_cases(made.id, [texts.test_case_text(one) for one in cases])
+        made = self.store.prompts.create(documents.prompt_text({"name": "shop", **fields}))
+        self.store.prompts.add_cases(made.id, [documents.test_case_text(one) for one in cases])
         return self.store.prompts.find(made.id)
 
     def tried(self, prompt: Prompt, model: Any, judge: Any = None) -> list[CaseResult]:

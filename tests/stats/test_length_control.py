@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from evenhand.stats.length_control import at_equal_lengths
+from evenhand.stats.bias import at_equal_lengths
 
 
 def simulated(seed: int, *, n: int, better: float, per_step: float) -> tuple[list[float], list[int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from evenhand.stats.slots import Slots, SlotTest, flip_test
+from evenhand.stats.bias import Slots, SlotTest, flip_test
 
 
 def slot_test(groups: Iterable[Sequence[int]]) -> SlotTest:

@@ -8,14 +8,14 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError
-from evenhand.workspace import texts
-from evenhand.workspace.texts import prompt_text
+from evenhand.workspace import documents
+from evenhand.workspace.documents import prompt_text
 
 PRICED = '{"type": "object",  "required": ["price"]}\n'
 
 
 def schema_of(given: Any) -> str | None:
-    return texts.test_case_text({"input": "x", "evaluation_schema": given}).evaluation_schema
+    return documents.test_case_text({"input": "x", "evaluation_schema": given}).evaluation_schema
 
 
 def refused(**fields: Any) -> FieldError:
@@ -29,9 +29,9 @@ def test_both_spellings_mean_the_same() -> None:
     camel = {"content": "c", "expectedSchema": "{}", "evaluationMode": "schema", "evaluationCriteria": "k"}
 
     assert prompt_text({"name": "p", **fields}) == prompt_text({"name": "p", **camel})
-    assert texts.test_case_text({"input": "x", "evaluationSchema": "{}", "reference": "r"}) == texts.test_case_text(
-        {"input": "x", "evaluation_schema": "{}", "reference": "r"}
-    )
+    assert documents.test_case_text(
+        {"input": "x", "evaluationSchema": "{}", "reference": "r"}
+    ) == documents.test_case_text({"input": "x", "evaluation_schema": "{}", "reference": "r"})
 
 
 def test_both_spellings_at_once_are_refused_even_if_they_agree() -> None:
@@ -46,7 +46,7 @@ def test_an_unknown_key_is_refused_by_its_name_with_the_nearest_one() -> None:
     assert error.field == "evaluationCritera"
     assert error.told == "a prompt has no such field; did you mean 'evaluation_criteria'?"
     with pytest.raises(FieldError, match=r"^inputs: a test case has no such field; did you mean 'input'\?$"):
-        texts.test_case_text({"inputs": "x"})
+        documents.test_case_text({"inputs": "x"})
 
 
 def test_a_key_of_a_million_letters_is_refused_in_one_line() -> None:
@@ -143,7 +143,7 @@ def test_what_no_database_keeps_is_refused_with_its_place(field: str, sign: str,
 @pytest.mark.parametrize("field", ["input", "reference"])
 def test_a_test_case_refuses_the_same(field: str) -> None:
     with pytest.raises(FieldError, match=rf"^{field}: its character 2 is U\+0000, which no database can keep"):
-        texts.test_case_text({"input": "x", field: "a\0"})
+        documents.test_case_text({"input": "x", field: "a\0"})
 
 
 @pytest.mark.parametrize("field", ["content", "evaluation_criteria"])
@@ -154,7 +154,7 @@ def test_what_is_no_text_is_refused(field: str) -> None:
 @pytest.mark.parametrize("given", [{"input": None}, {"input": " "}, {"input": 5}, {}])
 def test_a_test_case_needs_an_input(given: Any) -> None:
     with pytest.raises(FieldError) as caught:
-        texts.test_case_text(given)
+        documents.test_case_text(given)
 
     assert caught.value.field == "input"
 

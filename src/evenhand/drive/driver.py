@@ -1,12 +1,17 @@
-"""The one driver: takes an evaluator's wants, acts on them, and sends the answers back."""
+"""Calling somebody's function, whichever kind it is."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import functools
+import inspect
+import threading
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import GeneratorType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
@@ -14,7 +19,74 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
-from evenhand.drive import functions
+
+
+async def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function, sync or async; a sync one in a thread, so that others need not wait for it.
+
+    What would end the whole program comes back as a ``RuntimeError``.
+    """
+    try:
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+            return await function(*args, **kwargs)
+        value = await _in_thread(functools.partial(function, *args, **kwargs))
+        return await value if inspect.isawaitable(value) else value
+    except (SystemExit, KeyboardInterrupt) as stop:
+        raise RuntimeError(f"the function raised {type(stop).__name__} ({stop})") from stop
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Run a function in a thread that nobody waits for when the program ends: it may never come back."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(result: tuple[Any, BaseException | None]) -> None:
+        if not outcome.done():
+            outcome.set_result(result)
+
+    def work() -> None:
+        try:
+            result: tuple[Any, BaseException | None] = (context.run(function), None)
+        except BaseException as error:  # raised again where it is awaited
+            result = (None, error)
+        with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+            loop.call_soon_threadsafe(deliver, result)
+
+    threading.Thread(target=work, name="evenhand-function", daemon=True).start()
+    value, error = await outcome
+    if error is not None:
+        raise error
+    return value
+
+
+def together(members: Sequence[Steps[Outcome]]) -> Steps[tuple[Outcome, ...]]:
+    """Run step generators side by side: each round asks what all of them want next.
+
+    An exception in one closes the others and goes on to the caller.
+    """
+    if len(members) == 1:  # by far the most frequent case, and worth its two lines
+        return ((yield from members[0]),)
+    outcomes: dict[int, Outcome] = {}
+    answers: dict[int, tuple[Answer, ...] | None] = dict.fromkeys(range(len(members)))
+    try:
+        while answers:
+            wants: dict[int, tuple[Want, ...]] = {}
+            for number, sent in answers.items():
+                try:
+                    # send(None) starts a generator, as next() would.
+                    wants[number] = members[number].send(cast("tuple[Answer, ...]", sent))
+                except StopIteration as stop:
+                    outcomes[number] = stop.value
+            answers = {}
+            if wants:
+                got = iter((yield tuple(want for asked in wants.values() for want in asked)))
+                answers = {number: tuple(next(got) for _ in asked) for number, asked in wants.items()}
+    finally:
+        for member in members:
+            member.close()
+    return tuple(outcomes[number] for number in range(len(members)))
+
 
 Outcome = TypeVar("Outcome")
 
@@ -133,10 +205,10 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     return Unanswered(error=error, attempts=(failed,))
 
 
-async def _call(call: Call, deadline: Deadline) -> Returned | Raised:
+async def _call(want: Call, deadline: Deadline) -> Returned | Raised:
     try:
         async with asyncio.timeout(max(deadline.at - time.monotonic(), 0)):
-            value = await functions.call(call.function, *call.args, **call.kwargs)
+            value = await call_function(want.function, *want.args, **want.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
         return Raised(exception=error)
     return Returned(value=value)

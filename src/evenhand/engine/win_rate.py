@@ -11,9 +11,9 @@ from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval
 from evenhand.evaluators.pairwise import FLIPPED, PLACES, PairwiseEvaluator
+from evenhand.stats.bias import at_equal_lengths
 from evenhand.stats.distributions import sign_p_value
 from evenhand.stats.intervals import LEVEL, Scores
-from evenhand.stats.length_control import at_equal_lengths
 
 _POINTS: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 

@@ -91,3 +91,22 @@ class BaseEvaluator(ABC):
     def failed(self, error: str, **rest: Any) -> Evaluation:
         """Return this evaluator's evaluation when the judge failed."""
         return Evaluation.with_error(evaluator=self.name, type=self.type, error=error, **rest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged(BaseEvaluator):
+    """Leaves every case not evaluated, for the reason given.
+
+    >>> from evenhand import Case
+    >>> str(Unjudged(why="There are no criteria.").evaluate(Case(candidate_answer="x")).status)
+    'not_evaluated'
+    """
+
+    type: ClassVar[str] = "unjudged"
+
+    why: str = "Nothing says how to judge it."
+
+    def steps(self, case: Case) -> Steps[Evaluation]:  # noqa: ARG002
+        """Judge nothing."""
+        return self.not_evaluated(self.why)
+        yield  # a step generator that asks for nothing

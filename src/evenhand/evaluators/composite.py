@@ -15,7 +15,7 @@ from evenhand.domain.errors import ConfigError, ScriptExhaustedError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.failure import Failure
 from evenhand.domain.verdict import Verdict
-from evenhand.drive.together import together
+from evenhand.drive.driver import together
 from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator

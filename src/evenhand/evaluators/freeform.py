@@ -14,11 +14,10 @@ from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.message import Message
 from evenhand.domain.scale import UNIT, Scale
-from evenhand.drive.together import together
+from evenhand.drive.driver import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
-from evenhand.evaluators.probability import expected_number
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_by, last_error, spread, turned, with_other
+from evenhand.evaluators.sampling import all_flags, expected_number, found_by, last_error, spread, turned, with_other
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt_settings import PromptSettings

@@ -19,7 +19,7 @@ from evenhand.domain.contract import FieldContract, Text
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
-from evenhand.drive.together import together
+from evenhand.drive.driver import together
 from evenhand.evaluators.asking import (
     DEFAULT_ATTEMPTS,
     Answered,
@@ -31,10 +31,9 @@ from evenhand.evaluators.asking import (
     inquire,
 )
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.probability import first_probability
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
-from evenhand.evaluators.sampling import all_flags, found_by, turned, with_other
+from evenhand.evaluators.sampling import all_flags, first_probability, found_by, turned, with_other
 from evenhand.evaluators.sections import sections, short_sections
 
 Winner: TypeAlias = Literal["A", "B", "tie"]

@@ -18,11 +18,10 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric, as_line, band_satisfied, rubric_score, rubric_verdict
 from evenhand.domain.verdict import Thresholds
-from evenhand.drive.together import together
+from evenhand.drive.driver import together
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token
-from evenhand.evaluators.probability import Expectation, yes_probability
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, found_by, spread, turned, with_other
+from evenhand.evaluators.sampling import Expectation, all_flags, found_by, spread, turned, with_other, yes_probability
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt_settings import PromptSettings

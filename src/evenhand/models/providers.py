@@ -1,4 +1,4 @@
-"""The providers: what each one calls its things. A provider makes a model: ``OPENAI("gpt-5-mini", temperature=0)``."""
+"""Which models are kin: a judge tends to favour answers that sound like its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
@@ -18,7 +18,6 @@ from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
-from evenhand.models.endpoint import USUAL_HEADERS, Endpoint
 from evenhand.models.environment import (
     Expanded,
     address_secrets,
@@ -30,9 +29,60 @@ from evenhand.models.environment import (
     set_variable,
     variable,
 )
+from evenhand.models.exchange import USUAL_HEADERS, Endpoint
 from evenhand.models.resolve import is_unasked
 from evenhand.models.settings import ModelSettings
 from evenhand.models.wire.route import trusting
+
+# Family -> how the names of its models begin; whole words only, so that "dolphin" is no phi.
+_FAMILIES: Final[Mapping[str, str]] = {
+    "openai": r"(?:chat)?gpt|o[1-9](?![a-z0-9])|davinci|codex",
+    "claude": r"claude",
+    "gemini": r"gemini|gemma|codegemma|medgemma",
+    "llama": r"(?:code|tiny)?llama",
+    "qwen": r"(?:code)?qwen|qwq|qvq",
+    "mistral": r"(?:mi|mini|magi|code|dev)stral|(?:mix|pix|vox)tral",
+    "deepseek": r"deepseek",
+    "grok": r"grok",
+    "phi": r"phi(?![a-z])",
+    "command": r"command(?![a-z])|c4ai|aya(?![a-z])",
+    "nova": r"nova(?![a-z])",
+    "glm": r"(?:chat)?glm",
+    "kimi": r"kimi|moonshot",
+    "granite": r"granite",
+    "minimax": r"minimax",
+}
+_FAMILY: Final = re.compile(
+    "(?<![a-z0-9])(?:" + "|".join(f"(?P<{family}>{names})" for family, names in _FAMILIES.items()) + ")"
+)
+
+
+def family_of(model: str) -> str | None:
+    """Name the family of a model, whoever serves it; None where its name does not tell.
+
+    >>> family_of("openrouter/meta-llama/llama-3.3-70b-instruct"), family_of("openai:o4-mini")
+    ('llama', 'openai')
+    >>> family_of("azure/our-deployment") is None
+    True
+    """
+    # The provider says who serves the model, not who made it: anybody's model may run on ollama, or behind openai/….
+    _, *rest = re.split("[/:]", model.lower(), maxsplit=1)
+    # Of two names the first counts: a distilled model is named after its teacher first.
+    found = _FAMILY.search(rest[0] if rest else model.lower())
+    return found.lastgroup if found else None
+
+
+def same_family(judge: str, target: str) -> str | None:
+    """Warn of a judge that is kin to the model whose answers it judges; None where it is not, or nobody can tell."""
+    family = family_of(judge)
+    if judge == target:
+        kin = f"judge and target are the same model, {judge}"
+    elif family is not None and family == family_of(target):
+        kin = f"judge {judge} and target {target} are of the same family, {family}"
+    else:
+        return None
+    return f"{kin}: models tend to favour answers of their own kind; a judge of another family would be more impartial"
+
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})

@@ -10,9 +10,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from evenhand.domain.case import Profile
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.domain.profile import Profile
 from evenhand.engine.compact_sets import IdSet
 from evenhand.evaluators.reading import parse_strict
 

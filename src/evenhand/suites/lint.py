@@ -10,7 +10,7 @@ from evenhand.domain.errors import did_you_mean
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import Template
 from evenhand.evaluators.showing import shown
-from evenhand.models.families import same_family
+from evenhand.models.providers import same_family
 from evenhand.suites.definition import Definition
 from evenhand.suites.evaluators import lacks_judge, name_of, names_judge
 from evenhand.suites.values import MOST_GUESSED, Fault

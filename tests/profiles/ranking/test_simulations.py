@@ -13,8 +13,8 @@ import pytest
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.fit import Tally
 from evenhand.profiles.ranking.groups import Group
+from evenhand.stats.bias import Slots
 from evenhand.stats.plackett_luce import Ranking
-from evenhand.stats.slots import Slots
 
 COUNT = 1000
 SLOPE = 2.0  # right about 0.83 of all pairs

@@ -16,8 +16,7 @@ from evenhand.cli.console import Console
 from evenhand.cli.main import app
 from evenhand.cli.options import Quiet
 from evenhand.domain.errors import MissingModelError, ModelFetchError
-from evenhand.models.embedded.catalogue import QWEN
-from evenhand.models.embedded.files import megabytes
+from evenhand.models.embedded.catalogue import QWEN, megabytes
 from evenhand.models.embedded.runtime import require_runtime
 
 FOLDER: Final = "evenhand-demo"

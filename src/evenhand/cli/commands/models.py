@@ -11,9 +11,8 @@ import typer
 
 from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import Json, Quiet, Yes
-from evenhand.models.embedded.catalogue import MODELS, KnownModel, known_model
+from evenhand.models.embedded.catalogue import MODELS, KnownModel, file_of, known_model, megabytes, models_folder
 from evenhand.models.embedded.download import free_space, is_here, partial_of, pull, remove, sources_for
-from evenhand.models.embedded.files import file_of, megabytes, models_folder
 from evenhand.reports.json_text import strict_json
 
 _BAR = 30

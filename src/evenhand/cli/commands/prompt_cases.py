@@ -14,8 +14,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import FieldError
 from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.json_text import strict_json
-from evenhand.workspace.documents import case_dict, case_summary
-from evenhand.workspace.texts import test_case_text
+from evenhand.workspace.documents import case_dict, case_summary, test_case_text
 
 _FIELDS = {"--input": "input", "--schema": "evaluation_schema", "--reference": "reference"}
 CaseId = Annotated[str, typer.Argument(metavar="ID", help="The id of the test case.")]

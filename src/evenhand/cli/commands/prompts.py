@@ -17,8 +17,7 @@ from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted, moment_text
 from evenhand.reports.safe_text import plain
-from evenhand.workspace.documents import case_summary, prompt_dict, prompt_summary
-from evenhand.workspace.texts import prompt_text
+from evenhand.workspace.documents import case_summary, prompt_dict, prompt_summary, prompt_text
 
 _NAME: Final = 32
 _COLUMNS: Final = "{:<32}  {:>7}  {:<6}  {:>5}  {:<20}  {}"

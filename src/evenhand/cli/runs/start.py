@@ -12,8 +12,7 @@ from evenhand.cli.runs.session import Session, pace_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.estimate import Estimate
-from evenhand.engine.estimator import forecast
+from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation

@@ -21,7 +21,7 @@ from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import scrubber_of
-from evenhand.drive import functions
+from evenhand.drive import driver
 from evenhand.engine.targets.output import read_output
 from evenhand.models.adapters.errors import keys_of
 from evenhand.models.retry import quoted
@@ -155,7 +155,7 @@ def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
 
     async def timed(*args: Any, **kwargs: Any) -> tuple[Any, float]:
         began = time.perf_counter()
-        value = await functions.call(function, *args, **kwargs)
+        value = await driver.call_function(function, *args, **kwargs)
         return value, time.perf_counter() - began
 
     return timed

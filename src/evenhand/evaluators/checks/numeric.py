@@ -1,4 +1,4 @@
-"""Finding a number in a text, exactly as it is written, and comparing it with the one that was expected."""
+"""Checks of numbers: in the answer, or of what it took."""
 
 from __future__ import annotations
 
@@ -21,6 +21,50 @@ from evenhand.evaluators.checks.check import (
     Missing,
     quoted,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit(DeterministicCheck):
+    """What making the answer took is at most ``max``."""
+
+    max: float
+
+    def __post_init__(self) -> None:
+        DeterministicCheck.__post_init__(self)
+        if not is_weight(self.max):
+            raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more")
+
+    def _compared(self, took: float | None, what: str, unit: str) -> Finding:
+        if took is None:
+            return Missing(f"The {what} is unknown.")
+        within = took <= self.max
+        told = f"The {what} is {took:g} {unit}, {'within' if within else 'above'} {self.max:g} {unit}."
+        return Found.that(within, told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency(_Limit):
+    """The answer was made within ``max`` seconds."""
+
+    type: ClassVar[str] = "latency"
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Compare what is known of the time."""
+        yield from ()
+        return self._compared(case.latency, "latency", "s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost(_Limit):
+    """The answer was made for at most ``max`` dollars."""
+
+    type: ClassVar[str] = "cost"
+
+    def look(self, case: Case) -> Steps[Finding]:
+        """Compare what is known of the cost."""
+        yield from ()
+        return self._compared(case.cost, "cost", "dollars")
+
 
 Extract: TypeAlias = Literal["whole", "first", "last"]
 

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.drive.functions import call
-from evenhand.models.adapters.adapter import Adapter
+from evenhand.drive.driver import call_function
+from evenhand.models.adapters.adapter import Adapter, json_text, text_of
 from evenhand.models.adapters.errors import connection_fault
-from evenhand.models.adapters.results import json_text, text_of
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.retry import RetryPolicy, TransportFault
 
@@ -32,7 +31,7 @@ class Function(Adapter):
         super().__init__(given, name=f"function/{_name(given)}", policy=policy)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
-        result = await call(self._given, [message.as_dict() for message in ask.messages])
+        result = await call_function(self._given, [message.as_dict() for message in ask.messages])
         if isinstance(result, str):
             return Said(text=result)
         if isinstance(result, (dict, list)):
@@ -63,4 +62,4 @@ class ProviderObject(Adapter):
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
         method = getattr(self._given, "ainvoke", None) or self._given.invoke
-        return Said(text=text_of(await call(method, [message.as_dict() for message in ask.messages])))
+        return Said(text=text_of(await call_function(method, [message.as_dict() for message in ask.messages])))

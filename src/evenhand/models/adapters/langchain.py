@@ -8,8 +8,15 @@ from typing import Any
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.case import transcript
-from evenhand.models.adapters.adapter import Adapter, wanted_schema
-from evenhand.models.adapters.results import content_text, finish_of, json_text, text_of, usage_of
+from evenhand.models.adapters.adapter import (
+    Adapter,
+    content_text,
+    finish_of,
+    json_text,
+    text_of,
+    usage_of,
+    wanted_schema,
+)
 from evenhand.models.dialects.dialect import Generation, Said, mapping
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.retry import RetryPolicy

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError
-from evenhand.drive.functions import call
+from evenhand.drive.driver import call_function
 from evenhand.models.adapters.adapter import Adapter
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.dialects.openai import OPENAI
@@ -40,7 +40,7 @@ class OpenAIClient(Adapter):
         if inspect.iscoroutinefunction(inspect.unwrap(create)):
             response = await create(**request)
         else:
-            response = await call(create, **request)
+            response = await call_function(create, **request)
         if hasattr(response, "model_dump"):  # what is no JSON comes as it is
             response = response.model_dump(exclude_unset=True, warnings=False)
         return OPENAI.decode(response)

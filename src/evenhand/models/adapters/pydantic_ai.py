@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
-from evenhand.models.adapters.adapter import Adapter, wanted_schema
-from evenhand.models.adapters.results import finish_of, json_text, usage_of
+from evenhand.models.adapters.adapter import Adapter, finish_of, json_text, usage_of, wanted_schema
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.retry import RetryPolicy
 

@@ -16,8 +16,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.dialects.dialect import Generation, mapping, text_of
 from evenhand.models.dialects.openai import OPENAI
-from evenhand.models.embedded.catalogue import PREFIX, KnownModel
-from evenhand.models.embedded.files import located
+from evenhand.models.embedded.catalogue import PREFIX, KnownModel, located
 from evenhand.models.embedded.runtime import ModelUnusableError, Runtime, require_runtime, runtime_of, usual_threads
 from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
 from evenhand.models.settings import ModelSettings

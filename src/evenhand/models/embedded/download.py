@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO, Final, Protocol
 
 from evenhand.domain.errors import ModelFetchError
-from evenhand.models.embedded.catalogue import KnownModel, Part
-from evenhand.models.embedded.files import MAGIC, expanded, file_of, megabytes
+from evenhand.models.embedded.catalogue import MAGIC, KnownModel, Part, expanded, file_of, megabytes
 from evenhand.models.retry import quoted
 
 _BLOCK: Final = 1 << 20

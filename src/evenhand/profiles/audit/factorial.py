@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from evenhand.domain.case import Profile
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.profile import Profile
 from evenhand.profiles.audit.design import BASE, AuditDesign
 from evenhand.profiles.sources import profiles_from
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, overload
 
+from evenhand.domain.case import Profile
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.profile import Profile
 
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Numbers

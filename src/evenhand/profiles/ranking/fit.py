@@ -17,11 +17,11 @@ from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.entrants import Names, NamesInOrder
 from evenhand.profiles.ranking.groups import Group, groups_of, numbers_in, texts_of
 from evenhand.profiles.ranking.result import LEVEL, MOST_IN_CYCLES, REFITS, LengthEffect, Places, PositionBias, Ranks
+from evenhand.stats.bias import Slots, SlotTest, flip_test
 from evenhand.stats.cycles import components, cycles
 from evenhand.stats.distributions import t_quantile
 from evenhand.stats.intervals import Scores
 from evenhand.stats.plackett_luce import Ranking, Rankings, Strengths, learned_fit, rank_spans, ranks_of
-from evenhand.stats.slots import Slots, SlotTest, flip_test
 
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Floats, Numbers

@@ -23,7 +23,7 @@ from evenhand.reports.markdown import escaped
 from evenhand.reports.phrases import NONE, counted, effort_sentence, interval_text, judges_phrase, next_step, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import plain
-from evenhand.stats.slots import SIGN
+from evenhand.stats.bias import SIGN
 
 MOST_SHOWN: Final = 50
 _ID: Final = 60

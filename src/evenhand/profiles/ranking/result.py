@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from evenhand.domain.summary import Interval
-from evenhand.stats.slots import SlotTest
+from evenhand.stats.bias import SlotTest
 
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Floats, Numbers

@@ -22,7 +22,7 @@ from evenhand.server.runs.requests import (
     RunRequest,
 )
 from evenhand.server.security import guard
-from evenhand.workspace.texts import snake
+from evenhand.workspace.documents import snake
 
 # A schema inside a schema inside a prompt needs a few dozen.
 MOST_DEPTH: Final = 150

@@ -21,8 +21,16 @@ from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, 
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.runs.results import offset_in, offset_written
 from evenhand.store.store import Store
-from evenhand.workspace.documents import case_summary, export_document, import_document, prompt_summary
-from evenhand.workspace.texts import expected_schema_text, prompt_text, schema_text, test_case_text
+from evenhand.workspace.documents import (
+    case_summary,
+    expected_schema_text,
+    export_document,
+    import_document,
+    prompt_summary,
+    prompt_text,
+    schema_text,
+    test_case_text,
+)
 
 router = routes("prompts")
 

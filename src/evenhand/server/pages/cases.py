@@ -18,8 +18,7 @@ from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
 from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
 from evenhand.store.store import Store
-from evenhand.workspace.documents import case_dict
-from evenhand.workspace.texts import CASE_FIELDS, test_case_text
+from evenhand.workspace.documents import CASE_FIELDS, case_dict, test_case_text
 
 router = APIRouter()
 

@@ -15,8 +15,7 @@ from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
 from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
-from evenhand.workspace.documents import prompt_dict
-from evenhand.workspace.texts import PROMPT_FIELDS, prompt_text
+from evenhand.workspace.documents import PROMPT_FIELDS, prompt_dict, prompt_text
 
 router = APIRouter()
 

@@ -10,9 +10,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
-from evenhand.models.embedded.catalogue import MODELS as EMBEDDED
+from evenhand.models.embedded.catalogue import MODELS as EMBEDDED, megabytes, models_folder
 from evenhand.models.embedded.download import is_here
-from evenhand.models.embedded.files import megabytes, models_folder
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.dependencies import SettingsDep, StoreDep
 from evenhand.server.pages.base import page

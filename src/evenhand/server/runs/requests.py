@@ -12,8 +12,7 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import EvaluationMode, FieldError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.estimate import Estimate
-from evenhand.engine.estimator import forecast
+from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
 from evenhand.models.providers import Provider
