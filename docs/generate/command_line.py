@@ -15,26 +15,26 @@ from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS
 
 INTRODUCTION: Final = """\
 Every command with its arguments and options. [The command line](../command-line.md) introduces them, and
-[Configuration](../configuration.md) tells how options are set for good: in the environment by the variable named here,
-or in a file by the name of the option."""
+[Configuration](../configuration.md) shows how to set options permanently: in the environment by the variable named
+here, or in a file by the name of the option."""
 
 CODES: Final[Mapping[ExitCode, str]] = {
-    ExitCode.OK: "fine; without gates, whatever the verdicts",
-    ExitCode.ERROR: "an error: the database, a file, something unforeseen",
+    ExitCode.OK: "success; without gates, whatever the verdicts",
+    ExitCode.ERROR: "an error: the database, a file, an internal error",
     ExitCode.USAGE: "a mistake in the command or the suite; or the judge refuses the key, the account or the model",
-    ExitCode.GATE_FAILED: "a gate of the suite was not met",
+    ExitCode.GATE_FAILED: "a gate of the suite failed",
     ExitCode.UNSCORED: "the judge, or the target, failed on some case (a gate `max_unscored` says how many may)",
     ExitCode.BUDGET_REACHED: "the budget was reached",
     ExitCode.INTERRUPTED: "interrupted",
 }
 COMPLETION: Final = """\
-`evenhand --version` shows the version, `evenhand --install-completion` makes your shell complete commands, and
-`evenhand --show-completion` shows what that would add to the shell's settings."""
-PRECEDENCE: Final = "Of several, the first of 130, 2, 1, 102, 101, 100 is given."
-# Told once, for all commands.
+`evenhand --version` shows the version, `evenhand --install-completion` lets your shell complete commands, and
+`evenhand --show-completion` shows what that adds to the settings of the shell."""
+PRECEDENCE: Final = "If several apply, the exit code is the first of 130, 2, 1, 102, 101, 100."
+# Listed once, for all commands.
 SHARED: Final = ("--no-env-file", "--verbose")
-# What counts where neither the command nor the suite says anything.
-AS_USUAL: Final = {"--concurrency": DEFAULT_CONCURRENCY, "--outage-timeout": int(DEFAULT_OUTAGE_SECONDS), "--repeat": 1}
+# The defaults of options that a suite can set too.
+DEFAULTS: Final = {"--concurrency": DEFAULT_CONCURRENCY, "--outage-timeout": int(DEFAULT_OUTAGE_SECONDS), "--repeat": 1}
 
 
 def page() -> str:
@@ -66,7 +66,7 @@ def _of_all(found: Mapping[str, Any]) -> str:
     for command in found.values():
         shared |= {one.opts[0]: one for one in _options(command) if one.opts[0] in SHARED}
     rows = [_option_row(shared[name]) for name in SHARED if name in shared]
-    rows.append(("`-h`, `--help`", "", "", "Show what the command does, and leave."))
+    rows.append(("`-h`, `--help`", "", "", "Show the help of the command and exit."))
     return page_of(
         "## Options of all commands",
         table(("option", "variable", "default", "meaning"), rows),
@@ -109,7 +109,7 @@ def _option_row(option: Any) -> tuple[str, str, str, str]:
     names = sorted([*option.opts, *option.secondary_opts], key=len)
     operand = "" if option.is_flag or not option.metavar else f" {option.metavar}"
     shown = ", ".join(code(f"{name}{operand if name is names[-1] else ''}") for name in names)
-    usual = AS_USUAL.get(names[-1]) if option.default is None else option.default
+    usual = DEFAULTS.get(names[-1]) if option.default is None else option.default
     default = "" if option.is_flag or usual is None else code(str(usual))
     return shown, code(option.envvar) if option.envvar else "", default, option.help
 

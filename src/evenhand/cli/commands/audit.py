@@ -111,7 +111,7 @@ def diff_audits(
     """Compare the effects of two audits.
 
     Both must have the same design, such as audits of two judges. Profiles are paired. Audits of different designs are
-    refused, with what differs.
+    refused, and the differences listed.
     """
     for path in files or ():
         diff_writer(path)

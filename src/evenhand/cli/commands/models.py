@@ -74,7 +74,7 @@ def list_models(
     *,
     json: Json = False,
 ) -> None:
-    """List the embedded models: which are downloaded, and how well each one judges."""
+    """List the embedded models and how well they judge."""
     console = Console()
     if json:
         console.result(strict_json([_described(model) for model in MODELS.values()]))

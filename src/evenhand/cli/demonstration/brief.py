@@ -6,9 +6,9 @@ import sys
 case = json.load(sys.stdin)
 most = case["config"]["most"]
 words = len(case["candidate_answer"].split())
-said = f"{words} words, of {most} allowed"
+finding = f"{words} words, of {most} allowed"
 
 if words <= most:
-    json.dump({"score": 1.0, "hits": [said], "reasoning": said}, sys.stdout)
+    json.dump({"score": 1.0, "hits": [finding], "reasoning": finding}, sys.stdout)
 else:
-    json.dump({"score": 0.0, "misses": [said], "reasoning": said}, sys.stdout)
+    json.dump({"score": 0.0, "misses": [finding], "reasoning": finding}, sys.stdout)

@@ -62,7 +62,7 @@ class Interrupts:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        # Signals arrive only there; a program that calls the command elsewhere handles them itself.
+        # Only the main thread gets signals; a program that calls the command in another one handles them itself.
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._handle) for number in handled_signals()}
         return self
@@ -196,7 +196,7 @@ def pace_of(options: RunOptions, suite_concurrency: int | None = None) -> Pace:
 
 @contextlib.contextmanager
 def open_session(ctx: typer.Context, options: RunOptions) -> Iterator[Session]:
-    """Open a session; a wrong format of a report or log file that cannot be opened is an error here already."""
+    """Open a session; an unknown report format or a log file that cannot be opened is an error before any work."""
     for path in options.output or ():
         format_of(path)
     console = Console(quiet=options.quiet)
