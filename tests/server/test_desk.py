@@ -78,7 +78,7 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
         await asyncio.sleep(0.05)
         await asyncio.wait_for(desk.close(), 60)
         await asyncio.wait_for(watching, 60)
-        with pytest.raises(ConflictError, match="ending"):
+        with pytest.raises(ConflictError, match="shutting down"):
             await start(desk, store, trial)
         return [store.runs.find(run.id) for run in runs]
 
@@ -86,7 +86,7 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
 
     assert {run.status for run in runs} == {RunStatus.INTERRUPTED}
     assert [run.reason for run in runs] == [
-        f"the server was stopped; resume it here or with: evenhand resume {run.id}" for run in runs
+        f"the server was stopped; resume the run here or with: evenhand resume {run.id}" for run in runs
     ]
 
 
@@ -193,7 +193,7 @@ def test_a_run_whose_runner_could_not_begin_is_not_left_at_work(
     ended = asyncio.run(broken())
 
     (run,) = store.runs.newest()
-    assert (ended["status"], run.status, run.reason) == ("interrupted", RunStatus.INTERRUPTED, "it broke off")
+    assert (ended["status"], run.status, run.reason) == ("interrupted", RunStatus.INTERRUPTED, "it failed")
     assert not store.runs.in_hand(run)
 
 
