@@ -135,8 +135,8 @@ def test_a_damaged_row_is_told_wherever_it_is_read(
 
 
 def copied(store: Store, run: RunRecord) -> None:
-    with contextlib.closing(ResultsIndex(store, CASE_READER)) as narrow:
-        narrow.copy(run)
+    with contextlib.closing(ResultsIndex(store, CASE_READER)) as index:
+        index.copy(run)
 
 
 COLUMN_READERS: dict[str, tuple[str, str, Callable[[Store, RunRecord], object]]] = {
