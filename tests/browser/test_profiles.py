@@ -228,12 +228,12 @@ def test_a_leaderboard_is_gone_through_by_keyboard_alone(visit: Visit, site: Sit
 def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.pairs}/ranking", java_script_enabled=False)
 
-    expect(page.get_by_role("columnheader", name="Wins, length apart")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Wins, length-adjusted")).to_be_visible()
     expect(page.get_by_text("Mean place by the slot")).to_be_visible()
     page.get_by_role("link", name="nurse-05").click()
     expect(page.locator("#results tbody tr")).to_have_count(5)
     page.get_by_role("link", name="round-1").first.click()
-    expect(page.get_by_role("heading", name="The order the judge gave, the best first")).to_be_visible()
+    expect(page.get_by_role("heading", name="The judge’s order, best first")).to_be_visible()
     page.goto(f"{site.address}/runs/{site.audit}/audit")
     expect(page.get_by_role("heading", name="Main effects")).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^name: Ben − Anna: -1.00")).first).to_be_visible()

@@ -178,7 +178,7 @@ def test_a_schema_is_checked_while_it_is_typed_with_line_and_column(tab: Open, r
     schema.fill("")
     expect(told).to_contain_text("not evaluated")
     schema.fill('{"required":["item"],"maximum":12345678901234567890.10,"x":[],"y":{}}')
-    expect(told).to_contain_text("A valid schema.")
+    expect(told).to_contain_text("The schema is valid.")
     page.get_by_role("button", name="Format").click()
     expect(schema).to_have_value(
         '{\n  "required": [\n    "item"\n  ],\n  "maximum": 12345678901234567890.10,\n  "x": [],\n  "y": {}\n}'
@@ -216,7 +216,7 @@ def test_what_is_said_about_a_schema_goes_away_when_it_is_right(tab: Open, runni
     expect(page.locator("#expected_schema-error")).to_be_visible()
     schema.fill('{"type": "object"}')
 
-    expect(page.locator("[data-schema-result]")).to_contain_text("A valid schema.")
+    expect(page.locator("[data-schema-result]")).to_contain_text("The schema is valid.")
     expect(page.locator("#expected_schema-error")).to_have_count(0)
     expect(page.get_by_text("Not saved")).to_have_count(0)
     expect(schema).not_to_have_attribute("aria-invalid", "true")
@@ -295,8 +295,8 @@ def test_what_is_exported_can_be_imported_elsewhere(
     waiting.value.save_as(tmp_path / "prompts.json")
     other = tab("/io", server=elsewhere)
     other.get_by_label("A file").set_input_files(tmp_path / "prompts.json")
-    other.get_by_role("button", name="Check it").click()
-    expect(other.get_by_role("status")).to_contain_text("nothing was changed yet")
+    other.get_by_role("button", name="Check", exact=True).click()
+    expect(other.get_by_role("status")).to_contain_text("nothing has been changed yet")
     assert elsewhere.store.prompts.all() == []
     other.get_by_role("button", name="Import", exact=True).click()
     expect(other.get_by_role("status")).to_contain_text("Imported.")
@@ -318,7 +318,7 @@ def test_everything_works_without_javascript(tab: Open, running: Running) -> Non
     page.wait_for_url("**/prompts/p-*")
     page.goto(f"{running.address}/prompts/{by_schema}/cases/new")
     page.get_by_label("Evaluation Schema").fill('{\n"a": 1,\n}')
-    page.get_by_role("button", name="Check the schema").click()
+    page.get_by_role("button", name="Check schema").click()
     expect(page.locator("[data-schema-result]")).to_contain_text("line 3, column 1")
 
     assert running.store.prompts.find("Plain").text.evaluation_criteria == "Is plain."

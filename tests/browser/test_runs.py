@@ -235,13 +235,13 @@ def test_a_run_is_started_watched_to_its_end_and_looked_into(
     page = visit(f"/runs/new?prompt={site.prompt}")
 
     page.get_by_label("Models").fill("ollama/one\nollama/two")
-    page.get_by_label("At once").fill("2")
+    page.get_by_label("Concurrency").fill("2")
     page.get_by_role("button", name="Estimate").click()
-    expect(page.get_by_role("heading", name="What it would take")).to_be_visible()
+    expect(page.get_by_role("heading", name="Estimate")).to_be_visible()
     expect(page.get_by_label("Models")).to_have_value("ollama/one\nollama/two")
     page.get_by_role("button", name="Start").click()
 
-    expect(page.get_by_text("Live: this page follows the run.")).to_be_visible()
+    expect(page.get_by_text("Live: this page updates by itself.")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     expect(page.locator("[data-live=title]")).to_have_text("5 of 24 evaluations")
     expect(page.locator("[data-live=rate]")).to_have_text("2.5 a second")
@@ -258,7 +258,7 @@ def test_a_run_is_cancelled_and_resumed(visit: Visit, site: Site, verdicts: thre
     verdicts.release(5)
     page = visit(f"/runs/new?prompt={site.prompt}")
     page.get_by_label("Models").fill("ollama/three")
-    page.get_by_label("At once").fill("1")
+    page.get_by_label("Concurrency").fill("1")
     page.get_by_label("Repeats").fill("3")
 
     page.get_by_role("button", name="Start").click()
@@ -270,7 +270,7 @@ def test_a_run_is_cancelled_and_resumed(visit: Visit, site: Site, verdicts: thre
     expect(page.get_by_text("Not finished (interrupted)")).to_be_visible()
     page.get_by_role("button", name="Resume").click()
 
-    expect(page.get_by_text("Live: this page follows the run.")).to_be_visible()
+    expect(page.get_by_text("Live: this page updates by itself.")).to_be_visible()
     verdicts.release(30)
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
 
@@ -281,11 +281,11 @@ def test_where_too_many_watch_the_page_asks_by_itself(
     page = visit(f"/runs/new?prompt={site.prompt}", may_be_refused=True)
     monkeypatch.setattr(manager, "MOST_STREAMS", 0)
     page.get_by_label("Models").fill("ollama/four")
-    page.get_by_label("At once").fill("1")
+    page.get_by_label("Concurrency").fill("1")
 
     page.get_by_role("button", name="Start").click()
 
-    expect(page.get_by_text("Live: this page follows the run.")).to_be_visible()
+    expect(page.get_by_text("Live: this page updates by itself.")).to_be_visible()
     verdicts.release(12)
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
 
@@ -424,7 +424,7 @@ def test_a_filter_that_makes_no_sense_is_told_so(visit: Visit, site: Site) -> No
     page.get_by_label("Verdict").select_option("pass")
     page.get_by_label("Status").select_option("not_evaluated")
 
-    expect(page.get_by_role("status")).to_have_text("Nothing matches")
+    expect(page.get_by_role("status")).to_have_text("No matches")
     expect(cases(page)).to_have_count(0)
 
 
@@ -454,7 +454,7 @@ def test_everything_can_be_done_without_javascript(visit: Visit, site: Site) -> 
 def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results?verdict=fail")
     always = ["Verdict", "Score", "Case"]
-    before = [*always, "Asked", "Latency", "Hits", "Input", "Output", "Why"]
+    before = [*always, "Asked", "Latency", "Hits", "Input", "Output", "Reasoning"]
     expect(headings(page)).to_have_text(before, use_inner_text=True)
 
     page.get_by_text("Columns", exact=True).first.click()
@@ -464,7 +464,7 @@ def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) 
     press(page, "Escape")
 
     expect(page).to_have_url(re.compile(r"\?verdict=fail&column=seconds&column=cost&column=why$"))
-    expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Why"], use_inner_text=True)
+    expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Reasoning"], use_inner_text=True)
     wait_for_script(page)
     page.locator("#scroll").evaluate("one => one.scrollTo(0, one.scrollHeight)")
     page.get_by_label("Verdict").select_option("pass")
@@ -473,7 +473,7 @@ def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) 
     latency = page.locator("#results tbody tr").nth(1).locator("td").nth(2)
     expect(latency).to_have_text(re.compile(" s$"), use_inner_text=True)
     page.goto(f"{site.address}/runs/{site.changed}/results")
-    expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Why"], use_inner_text=True)
+    expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Reasoning"], use_inner_text=True)
 
 
 def test_columns_are_chosen_without_javascript(visit: Visit, site: Site) -> None:
@@ -482,9 +482,9 @@ def test_columns_are_chosen_without_javascript(visit: Visit, site: Site) -> None
     page.get_by_text("Columns", exact=True).first.click()
     for name in ("Asked", "Latency", "Hits", "Input", "Output"):
         page.get_by_role("checkbox", name=name).uncheck()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
 
-    expect(headings(page)).to_have_text(["Verdict", "Score", "Case", "Why"], use_inner_text=True)
+    expect(headings(page)).to_have_text(["Verdict", "Score", "Case", "Reasoning"], use_inner_text=True)
 
 
 def test_the_file_has_what_the_filter_shows(visit: Visit, site: Site) -> None:

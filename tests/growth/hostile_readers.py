@@ -594,7 +594,7 @@ def reports() -> Iterator[Reader]:
     def of_browser(text: str) -> object:
         draft = dict.fromkeys(("question", "answer", "reference", "criteria", "rubrics", "template", "scale"), text)
         draft |= {"model": "", "mode": "rubric", "score_from": "text", "rubric_mode": "joint", "evidence": ""}
-        return tried(results.read, text), schema_verdict(text, text), tried(Preview.of, draft)
+        return tried(results.decode_cursor, text), schema_verdict(text, text), tried(Preview.of, draft)
 
     yield Reader(
         "a report",

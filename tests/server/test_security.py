@@ -178,8 +178,8 @@ def test_a_wrong_token_is_told_from_none(strangers: TestClient) -> None:
     no_form = strangers.post("/prompts/new", data={"name": "q"})
 
     assert by_header == ["Wrong token"] * 3
-    assert none == "No token"
-    assert ("Wrong token" in wrong_form.text, "No token" in no_form.text) == (True, True)
+    assert none == "Missing token"
+    assert ("Wrong token" in wrong_form.text, "Missing token" in no_form.text) == (True, True)
 
 
 def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path: Any) -> None:
@@ -216,7 +216,7 @@ def test_the_headers_are_on_files_on_errors_and_on_crashes(strangers: TestClient
     assert [answer.status_code for answer in answers[:4]] == [200, 404, 404, 404]
     assert broken.status_code == 500
     assert broken.json() == {
-        "type": "about:blank", "status": 500, "title": "It did not work", "detail": "the server's log says why",
+        "type": "about:blank", "status": 500, "title": "Internal server error", "detail": "see the server's log",
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.run import MadeAnswer, RunRecord, RunStatus
 from evenhand.engine.plan import EarlierAnswers
 from evenhand.server.runs.results import CASE_READER
-from evenhand.server.runs.views import rows_shown
+from evenhand.server.runs.views import evaluation_rows
 from evenhand.store import checksum
 from evenhand.store.replies import FoundReply
 from evenhand.store.results import case_at
@@ -116,7 +116,7 @@ READERS: dict[str, tuple[str, Callable[[Store, RunRecord], object]]] = {
     "exporting": ("evaluations", lambda store, run: list(export_lines(store, run))),
     "exporting answers": ("answers", lambda store, run: list(export_lines(store, run))),
     "the page of a case": ("evaluations", lambda store, run: case_at(store, run, 1)),
-    "a list": ("evaluations", lambda store, run: rows_shown(store, run, [(1, 0, 0)])),
+    "a list": ("evaluations", lambda store, run: evaluation_rows(store, run, [(1, 0, 0)])),
     "the cache": ("evaluations", lambda store, run: store.reply("reply 1")),
 }
 
@@ -135,8 +135,8 @@ def test_a_damaged_row_is_told_wherever_it_is_read(
 
 
 def copied(store: Store, run: RunRecord) -> None:
-    with contextlib.closing(ResultsIndex(store, CASE_READER)) as narrow:
-        narrow.copy(run)
+    with contextlib.closing(ResultsIndex(store, CASE_READER)) as index:
+        index.copy(run)
 
 
 COLUMN_READERS: dict[str, tuple[str, str, Callable[[Store, RunRecord], object]]] = {

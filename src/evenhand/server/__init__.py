@@ -1,1 +1,1 @@
-"""The REST API and the web pages: `evenhand serve`. Both are doors onto the same engine and store."""
+"""The REST API and the web pages (`evenhand serve`), over the same engine and store."""

@@ -36,7 +36,7 @@ from evenhand.version import __version__
 
 _log = logging.getLogger("evenhand.server")
 
-# Of a body in which everything is wrong, the first few fields.
+# How many errors of an invalid body are reported.
 MOST_TOLD: Final = 20
 
 
@@ -85,7 +85,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
 
 
 def _note_block(block: Block) -> None:
-    _log.warning("%s, and everybody waited; stack: %s", block, ", ".join(block.stack))
+    _log.warning("%s, blocking all requests; stack: %s", block, ", ".join(block.stack))
 
 
 def _tell_problems(app: FastAPI) -> None:
@@ -105,23 +105,23 @@ def _tell_problems(app: FastAPI) -> None:
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         found = [(_field(one["loc"]), str(one["msg"])) for one in error.errors()[:MOST_TOLD]]
         (field, first), *others = found
-        return Problem(422, "Not valid", first, field=field, others=others).response(request.scope)
+        return Problem(422, "Invalid request", first, field=field, others=others).response(request.scope)
 
 
 def _field(place: Sequence[Any]) -> str:
-    """Name a field as whoever sent it knows it: without where in the request it stood."""
+    """Return the name of a field as the sender knows it, without its location in the request."""
     return ".".join(str(part) for part in place[1:]) or str(place[0])
 
 
-# How long answers under way may take when the server ends; streams end at once.
+# How long responses in flight may take at shutdown; streams end at once.
 GRACE_SECONDS: Final = 1
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> list[str]:
-    """Serve until a signal comes, and give the ids of the runs that this interrupted.
+    """Serve until a signal arrives; return the ids of the runs that were interrupted.
 
-    ``told`` hears of it once the server listens, with the port that it got.
+    ``told`` is called once the server listens, with settings that have the actual port.
     """
     with StoreLocation(settings.db).opened(or_read_only=True):
         pass  # what is wrong with the database is said before anybody connects
@@ -141,12 +141,12 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
         with _not_killed_by_signals(), _ended_by_hangup(server):
             server.run(sockets=[listening])
         if not server.started:
-            raise ConfigError("the server did not start; what it wrote above says why")
+            raise ConfigError("the server did not start; see its output above")
         return list(app.state.run_manager.left)
 
 
 class _Server(uvicorn.Server):
-    """A server that lets go of those who watch runs as soon as it is to end: it would wait for them."""
+    """A server that ends all event streams as soon as it shuts down; it would wait for them otherwise."""
 
     def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
         super().__init__(config)
@@ -170,7 +170,7 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
         listening = socket.create_server(address[:2], family=family, backlog=512)
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; take another with --port"
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; choose another with --port"
         ) from None
     with listening:
         yield listening
@@ -178,7 +178,7 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
 
 @contextlib.contextmanager
 def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
-    """End the server in good order when its terminal is closed, unless it was started to outlive that (``nohup``)."""
+    """Shut the server down cleanly when its terminal is closed, unless it was started with ``nohup``."""
     hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)  # not on all systems
     is_heard = threading.current_thread() is threading.main_thread()
     if hangup is None or not is_heard or signal.getsignal(hangup) == signal.SIG_IGN:
@@ -197,13 +197,13 @@ def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _not_killed_by_signals() -> Iterator[None]:
-    """Let a server that was ended by a signal, in good order, be followed by what comes next."""
+    """Keep the signal that ended the server from killing the process, so that the caller can finish."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def heard(_number: int, _frame: FrameType | None) -> None:
-        """Do nothing: uvicorn, which has heard it first, sends it on when all is done."""
+        """Do nothing: uvicorn handles the signal first, and raises it again when it is done."""
 
     before = {one: signal.signal(one, heard) for one in _SIGNALS}
     try:

@@ -1,4 +1,4 @@
-"""What the last imports did, for the pages that they lead to: loading such a page again imports nothing."""
+"""Reports of the last imports, for the pages shown after them: reloading such a page imports nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MOST: Final = 32
 
 
 class ImportReports:
-    """Keeps the last few reports, each under a word that nobody guesses."""
+    """The last few reports, each under a random key."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Imported] = OrderedDict()
 
     def keep(self, report: Imported) -> str:
-        """Keep a report, and give the word for it."""
+        """Keep a report, and return its key."""
         word = secrets.token_urlsafe(6)
         self._kept[word] = report
         while len(self._kept) > _MOST:
@@ -26,5 +26,5 @@ class ImportReports:
         return word
 
     def of(self, word: str) -> Imported | None:
-        """Return a report; None where it is forgotten."""
+        """Return a report, or None if it is gone."""
         return self._kept.get(word)

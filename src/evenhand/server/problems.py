@@ -1,4 +1,4 @@
-"""What went wrong, as the API tells it (problem details, RFC 9457) and as the pages show it."""
+"""Errors as the API returns them (problem details, RFC 9457) and as the pages show them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ API: str = "/api"
 
 
 def is_api(path: str) -> bool:
-    """Tell whether a path is of the API, which programs use, or of the pages, which people look at."""
+    """Return whether a path belongs to the API rather than to the pages."""
     return path == API or path.startswith(f"{API}/")
 
 
 class Problem(HTTPException):
-    """A request that cannot be met: the status, a title, and what would be right. ``field`` names what is wrong.
+    """A request that cannot be met: status, title, and what would be right. ``field`` names the invalid field.
 
-    ``others`` are further fields with what is wrong about each.
+    ``others`` are further invalid fields, each with its error.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class Problem(HTTPException):
 
     @classmethod
     def of(cls, error: EvenhandError) -> Problem:
-        """Tell an error of ours: whose it is decides on the status."""
+        """Make a problem of an Evenhand error; its class decides the status."""
         match error:
             case FieldError():
-                return cls(422, "Not valid", error.told, field=error.field)
+                return cls(422, "Invalid request", error.told, field=error.field)
             case NotFoundError() | RunNotFoundError():
                 return cls(404, "Not found", str(error))
             case ConflictError() | RunBusyError() | ReadOnlyError():
                 return cls(409, "Conflict", str(error))
             case ConfigError():
-                return cls(422, "Not valid", str(error))
+                return cls(422, "Invalid request", str(error))
             case _:
-                return cls(500, "It did not work", str(error))
+                return cls(500, "Internal server error", str(error))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem details."""
@@ -78,7 +78,7 @@ class Problem(HTTPException):
         return told
 
     def response(self, scope: Scope) -> Response:
-        """Answer with it: JSON under /api, a page elsewhere."""
+        """Return the response: JSON under /api, a page elsewhere."""
         if is_api(scope["path"]):
             return JSONResponse(
                 self.as_dict(), status_code=self.status, media_type="application/problem+json", headers=self.headers

@@ -1,4 +1,4 @@
-"""How often each client may change something: a bucket that fills again (REL-W7)."""
+"""Who may send what: names, origins, sizes, the token, and how often each client may change something (REL-W7)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_CLIENTS: Final = 10_000
 
 
 class ClientPace:
-    """Counts the changes of each client; all of a minute may come at once.
+    """Limits the changes of each client; all those of a minute may come at once.
 
     >>> pace = ClientPace(60, clock=lambda: 0.0)
     >>> [pace.seconds_to_wait("a") for _ in range(61)][-2:]
@@ -35,7 +35,7 @@ class ClientPace:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def seconds_to_wait(self, client: str) -> int:
-        """Count a change and give 0, or say how many seconds the client has to wait."""
+        """Count a change and return 0, or return how many seconds the client has to wait."""
         now = self._clock()
         left, since = self._left.pop(client, (float(self._most), now))
         left = min(self._most, left + (now - since) * self._most / 60)
@@ -48,10 +48,10 @@ class ClientPace:
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 KNOWN_METHODS: Final = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
-# Names of routes that need no token, also beyond this machine.
+# Names of routes that never need a token.
 OPEN: Final = frozenset({"login", "static", "health"})
 MOST_BODY_BYTES: Final = 2 * 1024 * 1024
-# Imports bring whole collections of prompts.
+# Imports may contain whole collections of prompts.
 MOST_IMPORT_BYTES: Final = 20 * 1024 * 1024
 IMPORTS: Final = frozenset({"/api/import", "/io"})
 SESSION_COOKIE: Final = "evenhand_session"
@@ -75,7 +75,7 @@ _log = logging.getLogger("evenhand.server")
 
 
 class Gate:
-    """The first thing that a request meets: it looks at name, origin, method and size, and adds the headers."""
+    """The outermost middleware: it checks host, origin, method and size, and adds the security headers."""
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
         self._app = app
@@ -83,7 +83,7 @@ class Gate:
         self._pace = ClientPace(settings.changes_a_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it here."""
+        """Pass a request on, or refuse it here."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -94,8 +94,8 @@ class Gate:
             try:
                 await self._app(scope, _limited(receive, scope), answer.send)
             except Exception:
-                _log.exception("%s %s broke off", scope["method"], scope["path"])
-                refusal = Problem(500, "It did not work", "the server's log says why")
+                _log.exception("%s %s failed", scope["method"], scope["path"])
+                refusal = Problem(500, "Internal server error", "see the server's log")
         if refusal is not None and not answer.began:
             await refusal.response(scope)(scope, receive, answer.send)
 
@@ -105,18 +105,18 @@ class Gate:
         if host not in self._settings.hosts:
             return Problem(
                 421,
-                "This server goes by another name",
-                "the Host header is not one of its names; --allow-host adds one",
+                "Unknown host",
+                "the Host header is not one of this server's names; add it with --allow-host",
             )
         if scope["method"] not in KNOWN_METHODS:
-            return Problem(405, "Method not allowed", f"{scope['method']:.20} is not used here")
+            return Problem(405, "Method not allowed", f"{scope['method']:.20} is not supported")
         changes = scope["method"] not in SAFE_METHODS
         if (changes or is_api(scope["path"])) and _is_foreign(headers, host, changes=changes):
-            return Problem(403, "From another site", "this is for the server's own pages, and for programs")
+            return Problem(403, "Cross-site request", "only the server's own pages and programs may send this")
         client = scope["client"][0] if scope.get("client") else ""
         if changes and (seconds := self._pace.seconds_to_wait(client)):
             wait = {"retry-after": str(seconds)}
-            return Problem(429, "Too often", f"wait {seconds} seconds before the next change", headers=wait)
+            return Problem(429, "Too many requests", f"wait {seconds} seconds before the next change", headers=wait)
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 15 or int(length) > _most_bytes(scope)):
             return _too_large(scope)
@@ -124,7 +124,7 @@ class Gate:
 
 
 def _is_foreign(headers: Headers, host: str, *, changes: bool) -> bool:
-    """Tell whether a request comes from another site's page; a program sends no origin, and our pages send ours."""
+    """Return whether a request comes from another site's page; programs send no origin, and our pages send ours."""
     if changes and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return True
     origin = headers.get("origin")
@@ -132,7 +132,7 @@ def _is_foreign(headers: Headers, host: str, *, changes: bool) -> bool:
 
 
 async def guard(request: Request) -> None:
-    """Ask for the token: for every change, and beyond this machine for everything. It stands before all routes."""
+    """Require the token: for every change, and from other machines for everything. It runs before all routes."""
     settings = settings_of(request)
     route = request.scope.get("route")
     if getattr(route, "name", None) in OPEN:
@@ -142,10 +142,10 @@ async def guard(request: Request) -> None:
     if not await _shows_token(request, settings):
         if request.method in SAFE_METHODS and not is_api(request.url.path):
             raise Problem(303, "Log in first", headers={"location": "/login"})
-        where = "see .evenhand/token or EVENHAND_TOKEN of the server"
+        where = "see .evenhand/token, or EVENHAND_TOKEN where the server runs"
         if await _brings_token(request):
-            raise Problem(401, "Wrong token", f"what was sent is not the token of this server; {where}")
-        raise Problem(401, "No token", f"send it as Authorization: Bearer …; {where}")
+            raise Problem(401, "Wrong token", f"the token that was sent is not this server's; {where}")
+        raise Problem(401, "Missing token", f"send it as Authorization: Bearer …; {where}")
 
 
 async def _shows_token(request: Request, settings: ServerSettings) -> bool:
@@ -160,12 +160,12 @@ async def _shows_token(request: Request, settings: ServerSettings) -> bool:
 
 
 async def _brings_token(request: Request) -> bool:
-    """Tell whether a token came with a request, whatever it is worth."""
+    """Return whether a request has a token, valid or not."""
     return "authorization" in request.headers or bool(await _token_field(request))
 
 
 async def _token_field(request: Request) -> str | None:
-    """Return the token that a form of our pages has in it."""
+    """Return the token in a form of our pages."""
     # Not under /api: a body is read once, and its routes read it as JSON.
     if is_api(request.url.path) or not _is_form(request):
         return None
@@ -178,12 +178,12 @@ def _is_form(request: Request) -> bool:
 
 
 def equal(given: str, token: str) -> bool:
-    """Compare a secret in a time that does not tell how much of it is right."""
+    """Compare a secret in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 class _Answer:
-    """Sends an answer on, with the headers that every answer has."""
+    """Sends a response, with the headers that every response has."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -203,11 +203,11 @@ def _most_bytes(scope: Scope) -> int:
 
 
 def _too_large(scope: Scope) -> Problem:
-    return Problem(413, "Too large", f"a body may have {_most_bytes(scope):,} bytes")
+    return Problem(413, "Body too large", f"the limit is {_most_bytes(scope):,} bytes")
 
 
 def _limited(receive: Receive, scope: Scope) -> Callable[[], Awaitable[Any]]:
-    """Refuse a body that grows beyond the limit, whatever it said of its length."""
+    """Refuse a body that exceeds the limit, whatever its Content-Length says."""
     seen = 0
 
     async def receiving() -> Message:

@@ -1,4 +1,4 @@
-"""How a server is set up: where it listens, what it keeps, and who may use it."""
+"""The settings of a server: where it listens, what it offers, and who may use it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEFAULT_PORT = 8642
 
 @dataclass(frozen=True, kw_only=True)  # without slots: what it works out once is kept
 class ServerSettings:
-    """Settings of a server. ``token`` opens it: whoever changes something shows it, and beyond this machine everybody.
+    """Settings of a server. Changes need ``token``; requests from other machines always do.
 
-    ``names`` are further names under which the server may be asked for, where it listens beyond this machine.
+    ``names`` are further names under which others reach the server.
     ``judge`` and ``models`` are what the server offers; only here may a model be a file. ``changes_a_minute`` is how
-    often one client may change something. ``page_wait_seconds`` is how long a page waits for numbers of a large run,
-    which it shows later otherwise; ``result_wait_seconds`` is how long the API does where there is nothing else to
-    return. A comparison of 100,000 cases takes about as long.
+    often one client may change something. ``page_wait_seconds`` is how long a page waits for the numbers of a large
+    run before it is shown without them; ``result_wait_seconds`` is how long the API waits where there is nothing else
+    to return. A comparison of 100,000 cases takes about as long.
     """
 
     db: str
@@ -38,40 +38,42 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if len(self.token.reveal()) < 16:
-            raise ConfigError("the token has fewer than 16 characters; take a longer one, or let Evenhand make it")
+            raise ConfigError(
+                "the token has fewer than 16 characters; choose a longer one, or let Evenhand generate it"
+            )
 
     @property
     def is_public(self) -> bool:
-        """Whether others than this machine can reach the server."""
+        """Whether other machines can reach the server."""
         return not is_loopback(self.host)
 
     @property
     def address(self) -> str:
-        """Where a browser finds the server."""
-        name = "localhost" if self.host in ("0.0.0.0", "::") else _written(self.host)  # noqa: S104 - only compared
+        """The address for a browser."""
+        name = "localhost" if self.host in ("0.0.0.0", "::") else _in_url(self.host)  # noqa: S104 - only compared
         return f"http://{name}:{self.port}"
 
     @functools.cached_property
     def hosts(self) -> frozenset[str]:
-        """What the ``Host`` header may say: a name and the port; of ``names`` also without, as behind a proxy."""
-        own = {"localhost", "127.0.0.1", "[::1]", _written(self.host).lower()}
+        """The valid ``Host`` headers: a name with the port; those of ``names`` also without, as behind a proxy."""
+        own = {"localhost", "127.0.0.1", "[::1]", _in_url(self.host).lower()}
         names = {name.lower() for name in self.names}
         bare = names | (own if self.port == 80 else set())
         return frozenset(f"{name}:{self.port}" for name in own | names) | bare
 
     @functools.cached_property
     def session(self) -> str:
-        """What the cookie of somebody who logged in says: it opens the pages, and does not tell the token."""
+        """The session cookie of somebody who logged in; it does not reveal the token."""
         return hmac.new(self.token.reveal().encode(), b"evenhand session", "sha256").hexdigest()
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is this machine's own."""
+    """Return whether an address is this machine's own."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _written(host: str) -> str:
+def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host

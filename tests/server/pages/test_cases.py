@@ -44,7 +44,7 @@ def test_the_list_tells_which_test_cases_are_not_evaluated(
     first, second = (one.text for one in parsed(client.get(f"/prompts/{by_schema.id}/cases")).all("tr")[1:])
 
     assert "its schema" in first
-    assert "none: not evaluated" in second
+    assert "not evaluated" in second
 
 
 def test_a_long_list_of_test_cases_has_pages(
@@ -65,7 +65,7 @@ def test_the_schema_has_a_field_in_schema_mode_only(
     with_field, without = (parsed(client.get(f"/prompts/{prompt.id}/cases/new")) for prompt in (by_schema, by_judge))
 
     assert with_field.one("label", for_="evaluation_schema").text == "Evaluation Schema optional"
-    assert "Empty = not evaluated" in with_field.one("p", id="evaluation_schema-hint").text
+    assert "Leave empty for no evaluation" in with_field.one("p", id="evaluation_schema-hint").text
     assert without.all("textarea", name="evaluation_schema") == []
     assert without.one("textarea", name="reference")
 
@@ -120,10 +120,10 @@ def test_an_empty_input_is_told_at_its_field(by_judge: Prompt, post: Post, parse
 @pytest.mark.parametrize(
     ("schema", "output", "of_schema", "of_output"),
     [
-        (SCHEMA, "", "A valid schema.", ""),
-        (SCHEMA, '{"city": "Oslo"}', "A valid schema.", "it would score 1"),
-        (SCHEMA, "{}", "A valid schema.", "it would score 0"),
-        (SCHEMA, "{nonsense}", "A valid schema.", "line 1, column"),
+        (SCHEMA, "", "The schema is valid.", ""),
+        (SCHEMA, '{"city": "Oslo"}', "The schema is valid.", "it would score 1"),
+        (SCHEMA, "{}", "The schema is valid.", "it would score 0"),
+        (SCHEMA, "{nonsense}", "The schema is valid.", "line 1, column"),
         ('{\n "a": 1,\n}', "{}", "line 3, column 1", ""),
         ('{"type": "objekt"}', "{}", "$.type", ""),
         ("  ", "{}", "not evaluated", ""),
@@ -162,7 +162,7 @@ def test_in_llm_mode_the_schema_is_kept_and_said_to_be(
     page = parsed(client.get(f"/cases/{case.id}"))
     post(f"/cases/{case.id}", input="b", reference="", seen="1")
 
-    assert "It is kept" in page.one("form", class_="form").text
+    assert "which is used when the prompt is in schema mode" in page.one("form", class_="form").text
     assert store.prompts.find_case(case.id).text == TestCaseText(input="b", evaluation_schema=SCHEMA)
 
 

@@ -80,7 +80,7 @@ def test_two_answers_are_compared_in_both_orders(post: Post, parsed: Parsed) -> 
 def test_a_model_of_this_machine_is_asked_for_one_token(post: Post, parsed: Parsed) -> None:
     page = parsed(post("/judges", **FIELDS | {"mode": "rubric", "rubrics": "Is kind", "model": "embedded/small"}))
 
-    assert "one token" in page.one("section", class_="sent").text
+    assert "a single token" in page.one("section", class_="sent").text
 
 
 def test_a_case_with_nothing_to_judge_by_is_said_to_be_not_evaluated(post: Post, parsed: Parsed) -> None:

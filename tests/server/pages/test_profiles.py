@@ -106,7 +106,12 @@ def test_pairs_have_their_win_rates(client: TestClient, db: str, parsed: Callabl
 
     shown = parsed(client.get(f"/runs/{run}/ranking"))
 
-    assert [one.text for one in shown.all("th", scope="col")][5:9] == ["Wins", "95 %", "Wins, length apart", "Groups"]
+    assert [one.text for one in shown.all("th", scope="col")][5:9] == [
+        "Wins",
+        "95 %",
+        "Wins, length-adjusted",
+        "Groups",
+    ]
     assert "100%" in [one.text for one in shown.all("td")]
 
 
@@ -134,7 +139,7 @@ def test_a_ranking_that_is_under_way_shows_what_is_there(client: TestClient, ran
 
     told = client.get(f"/runs/{ranked}/ranking").text
 
-    assert "The run is under way. The order may change." in told
+    assert "The run is in progress. The order may change." in told
     assert "Tier 1" in told
 
 
@@ -158,12 +163,12 @@ def test_what_takes_long_is_worked_out_while_the_page_says_so(
 ) -> None:
     wait_seconds(0.0)
 
-    assert "The ranking is being worked out" in client.get(f"/runs/{ranked}/ranking").text
-    assert "are being worked out" in client.get(f"/runs/{audited}/audit").text
+    assert "The ranking is being computed" in client.get(f"/runs/{ranked}/ranking").text
+    assert "is being computed" in client.get(f"/runs/{audited}/audit").text
     may_end.set()
     for _ in range(1200):
         found = client.get(f"/runs/{ranked}/ranking").text
-        if "being worked out" not in found:
+        if "being computed" not in found:
             break
         time.sleep(0.05)
 
@@ -316,8 +321,8 @@ def test_a_run_of_another_kind_is_told_what_it_is(client: TestClient, ranked: st
     no_audit, no_ranking = client.get(f"/runs/{ranked}/audit"), client.get(f"/runs/{audited}/ranking")
 
     assert (no_audit.status_code, no_ranking.status_code) == (409, 409)
-    assert f"is no audit: it is a ranking, which is at {ranked}/ranking" in no_audit.text
-    assert f"is no ranking: it is an audit, which is at {audited}/audit" in no_ranking.text
+    assert f"is not an audit: it is a ranking, available at {ranked}/ranking" in no_audit.text
+    assert f"is not a ranking: it is an audit, available at {audited}/audit" in no_ranking.text
     assert client.get("/runs/nobody/ranking").status_code == 404
 
 

@@ -38,11 +38,11 @@ def test_the_list_shows_what_evaluates_and_can_be_filtered(client: TestClient, s
     some = parsed(client.get("/prompts?q=oRD")).one("tbody").text
     none = parsed(client.get("/prompts?q=zzz")).one("main").text
 
-    assert "nothing: not evaluated" in everything
+    assert "not evaluated" in everything
     assert "each test case’s schema" in everything
     assert "Orders" in some
     assert "Haiku" not in some
-    assert "No such prompt" in none
+    assert "No matching prompts" in none
 
 
 def test_a_long_list_has_pages(client: TestClient, store: Store, parsed: Parsed) -> None:
@@ -76,7 +76,7 @@ def test_a_prompt_is_made_in_either_mode(
     )
     page = parsed(client.get(response.headers["location"]))
     assert "checked" in page.one("input", type="radio", value=mode).attributes
-    assert "is saved" in page.one("p", role="status").text
+    assert "saved" in page.one("p", role="status").text
 
 
 def test_the_editor_has_the_fields_of_both_modes_and_says_what_empty_means(client: TestClient, parsed: Parsed) -> None:
@@ -84,7 +84,7 @@ def test_the_editor_has_the_fields_of_both_modes_and_says_what_empty_means(clien
 
     (in_llm,) = page.all("div", class_="in-llm")
     assert "optional" in in_llm.text
-    assert "Empty = not evaluated" in in_llm.text
+    assert "Leave empty for no evaluation" in in_llm.text
     assert page.one("textarea", name="evaluation_criteria")
     assert page.one("textarea", name="expected_schema")
     assert len(page.all("div", class_="in-schema note")) == 1
@@ -232,7 +232,7 @@ def test_deleting_asks_first(client: TestClient, store: Store, post: Post, parse
     kept = len(store.prompts.all())
     response = post(f"/prompts/{made.id}/delete", seen=question.value("seen"))
 
-    assert "1 test case go" in question.one("main").text
+    assert "1 test case, and cannot be undone" in question.one("main").text
     assert (late.status_code, kept) == (409, 1)
     assert response.headers["location"] == "/prompts?said=deleted"
     assert store.prompts.all() == []

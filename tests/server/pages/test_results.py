@@ -100,7 +100,7 @@ def test_the_address_says_which_and_in_which_order(client: TestClient, address: 
     pages = {query: parsed(client.get(f"{address}?{query}")) for query in FOUND}
 
     assert {query: ids(page) for query, page in pages.items()} == FOUND
-    assert "Nothing matches" in pages["evaluator=none"].one("main").text
+    assert "No matches" in pages["evaluator=none"].one("main").text
 
 
 def test_the_form_holds_what_the_address_says(client: TestClient, address: str, parsed: Parsed) -> None:
@@ -194,8 +194,8 @@ def test_the_columns_are_those_that_the_address_names_or_the_browser_keeps(
     told = parsed(client.get(f"{address}?column=hits"))
 
     always = ["Verdict", "Score", "Case"]
-    assert headings(usual) == [*always, "Asked", "Latency", "Hits", "Input", "Output", "Why"]
-    assert headings(chosen) == [*always, "Cost", "Why"]
+    assert headings(usual) == [*always, "Asked", "Latency", "Hits", "Input", "Output", "Reasoning"]
+    assert headings(chosen) == [*always, "Cost", "Reasoning"]
     assert [one.attributes["value"] for one in chosen.all("input", name="column", checked="")] == ["cost", "why"]
     assert chosen.one("th", aria_sort="ascending").text == "Cost"
     assert "column=why&column=cost" in chosen.one("a", data_sort="score").attributes["href"]
@@ -272,7 +272,7 @@ def test_a_run_that_is_being_planned_says_so(client: TestClient, store: Store, p
     started = parsed(client.get(f"/runs/{run.id}/results"))
 
     assert "No cases yet" in page.one("main").text
-    assert "Nothing judged yet" in started.one("main").text
+    assert "No evaluations yet" in started.one("main").text
 
 
 def test_hostile_texts_are_shown_as_text(

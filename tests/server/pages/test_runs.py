@@ -184,7 +184,7 @@ def test_a_run_that_goes_on_is_live_and_has_no_numbers_yet(client: TestClient, s
     bar = page.one("progress")
     assert (bar.attributes["value"], bar.attributes["max"]) == ("1", "4")
     assert page.one("section", data_events=f"/api/runs/{run.id}/events")
-    assert page.one("a", href=f"/runs/{run.id}").text == "Load the page again"
+    assert page.one("a", href=f"/runs/{run.id}").text == "Reload the page"
     assert "1 of 4 evaluations" in page.one("main").text
     assert "1 of 4 evaluations" in parsed(client.get("/runs")).one("tbody").text
     assert not page.all("svg", class_="chart histogram")
@@ -205,7 +205,9 @@ def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: S
     assert not none.all("p", class_="notice warn")
 
 
-@pytest.mark.parametrize(("rate", "told"), [(0.0, "–"), (None, "–"), (0.04, "2.4 a minute"), (12.34, "12.3 a second")])
+@pytest.mark.parametrize(
+    ("rate", "told"), [(0.0, "–"), (None, "–"), (0.04, "2.4 per minute"), (12.34, "12.3 per second")]
+)
 def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None:
     known = dict.fromkeys(("eta", "errors", "retries", "calls", "cached", "cost"))
 
@@ -371,7 +373,7 @@ def test_there_is_one_baseline_of_a_suite_and_it_can_be_unpinned(
     assert listed == {elsewhere.id: True, third.id: False, second.id: True, first.id: False}
     assert '"baseline"' not in exported
     assert f"/compare?a={second.id}" in held
-    assert "Against the baseline" not in client.get(f"/runs/{third.id}").text
+    assert "BaselineComparison the baseline" not in client.get(f"/runs/{third.id}").text
     assert client.post(f"/runs/{second.id}/pin").status_code == 401
 
 
@@ -461,7 +463,7 @@ def test_a_test_case_that_was_chosen_and_is_gone_is_told_and_no_other_takes_its_
 
 
 WRONG = [
-    ("models", " \n", "there is none"),
+    ("models", " \n", "no model"),
     ("models", "opnai/gpt-5", "did you mean"),
     ("models", "recorded/secret.jsonl", "no provider"),
     ("repeat", "0", "from 1 to 100"),
@@ -602,6 +604,6 @@ def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_ther
     may_end.set()
     then = parsed(client.get(f"/runs/{run.id}"))
 
-    assert "The numbers of 4,000 cases are being counted." in first.one("main").text
+    assert "The summary of 4,000 cases is being computed." in first.one("main").text
     assert first.all("script", src="/static/run.js")
     assert "mean 1.00" in then.one("main").text

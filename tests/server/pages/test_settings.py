@@ -87,4 +87,4 @@ def test_the_first_page_lists_prompts_beside_runs(client: TestClient, store: Sto
 
     page = parsed(client.get("/"))
 
-    assert "1 there" in page.one("main").text
+    assert "1 existing" in page.one("main").text

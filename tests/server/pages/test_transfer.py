@@ -64,7 +64,7 @@ def test_a_check_says_what_an_import_would_do_and_does_not_do_it(store: Store, p
     page = parsed(response)
     told = page.one("div", role="status").text
     assert response.status_code == 200
-    assert "nothing was changed yet" in told
+    assert "nothing has been changed yet" in told
     assert [one.text for one in page.all("li") if one.text in ("new <b>", "there")] == ["new <b>", "there"]
     assert page.value("document") == written
     assert [one.name for one in store.prompts.all()] == ["there"]
@@ -112,7 +112,7 @@ def test_a_long_file_is_checked_and_asked_for_again(client: TestClient, store: S
     response = client.post("/io", data={"token": TOKEN, "action": "check"}, files={"file": ("p.json", content)})
 
     assert response.status_code == 200
-    assert "choose its file again" in parsed(response).one("div", role="status").text
+    assert "choose the file again" in parsed(response).one("div", role="status").text
     assert parsed(response).value("document") == ""
     assert store.prompts.all() == []
 

@@ -1,4 +1,4 @@
-"""What the API takes: JSON in either spelling, not too deep, and only what is known."""
+"""Request bodies: JSON in either spelling, not nested too deep, and without unknown fields."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ Schema: TypeAlias = str | dict[str, Any] | bool | None
 OutageTimeout: TypeAlias = Annotated[
     float | None,
     Field(
-        ge=0, le=MOST_OUTAGE_SECONDS, description="Seconds to wait for a provider that stops answering; 600 if null."
+        ge=0, le=MOST_OUTAGE_SECONDS, description="Seconds to wait for a provider that stops answering; 600 by default."
     ),
 ]
-Version = Annotated[int, Field(ge=1, le=_LARGEST, description="The version that was seen; if there is a later, 409.")]
+Version = Annotated[
+    int, Field(ge=1, le=_LARGEST, description="The version this edit is based on; 409 if there is a later one.")
+]
 
 
 class JsonRequest(Request):
-    """A request whose JSON is read strictly; names at its top may be written as ``evaluationMode`` too."""
+    """A request whose JSON is parsed strictly; names at its top may also be written as ``evaluationMode``."""
 
     async def json(self) -> Any:
         """Read the body."""
@@ -52,22 +54,22 @@ class JsonRequest(Request):
             body = await self.body()
             found = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise Problem(422, "Not JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+            raise Problem(422, "Invalid JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
         _require_shallow(found)
         # orjson takes the last of several in silence. Numbers are left as they are written: it has read them.
         json.loads(body, object_pairs_hook=_require_once, parse_int=str, parse_float=str)
         if not isinstance(found, dict):
-            raise Problem(422, "Not valid", "the body must be a JSON object")
+            raise Problem(422, "Invalid request", "the body must be a JSON object")
         named: dict[str, Any] = {}
         for written, value in found.items():
             if (name := snake(written)) in named:
-                raise Problem(422, "Not valid", "it is there twice, in both spellings", field=name)
+                raise Problem(422, "Invalid request", "duplicate field, in both spellings", field=name)
             named[name] = value
         return named
 
 
 class JsonRoute(APIRoute):
-    """A route that asks for the token before it reads a body, and reads that strictly."""
+    """A route that requires the token before it reads a body, and parses that strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler."""
@@ -83,11 +85,11 @@ class JsonRoute(APIRoute):
 
 
 def _require_json(request: Request) -> None:
-    """Refuse a body that does not say that it is JSON; where none is sent, none needs to."""
+    """Refuse a body whose Content-Type is not JSON."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if has_body and kind != _JSON and not kind.endswith("+json"):
-        sent = f"not {kind!r:.80}" if kind else "and no Content-Type came with it"
+        sent = f"not {kind!r:.80}" if kind else "which is missing"
         raise Problem(415, "Not JSON", f"send the body with Content-Type: {_JSON}, {sent}")
 
 
@@ -97,14 +99,14 @@ def _require_shallow(value: Any) -> None:
         level = [part for one in level for part in _parts(one) if isinstance(part, (dict, list))]
         if not level:
             return
-    raise Problem(422, "Too deep", f"JSON may be nested {MOST_DEPTH} deep")
+    raise Problem(422, "Invalid request", f"JSON may be nested at most {MOST_DEPTH} levels deep")
 
 
 def _require_once(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise Problem(422, "Not valid", "it is there twice", field=name[:_LONGEST_SHOWN])
+            raise Problem(422, "Invalid request", "duplicate field", field=name[:_LONGEST_SHOWN])
         seen.add(name)
 
 
@@ -115,12 +117,12 @@ def _parts(value: Any) -> Any:
 
 
 class Body(BaseModel):
-    """A body; unknown fields are refused."""
+    """A request body; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
-    def given(self) -> dict[str, Any]:
-        """Return what was sent, and nothing else."""
+    def sent_fields(self) -> dict[str, Any]:
+        """Return the fields that were sent, without defaults."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -135,7 +137,7 @@ class PromptBody(Body):
 
 
 class PromptEdit(PromptBody):
-    """A prompt as it shall be from now on; fields that are left out become empty."""
+    """The new version of a prompt; fields that are omitted become empty."""
 
     version: Version
 
@@ -151,28 +153,28 @@ class TestCaseBody(Body):
 
 
 class TestCaseEdit(TestCaseBody):
-    """A test case as it shall be from now on."""
+    """The new version of a test case."""
 
     version: Version
 
 
 class SchemaCheck(Body):
-    """A schema, and an output that may satisfy it."""
+    """A schema, and optionally an output to check against it."""
 
     schema_: Annotated[Schema, Field(alias="schema")] = None
-    output: Annotated[str | None, Field(description="What a model wrote; it must be JSON as a whole.")] = None
+    output: Annotated[str | None, Field(description="What a model wrote; all of it must be JSON.")] = None
     purpose: Annotated[
         Literal["evaluate", "generate"],
-        Field(description="To evaluate answers by, or to generate them by, which takes the schema of an object."),
+        Field(description="To evaluate answers, or to shape them, which takes the schema of an object."),
     ] = "evaluate"
 
 
 class JudgeBody(Body):
-    """A judge, and a case for it: what is left out is as usual."""
+    """A judge and a case for it; omitted fields have their defaults."""
 
     mode: Literal["freeform", "rubric", "pairwise"] = "freeform"
     model: Annotated[
-        str, Field(max_length=LONGEST_NAME, description="Its name; embedded models are asked more shortly.")
+        str, Field(max_length=LONGEST_NAME, description="Its name; embedded models get shorter prompts.")
     ] = "judge"
     criteria: Annotated[str, Field(description="What a good answer does: the expected outcome.")] = ""
     rubrics: Annotated[list[str | dict[str, Any]], Field(max_length=MOST_RUBRICS)] = []
@@ -187,15 +189,15 @@ class JudgeBody(Body):
 
 
 class RunBody(Body):
-    """A run of a prompt: every test case on every model, as often as ``repeat`` says."""
+    """A run of a prompt: every test case on every model, ``repeat`` times."""
 
-    prompt: Annotated[str, Field(description="Its id or its name.")]
+    prompt: Annotated[str, Field(description="The prompt's id or name.")]
     version: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None
     models: Annotated[list[str], Field(max_length=MOST_MODELS, description="Names, such as openai/gpt-5-mini.")] = []
-    judge: Annotated[str | None, Field(description="A name; the server's own judge if left out.")] = None
-    test_cases: Annotated[list[str] | None, Field(max_length=MOST_CASES_AT_ONCE, description="Ids; all if null.")] = (
-        None
-    )
+    judge: Annotated[str | None, Field(description="A model's name; the server's default judge if omitted.")] = None
+    test_cases: Annotated[
+        list[str] | None, Field(max_length=MOST_CASES_AT_ONCE, description="Ids; all by default.")
+    ] = None
     repeat: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     concurrency: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE)] = None
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False, description="Dollars.")] = None
@@ -204,8 +206,8 @@ class RunBody(Body):
     outage_timeout: OutageTimeout = None
 
     @property
-    def wanted(self) -> RunRequest:
-        """Return the run that is wanted."""
+    def run_request(self) -> RunRequest:
+        """The run that is requested."""
         several = {
             "models": tuple(self.models),
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
@@ -214,7 +216,7 @@ class RunBody(Body):
 
 
 class ResumeBody(Body):
-    """How a run goes on; what is left out is as usual."""
+    """How to resume a run; omitted fields have their defaults."""
 
     concurrency: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE)] = None
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
@@ -224,7 +226,7 @@ class ResumeBody(Body):
 
 
 class ImportBody(Body):
-    """Prompts with their test cases, as an export has them."""
+    """Prompts with their test cases, as exported."""
 
     format: str = "evenhand-prompts"
     format_version: int = 1

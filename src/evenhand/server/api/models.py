@@ -20,7 +20,7 @@ router = routes("models")
 
 @router.get("/models", response_model=ModelsShape)
 def list_models(settings: SettingsDep) -> Any:
-    """List the models that runs may name, and tell whether the key of each provider is set, but never a key."""
+    """List the models that runs may use, and whether the key of each provider is set; keys are never returned."""
     return {
         "judge": settings.judge,
         "models": list(settings.models),
@@ -37,7 +37,7 @@ preview_router = routes("judges")
 
 @preview_router.post("/judges/preview", response_model=PreviewShape)
 def preview_prompts(body: JudgeBody) -> Any:
-    """Return the messages that a judge would be sent for a case; nothing is sent, and nothing is kept."""
+    """Return the messages that a judge would be sent for a case; nothing is sent or stored."""
     preview = Preview.of(body.model_dump())
     for field, told in preview.errors.items():
         raise FieldError(field, told) if field in JudgeBody.model_fields else ConfigError(told)

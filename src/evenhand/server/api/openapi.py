@@ -23,7 +23,7 @@ _CODE: Final = re.compile(r"(`{1,2})([^`]+)\1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A parameter, or a field of a body: ``place`` is where it goes, ``kind`` what it must be."""
+    """A parameter, or a field of a body: ``place`` is where it goes, ``kind`` its type."""
 
     name: str
     place: str
@@ -101,7 +101,7 @@ def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterat
         if status[0] == "2":
             content = next(iter(one.get("content", {}).items()), None)
             if content is None:
-                yield status, "nothing", ""
+                yield status, "no content", ""
             else:
                 media, given = content
                 example = _example(given.get("schema", {}), schemas)
@@ -110,7 +110,7 @@ def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterat
 
 
 def in_pieces(text: str) -> list[tuple[str, bool]]:
-    """Take apart what is said into pieces, with whether each is code: that stands between backticks, one or two.
+    """Split a text into pieces, each with whether it is code, which is between one or two backticks.
 
     >>> in_pieces("Gives ``next`` or `null`.")
     [('Gives ', False), ('next', True), (' or ', False), ('null', True), ('.', False)]
@@ -120,7 +120,7 @@ def in_pieces(text: str) -> list[tuple[str, bool]]:
 
 
 def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
-    """Say in words what a value must be.
+    """Describe the type of a value in words.
 
     >>> kind_of({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, {})
     'integer, 1 or more, or null'
@@ -153,7 +153,7 @@ def _named(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str
 
 
 def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int = 0) -> Any:
-    """Make up a value of a schema: its names, with the kinds of their values."""
+    """Make an example of a schema: its names, with the types of their values."""
     whole = _named(schema, schemas)
     if depth < _DEEPEST and "properties" in whole:
         return {name: _example(one, schemas, depth + 1) for name, one in whole["properties"].items()}
@@ -167,7 +167,7 @@ router = routes("about")
 
 @router.get("/health", response_model=Health, name="health")
 def get_health() -> Any:
-    """Tell that the server is there; this needs no token."""
+    """Return the server's status and version; this needs no token."""
     return {"status": "ok", "version": __version__}
 
 
@@ -179,5 +179,5 @@ def get_openapi(request: Request) -> JSONResponse:
 
 @router.get("/docs", response_class=HTMLResponse, include_in_schema=False)
 def show_docs(request: Request) -> HTMLResponse:
-    """Show all routes with what they take and give."""
+    """Show all routes with their parameters and responses."""
     return page(request, "api.html", groups=described(request.app.openapi()), in_pieces=in_pieces)

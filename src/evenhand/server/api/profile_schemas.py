@@ -1,4 +1,4 @@
-"""What the API gives about rankings and audits."""
+"""What the API returns for rankings and audits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from evenhand.server.api.schemas import IntervalShape, Shape
 
 
 class RankedShape(Shape):
-    """The place of a profile: ``interval`` has the best and the worst rank, ``tier`` those that are not told apart.
+    """The rank of a profile: ``interval`` has the best and worst rank; those of a ``tier`` cannot be distinguished.
 
-    Where it was ranked in no group, ``rank`` is null. Win rates are those of pairs.
+    ``rank`` is null if the profile was ranked in no group. Win rates are for rankings in pairs.
     """
 
     id: str
@@ -27,7 +27,7 @@ class RankedShape(Shape):
 
 
 class PositionShape(Shape):
-    """Whether the judge favours a slot; ``places`` has the mean place of each, from 0 (best) to 1 (worst)."""
+    """Position bias of the judge; ``places`` has the mean place of each slot, from 0 (best) to 1 (worst)."""
 
     test: str
     n: int
@@ -39,14 +39,14 @@ class PositionShape(Shape):
 
 
 class LengthShape(Shape):
-    """What a text of twice the length is stronger by."""
+    """How much stronger a text of twice the length is."""
 
     doubling: float
     interval: tuple[float, float]
 
 
 class RankingNumbersShape(Shape):
-    """How it was ranked, and how far the judge can be believed."""
+    """The design of a ranking, and how reliable the judge is."""
 
     design: str
     group_size: int
@@ -69,7 +69,7 @@ class RankingNumbersShape(Shape):
 
 
 class RankingShape(Shape):
-    """A ranking, the best first."""
+    """A ranking, best first."""
 
     run: str
     status: str
@@ -78,7 +78,7 @@ class RankingShape(Shape):
 
 
 class EffectShape(Shape):
-    """What an attribute is worth to the judge, in points from 0 to 10; ``found`` where that is beyond chance."""
+    """The effect of an attribute on the score, in points from 0 to 10; ``found`` if it is significant."""
 
     name: str
     kind: str
@@ -97,7 +97,7 @@ class EffectShape(Shape):
 
 
 class AuditNumbersShape(Shape):
-    """What an audit found; ``missing`` are the levels of which nothing is known, which is no zero."""
+    """The results of an audit; ``missing`` are the levels without any data."""
 
     design: dict[str, Any]
     profiles: int
@@ -122,7 +122,7 @@ class AuditNumbersShape(Shape):
 
 
 class AuditShape(Shape):
-    """An audit; ``gates`` are those of every run and its own."""
+    """An audit; ``gates`` are those that every run may have, and those of audits."""
 
     run: str
     status: str

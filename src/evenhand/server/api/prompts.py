@@ -19,7 +19,7 @@ from evenhand.server.api.bodies import ImportBody, PromptBody, PromptEdit, Schem
 from evenhand.server.api.parameters import CaseId, Cursor, Key, Limit, Number, PromptId, routes
 from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, SchemaVerdict, TestCaseShape
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.runs.results import offset_in, offset_written
+from evenhand.server.runs.results import cursor_offset, offset_cursor
 from evenhand.store.store import Store
 from evenhand.workspace.documents import (
     case_summary,
@@ -37,33 +37,33 @@ router = routes("prompts")
 
 @router.get("/prompts", response_model=Listed[PromptShape])
 def list_prompts(store: StoreDep) -> Any:
-    """List the prompts by name, each as it is now."""
+    """List the prompts by name, each in its latest version."""
     return {"items": [prompt_summary(prompt) for prompt in store.prompts.all()]}
 
 
 @router.post("/prompts", response_model=PromptShape, status_code=201)
 def create_prompt(body: PromptBody, store: StoreDep) -> Any:
-    """Keep a new prompt; its name must be its own."""
-    return prompt_summary(store.prompts.create(prompt_text(body.given())))
+    """Create a prompt; its name must be unique."""
+    return prompt_summary(store.prompts.create(prompt_text(body.sent_fields())))
 
 
 @router.get("/prompts/{prompt}", response_model=PromptShape)
 def get_prompt(prompt: PromptId, store: StoreDep) -> Any:
-    """Return a prompt as it is now."""
+    """Return a prompt in its latest version."""
     return prompt_summary(store.prompts.find(prompt))
 
 
 @router.put("/prompts/{prompt}", response_model=PromptShape)
 def edit_prompt(prompt: PromptId, body: PromptEdit, store: StoreDep) -> Any:
-    """Add a version to a prompt; 409 if somebody else did so since the version that was seen."""
-    fields = body.given()
+    """Add a version to a prompt; 409 if there is a later version than the one this edit is based on."""
+    fields = body.sent_fields()
     seen = fields.pop("version")
     return prompt_summary(store.prompts.edit(store.prompts.find(prompt).id, prompt_text(fields), seen=seen))
 
 
 @router.delete("/prompts/{prompt}", status_code=204)
 def delete_prompt(prompt: PromptId, store: StoreDep) -> None:
-    """Delete a prompt with its versions and test cases; its runs stay."""
+    """Delete a prompt with its versions and test cases; its runs are kept."""
     store.prompts.delete(prompt)
 
 
@@ -78,7 +78,7 @@ def list_versions(prompt: PromptId, store: StoreDep) -> Any:
 
 @router.get("/prompts/{prompt}/versions/{version}", response_model=PromptShape)
 def get_version(prompt: PromptId, version: Number, store: StoreDep) -> Any:
-    """Return a prompt as it was in some version."""
+    """Return one version of a prompt."""
     return prompt_summary(store.prompts.find(prompt, version))
 
 
@@ -87,44 +87,44 @@ test_case_router = routes("test cases")
 
 @test_case_router.get("/prompts/{prompt}/test-cases", response_model=Page[TestCaseShape])
 def list_test_cases(prompt: PromptId, store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
-    """List the test cases of a prompt in the order in which they were made."""
+    """List the test cases of a prompt in the order in which they were created."""
     found = store.prompts.find(prompt)
-    first = offset_in(cursor)
+    first = cursor_offset(cursor)
     cases = list(itertools.islice(store.prompts.cases(found.id), first, first + limit + 1))
-    more = offset_written(first + limit) if len(cases) > limit else None
+    more = offset_cursor(first + limit) if len(cases) > limit else None
     return {"items": [case_summary(case) for case in cases[:limit]], "total": found.test_cases, "next": more}
 
 
 @test_case_router.post("/prompts/{prompt}/test-cases", response_model=TestCaseShape, status_code=201)
 def create_test_case(prompt: PromptId, body: TestCaseBody, store: StoreDep) -> Any:
-    """Keep a new test case of a prompt."""
-    (made,) = store.prompts.add_cases(prompt, [test_case_text(body.given())])
+    """Create a test case of a prompt."""
+    (made,) = store.prompts.add_cases(prompt, [test_case_text(body.sent_fields())])
     return case_summary(made)
 
 
 @test_case_router.get("/prompts/{prompt}/test-cases/{test_case}", response_model=TestCaseShape)
 def get_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> Any:
     """Return a test case."""
-    return case_summary(_found(store, prompt, test_case))
+    return case_summary(_find_test_case(store, prompt, test_case))
 
 
 @test_case_router.put("/prompts/{prompt}/test-cases/{test_case}", response_model=TestCaseShape)
 def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, store: StoreDep) -> Any:
-    """Write a test case anew; 409 if somebody else did so since the version that was seen."""
-    fields = body.given()
+    """Replace a test case; 409 if there is a later version than the one this edit is based on."""
+    fields = body.sent_fields()
     seen = fields.pop("version")
-    known = _found(store, prompt, test_case)
+    known = _find_test_case(store, prompt, test_case)
     return case_summary(store.prompts.edit_case(known.id, test_case_text(fields), seen=seen))
 
 
 @test_case_router.delete("/prompts/{prompt}/test-cases/{test_case}", status_code=204)
 def delete_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> None:
-    """Delete a test case; runs keep what they judged of it."""
-    store.prompts.delete_case(_found(store, prompt, test_case).id)
+    """Delete a test case; earlier runs keep their results for it."""
+    store.prompts.delete_case(_find_test_case(store, prompt, test_case).id)
 
 
-def _found(store: Store, prompt: str, test_case: str) -> TestCase:
-    """Find a test case where its address says that it is."""
+def _find_test_case(store: Store, prompt: str, test_case: str) -> TestCase:
+    """Find a test case of a prompt."""
     owner, known = store.prompts.find(prompt), store.prompts.find_case(test_case)
     if known.prompt_id != owner.id:
         raise NotFoundError(f"prompt {owner.name!r} has no test case {test_case!r:.200}")
@@ -137,9 +137,9 @@ transfer_router = routes("import and export")
 @transfer_router.get("/export", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 def export_prompts(
     store: StoreDep,
-    prompt: Annotated[list[str] | None, Query(max_length=1000, description="Ids or names; all if left out.")] = None,
+    prompt: Annotated[list[str] | None, Query(max_length=1000, description="Ids or names; all by default.")] = None,
 ) -> Response:
-    """Return prompts with their test cases as one document, to be kept or imported elsewhere."""
+    """Return prompts with their test cases as one document, for a backup or to import elsewhere."""
     document = orjson.dumps(export_document(store, prompt), option=orjson.OPT_INDENT_2)
     name = {"content-disposition": 'attachment; filename="prompts.json"'}
     return Response(document, media_type="application/json", headers=name)
@@ -149,8 +149,8 @@ def export_prompts(
 def import_prompts(
     body: ImportBody, store: StoreDep, key: Key = None, dry_run: Annotated[bool, Query()] = False
 ) -> Any:
-    """Take prompts in, all or none; those whose names are there already are skipped. A dry run keeps nothing."""
-    document = body.given()
+    """Import prompts, all or none; those whose names exist are skipped. A dry run stores nothing."""
+    document = body.sent_fields()
 
     def take_in() -> str:
         return orjson.dumps(import_document(store, document, dry_run=dry_run).as_dict()).decode()
@@ -167,31 +167,31 @@ _PATH: Final = re.compile(r"(\$[^\s:]*): ")
 
 @schema_router.post("/check-schema", response_model=SchemaVerdict)
 def check_schema(body: SchemaCheck) -> Any:
-    """Tell whether a schema is one and, where an output is given, whether that satisfies it; nothing is kept."""
+    """Check whether a schema is valid and, if there is an output, whether that matches it. Nothing is stored."""
     return schema_verdict(body.schema_, body.output, to_generate=body.purpose == "generate")
 
 
 def schema_verdict(schema: Any, output: str | None, *, to_generate: bool = False) -> dict[str, Any]:
-    """Look at a schema and an output; no schema is none, and nothing is wrong with that."""
+    """Check a schema and an output; an empty schema is none, which is no error."""
     verdict: dict[str, Any] = {"is_schema": False, "is_valid": None, "schema_errors": [], "output_errors": []}
     if is_empty(schema):
         return verdict
     try:
         (expected_schema_text if to_generate else schema_text)(schema, "schema")
     except FieldError as error:
-        return verdict | {"schema_errors": [_told(error.told)]}
+        return verdict | {"schema_errors": [_error_details(error.told)]}
     verdict["is_schema"] = True
     if output is None:
         return verdict
     evaluation = SchemaEvaluator().evaluate(Case(candidate_answer=output, evaluation_schema=schema))
     if evaluation.status is not Status.SCORED:
-        return verdict | {"output_errors": [_told(evaluation.error or evaluation.reasoning)]}
-    found = [_told(f"{one['path']}: {one['message']}") for one in evaluation.details["errors"]]
+        return verdict | {"output_errors": [_error_details(evaluation.error or evaluation.reasoning)]}
+    found = [_error_details(f"{one['path']}: {one['message']}") for one in evaluation.details["errors"]]
     return verdict | {"is_valid": not found, "output_errors": found}
 
 
-def _told(message: str) -> dict[str, Any]:
-    """Take path, line and column out of a message."""
+def _error_details(message: str) -> dict[str, Any]:
+    """Split a message into path, text, line and column."""
     path = _PATH.match(message)
     place = _PLACE.search(message)
     return {

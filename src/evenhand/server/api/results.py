@@ -16,9 +16,9 @@ from evenhand.server.api.profile_schemas import AuditShape, RankingShape
 from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
 from evenhand.server.dependencies import ProfileNumbersDep, ResultsDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
-from evenhand.server.runs.baseline import MOST_CHANGES, compared
-from evenhand.server.runs.progress import as_it_is
-from evenhand.server.runs.results import MEDIA, attachment, exported
+from evenhand.server.runs.baseline import MOST_CHANGES, compare_in_background
+from evenhand.server.runs.progress import with_actual_status
+from evenhand.server.runs.results import MEDIA, attachment, export_chunks
 from evenhand.store.results import case_result
 from evenhand.store.results_index import Filter, Order
 
@@ -42,11 +42,11 @@ def _filter(
         str | None,
         Query(
             max_length=200,
-            description="Looked for in the case's id, question, reference and answer, and in the profiles of a group.",
+            description="Searched for in id, question, reference and answer of a case, and in a group's profiles.",
         ),
     ] = None,
     profile: Annotated[
-        str | None, Query(max_length=200, description="The exact id of a profile; of a ranking, the groups it was in.")
+        str | None, Query(max_length=200, description="The exact id of a profile; for a ranking, the groups it was in.")
     ] = None,
 ) -> Filter:
     return Filter(
@@ -79,13 +79,13 @@ def list_evaluations(
     *,
     store: StoreDep,
     results: ResultsDep,
-    wanted: Annotated[Filter, Depends(_filter)],
+    condition: Annotated[Filter, Depends(_filter)],
     order: Annotated[Order, Depends(_order)],
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """List the evaluations of a run, the last round of each; what an order does not apply to comes last."""
-    return results.page(as_it_is(store, store.runs.find(run)), wanted, order, limit=limit, cursor=cursor)
+    """List the evaluations of a run, the last round of each; those without a value to sort by come last."""
+    return results.page(with_actual_status(store, store.runs.find(run)), condition, order, limit=limit, cursor=cursor)
 
 
 @router.get(
@@ -94,7 +94,7 @@ def list_evaluations(
     responses={
         200: {
             "content": {media: {"schema": {"type": "string"}} for media in ("text/csv", "application/jsonl")},
-            "description": "A row or a line for each evaluation.",
+            "description": "One row or line per evaluation.",
         }
     },
 )
@@ -103,19 +103,19 @@ def export_evaluations(
     *,
     store: StoreDep,
     results: ResultsDep,
-    wanted: Annotated[Filter, Depends(_filter)],
+    condition: Annotated[Filter, Depends(_filter)],
     order: Annotated[Order, Depends(_order)],
     form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
 ) -> StreamingResponse:
-    """Return all evaluations that a filter leaves, in their order and with whole texts, as CSV or JSON lines."""
-    found = as_it_is(store, store.runs.find(run))
-    lines = exported(store, found, results.places(found, wanted, order), form)
+    """Export all evaluations that match a filter, sorted and with full texts, as CSV or JSON lines."""
+    found = with_actual_status(store, store.runs.find(run))
+    lines = export_chunks(store, found, results.places(found, condition, order), form)
     return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(found, form))
 
 
 @router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)
 def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: StoreDep) -> Any:
-    """Return a case in full: its question and answers, and all evaluations with prompts, raw replies and checks."""
+    """Return a case in full: question, answers, and all evaluations with prompts, raw replies and checks."""
     found = store.runs.find(run)
     result = case_result(store, found, case_id)
     if result is None:
@@ -125,7 +125,7 @@ def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: 
 
 comparison_router = routes("comparisons")
 
-_Run = Annotated[str, Query(max_length=200, description="The run's id, how that begins, or last.")]
+_Run = Annotated[str, Query(max_length=200, description="The run's id, a unique prefix of it, or last.")]
 
 
 @comparison_router.get("/compare", response_model=ComparisonShape, responses=BUSY)
@@ -137,15 +137,17 @@ def compare_two_runs(
     settings: SettingsDep,
     summaries: SummaryCacheDep,
     evaluator: Annotated[
-        str | None, Query(max_length=300, description="Compare by this evaluator, not by whole cases.")
+        str | None, Query(max_length=300, description="Compare by this evaluator rather than by whole cases.")
     ] = None,
     limit: Annotated[int, Query(ge=0, le=10_000, description="How many changed cases to list.")] = MOST_CHANGES,
-    anyway: Annotated[bool, Query(description="Also runs that are not finished, or were judged differently.")] = False,
+    anyway: Annotated[
+        bool, Query(description="Compare even if a run is not finished, or they were judged differently.")
+    ] = False,
 ) -> Any:
-    """Tell whether run B is better than run A: the difference with its interval, a test, and the cases that changed."""
-    runs = as_it_is(store, store.runs.find(a)), as_it_is(store, store.runs.find(b))
+    """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
+    runs = with_actual_status(store, store.runs.find(a)), with_actual_status(store, store.runs.find(b))
     try:
-        found = compared(
+        found = compare_in_background(
             summaries,
             store,
             runs,
@@ -156,9 +158,9 @@ def compare_two_runs(
         )
     except TimeoutError:
         wait = {"retry-after": "5"}
-        raise Problem(503, "Not compared yet", "both runs are large; ask again in a moment", headers=wait) from None
+        raise Problem(503, "Still comparing", "the runs are large; try again in a moment", headers=wait) from None
     except ConfigError as error:
-        raise ConfigError(str(error).replace(ANYWAY, "to compare them all the same: anyway=true")) from None
+        raise ConfigError(str(error).replace(ANYWAY, "to compare them anyway: anyway=true")) from None
     return found.as_dict()
 
 
@@ -167,11 +169,11 @@ profile_router = routes("profiles")
 
 @profile_router.get("/runs/{run}/ranking", response_model=RankingShape, responses=BUSY)
 def get_ranking(run: RunId, store: StoreDep, settings: SettingsDep, profile_numbers: ProfileNumbersDep) -> Any:
-    """Return the ranking of a run, the best first, with how sure each place is; 409 if the run ranks nothing.
+    """Return the ranking of a run, best first, with an interval for each rank; 409 if the run is not a ranking.
 
-    While the run goes on, the order may change.
+    While the run is in progress, the order may change.
     """
-    found = as_it_is(store, store.runs.find(run))
+    found = with_actual_status(store, store.runs.find(run))
     try:
         ranks = profile_numbers.ranks(store, found, settings.result_wait_seconds)
     except TimeoutError:
@@ -194,8 +196,8 @@ def get_audit(
     profile_numbers: ProfileNumbersDep,
     summaries: SummaryCacheDep,
 ) -> Any:
-    """Return the numbers of an audit: effects with intervals, impact ratios, swaps, gates; 409 if the run is none."""
-    found = as_it_is(store, store.runs.find(run))
+    """Return the results of an audit: effects with intervals, impact ratios, swaps, gates; 409 for other runs."""
+    found = with_actual_status(store, store.runs.find(run))
     try:
         numbers = profile_numbers.audit(store, found, settings.result_wait_seconds)
         gates = (*summaries.of(store, found, settings.result_wait_seconds).gates, *numbers.gates)
@@ -213,4 +215,4 @@ def get_audit(
 
 def _not_yet() -> Problem:
     wait = {"retry-after": "5"}
-    return Problem(503, "Not worked out yet", "the run is large; ask again in a moment", headers=wait)
+    return Problem(503, "Still computing", "the run is large; try again in a moment", headers=wait)

@@ -10,20 +10,20 @@ Item = TypeVar("Item")
 
 
 class Shape(BaseModel):
-    """An answer."""
+    """A response."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class FieldProblem(Shape):
-    """What is wrong with a field."""
+    """An error in a field."""
 
     field: str
     detail: str
 
 
 class ProblemDetails(Shape):
-    """What went wrong (RFC 9457)."""
+    """Problem details (RFC 9457)."""
 
     type: str
     status: int
@@ -33,13 +33,13 @@ class ProblemDetails(Shape):
 
 
 class Listed(BaseModel, Generic[Item]):
-    """A list in whole."""
+    """A complete list."""
 
     items: list[Item]
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list; ``next`` is the ``cursor`` for the part after it, null at the end."""
+    """A page of a list; ``next`` is the ``cursor`` of the next page, null at the end."""
 
     items: list[Item]
     total: int
@@ -78,7 +78,7 @@ class TestCaseShape(Shape):
 
 
 class ImportShape(Shape):
-    """What an import did, or would do: names of new prompts, and of those that were there already."""
+    """What an import did or would do: the names of new prompts, and of existing ones that it skips."""
 
     created: list[str]
     skipped: list[str]
@@ -87,7 +87,7 @@ class ImportShape(Shape):
 
 
 class SchemaProblem(Shape):
-    """Where a schema or an output is wrong: a path into it, or a line and a column of its text."""
+    """An error in a schema or an output: a path into it, or a line and a column of its text."""
 
     path: str | None
     message: str
@@ -96,7 +96,7 @@ class SchemaProblem(Shape):
 
 
 class SchemaVerdict(Shape):
-    """Whether a schema is one, and whether an output satisfies it; null where nobody can tell."""
+    """Whether a schema is valid, and whether an output matches it; null if that could not be checked."""
 
     is_schema: bool
     is_valid: bool | None
@@ -118,9 +118,9 @@ class AskShape(Shape):
 
 
 class PreviewShape(Shape):
-    """What a judge would be sent; ``reply_schema`` is what its reply is held to, null where that is one token.
+    """What a judge would be sent; ``reply_schema`` is the schema of its reply, null if that is a single token.
 
-    Where it would not be asked at all, ``why_none`` says why.
+    If the judge would not be asked at all, ``why_none`` is the reason.
     """
 
     asks: list[AskShape]
@@ -129,14 +129,14 @@ class PreviewShape(Shape):
 
 
 class ProviderShape(Shape):
-    """A provider of models, and whether its key is set; the key itself is told to nobody."""
+    """A provider of models, and whether its key is set; the key itself is never returned."""
 
     name: str
     has_key: bool | None
 
 
 class EmbeddedShape(Shape):
-    """A model that runs in the server, and whether its file is here."""
+    """A model that runs in the server, and whether its file has been downloaded."""
 
     name: str
     title: str
@@ -145,7 +145,7 @@ class EmbeddedShape(Shape):
 
 
 class ModelsShape(Shape):
-    """The models that runs may name."""
+    """The models that runs may use."""
 
     judge: str | None
     models: list[str]
@@ -154,7 +154,7 @@ class ModelsShape(Shape):
 
 
 class Health(Shape):
-    """The server is there."""
+    """The status of the server."""
 
     status: str
     version: str
@@ -170,7 +170,7 @@ class IntervalShape(Shape):
 
 
 class SummaryShape(Shape):
-    """The numbers of a run: of its cases, what it took, and of each evaluator."""
+    """The summary of a run: its cases, its effort, and each evaluator."""
 
     n: int
     scored: int
@@ -185,7 +185,7 @@ class SummaryShape(Shape):
 
 
 class RunShape(Shape):
-    """A run; ``summary`` is null while nobody has counted it, ``baseline`` whether others are held against it."""
+    """A run; ``summary`` is null until it is computed, ``baseline`` is whether later runs are compared with it."""
 
     id: str
     name: str
@@ -203,7 +203,7 @@ class RunShape(Shape):
 
 
 class RunDetail(RunShape):
-    """A run with what defines it and what its gates say."""
+    """A run with its definition and the outcome of its gates."""
 
     definition: dict[str, Any]
     options: dict[str, Any]
@@ -213,12 +213,12 @@ class RunDetail(RunShape):
 
 
 class ProgressShape(Shape):
-    """How a run gets on; ``rate`` is in evaluations a second, ``eta`` in seconds.
+    """The progress of a run; ``rate`` is in evaluations a second, ``eta`` in seconds.
 
-    ``paused`` says which provider has stopped answering and is waited for; empty where none has.
+    ``paused`` names the provider that has stopped answering and is being waited for; it is empty if there is none.
 
-    While another process works on it, what only that knows is null; so is a cost that nobody knows. Of a very large run
-    that has ended, what it took is null until it is counted.
+    Fields that only the process running it knows are null in other processes, and so is an unknown cost. For a very
+    large run that has ended, calls, retries and cost are null until they are counted.
     """
 
     run: str
@@ -238,7 +238,7 @@ class ProgressShape(Shape):
 
 
 class EstimateShape(Shape):
-    """What a run would take; unknown costs are null."""
+    """The estimate of a run; unknown costs are null."""
 
     cases: int
     repeat: int
@@ -250,7 +250,7 @@ class EstimateShape(Shape):
 
 
 class EvaluationShape(Shape):
-    """An evaluation in a list; long texts are cut, and whole in the case itself."""
+    """An evaluation in a list; long texts are truncated, and complete in the case itself."""
 
     case_id: str
     position: int
@@ -289,7 +289,7 @@ class CaseShape(Shape):
 
 
 class DifferenceShape(Shape):
-    """What the scores of two runs have to say: how much more B scored, how sure that is, and by which test."""
+    """How the scores of two runs differ: B minus A, its interval, and a test."""
 
     n: int
     mean_a: float | None
@@ -305,7 +305,7 @@ class DifferenceShape(Shape):
 
 
 class ComparedShape(Shape):
-    """The cases of both runs, or what one evaluator says of them; ``transitions`` counts from A's verdict to B's."""
+    """A comparison of whole cases or of one evaluator; ``transitions`` counts from A's verdict to B's."""
 
     in_common: int
     only_a: int
@@ -317,7 +317,7 @@ class ComparedShape(Shape):
 
 
 class ChangeShape(Shape):
-    """A case that came out differently."""
+    """A case whose outcome changed."""
 
     case_id: str
     score_a: float
@@ -328,7 +328,7 @@ class ChangeShape(Shape):
 
 
 class ComparisonShape(Shape):
-    """Run B against run A; ``changes`` are the largest of ``changed`` in all."""
+    """Run B compared with run A; ``changes`` has the largest of all ``changed`` cases."""
 
     a: dict[str, Any]
     b: dict[str, Any]

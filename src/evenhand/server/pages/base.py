@@ -44,25 +44,25 @@ def page(request: Request, template: str, /, *, status: int = 200, **values: Any
 
 
 def problem_page(problem: Problem) -> HTMLResponse:
-    """Render what went wrong."""
+    """Render a problem as a page."""
     text = templates().get_template("problem.html").render(path="", token="", problem=problem)
     return HTMLResponse(text, status_code=problem.status)
 
 
-def drawn(made: Html) -> Markup:
-    """Let a template take markup as it is. Text is refused, whoever wrote it."""
+def as_markup(made: Html) -> Markup:
+    """Mark up what the reports drew as safe for templates; plain text is refused."""
     if not isinstance(made, Html):
         raise TypeError(f"markup made by the reports is wanted, not {type(made).__name__}")
     return Markup(made)  # noqa: S704 - made of escaped parts only
 
 
 def verbatim(said: str) -> Markup:
-    """Show somebody else's text line by line, also where it has characters that nobody sees."""
-    return drawn(case.verbatim(said))
+    """Show a text line by line, with invisible characters made visible."""
+    return as_markup(case.verbatim(said))
 
 
 def as_json(value: object) -> Markup:
-    """Show a value to people who read JSON."""
+    """Show a value as indented JSON."""
     return verbatim(case.as_json(value))
 
 
@@ -73,28 +73,28 @@ class Form:
     sent: FormData
 
     def text(self, name: str) -> str:
-        """Return a field's text; what was not sent is empty. Browsers send line ends as CR LF, whatever was typed."""
+        """Return a field's text, empty if it was not sent. Browsers send line endings as CR LF."""
         found = self.sent.get(name, "")
         return _plain(found) if isinstance(found, str) else ""
 
     def texts(self, name: str) -> list[str]:
-        """Return all values of a field, such as of boxes that are ticked."""
+        """Return all values of a field, such as of checkboxes."""
         return [_plain(one) for one in self.sent.getlist(name) if isinstance(one, str)]
 
     def has(self, name: str) -> bool:
-        """Tell whether the form has such a field."""
+        """Return whether the form has such a field."""
         return name in self.sent
 
     def file(self, name: str) -> bytes:
-        """Return the content of a file that was chosen; empty where there is none."""
+        """Return the content of an uploaded file, empty if there is none."""
         found = self.sent.get(name)
         return found.file.read() if isinstance(found, UploadFile) else b""
 
     def number(self, name: str) -> int:
-        """Return a whole number that our own page put into the form."""
+        """Return an integer that our own page put into the form."""
         found = self.text(name)
         if not found.isascii() or not found.isdecimal() or len(found) > 15:
-            raise Problem(422, "Not valid", f"{name} must be a whole number, not {found[:40]!r}", field=name)
+            raise Problem(422, "Invalid request", f"{name} must be an integer, not {found[:40]!r}", field=name)
         return int(found)
 
 
@@ -108,14 +108,14 @@ Sent = Annotated[Form, Depends(_sent)]
 
 
 def as_typed(sent: str, kept: str | None) -> str | None:
-    """Return the text that a field stands for: what is kept where nothing was changed, None where nothing is there."""
+    """Return the text of a field: the stored one if nothing was changed, None if it is empty."""
     if sent == _plain(kept or ""):
         return kept
     return sent or None
 
 
 def see_other(address: str) -> RedirectResponse:
-    """Go on to a page after a change, so that loading it again changes nothing."""
+    """Redirect to a page after a change, so that reloading it changes nothing."""
     return RedirectResponse(address, status_code=303)
 
 

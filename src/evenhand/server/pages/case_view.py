@@ -1,4 +1,4 @@
-"""One case of a run as its page and the drawer show it: what came of it, who judged, and what was asked and said."""
+"""One case of a run as its page and the drawer show it: outcome, judgments, prompts and replies."""
 
 from __future__ import annotations
 
@@ -31,107 +31,108 @@ _SHOWN_BY_THEMSELVES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownJudgment:
-    """What an evaluator found, in one sample."""
+    """The judgment of an evaluator, for one sample."""
 
     judgment: Judgment
     several: bool
     scale: int | None = 1
 
     @property
-    def found(self) -> Evaluation:
+    def evaluation(self) -> Evaluation:
         """The evaluation."""
         return self.judgment.evaluation
 
     @property
     def title(self) -> str:
-        """Whose it is."""
+        """The name of the evaluator, and the sample."""
         sample = f", sample {self.judgment.sample + 1}" if self.several else ""
-        return f"{self.found.evaluator}{sample}"
+        return f"{self.evaluation.evaluator}{sample}"
 
     @property
     def standing(self) -> Standing:
         """Where it stands."""
-        return Standing.of(self.found)
+        return Standing.of(self.evaluation)
 
     @property
     def is_ranked(self) -> bool:
-        """Whether it put a group in order, which is no verdict on it."""
+        """Whether it ranked a group, which is no verdict."""
         return self.scale is None and self.standing.scored
 
     @property
     def score(self) -> str | None:
-        """The score, None where it is none that counts: that of a broken judge is no zero (SPEC-E2)."""
-        return _written(self.found.score, self.scale) if self.standing.scored else None
+        """The score; None after an error, which is not a score of zero (SPEC-E2)."""
+        return _score_out_of(self.evaluation.score, self.scale) if self.standing.scored else None
 
     @property
-    def told(self) -> str:
-        """What an error means for the numbers."""
+    def error_note(self) -> str:
+        """How an error affects the numbers."""
         if self.scale is None:
-            return "The judge failed: the group counts for nobody."
-        whose = "No answer:" if Failure.of(self.found.error or "").kind == NO_ANSWER else "The judge failed:"
-        return f"{whose} recorded as 0, in no mean."
+            return "The judge failed: the group is left out of the ranking."
+        whose = "No answer:" if Failure.of(self.evaluation.error or "").kind == NO_ANSWER else "The judge failed:"
+        return f"{whose} recorded as 0, excluded from all means."
 
     @property
     def facts(self) -> list[str]:
-        """What is to be known beside the score."""
-        found, judge = self.found, self.found.details.get("judge")
-        is_order = self.scale is None and "outcome" in found.details
-        is_told = found.score_raw in (None, found.score) or self.scale == SCALE.high or is_order
-        raw = None if is_told else f"given as {strict_json(found.score_raw)}"
+        """What is shown beside the score."""
+        evaluation, judge = self.evaluation, self.evaluation.details.get("judge")
+        is_order = self.scale is None and "outcome" in evaluation.details
+        is_told = evaluation.score_raw in (None, evaluation.score) or self.scale == SCALE.high or is_order
+        raw = None if is_told else f"given as {strict_json(evaluation.score_raw)}"
         facts = [
-            found.type,
+            evaluation.type,
             judge if isinstance(judge, str) else None,
             raw,
             None if self.judgment.weight == 1 else f"weight {self.judgment.weight:g}",
             "required" if self.judgment.required else None,
-            f"asked {found.retry_count + 1} times" if found.retry_count else None,
-            f"flags: {', '.join(found.flags)}" if found.flags else None,
+            f"asked {evaluation.retry_count + 1} times" if evaluation.retry_count else None,
+            f"flags: {', '.join(evaluation.flags)}" if evaluation.flags else None,
         ]
         return [fact for fact in facts if fact]
 
     @property
     def errors(self) -> list[tuple[str, str]]:
         """The errors that a schema found, each with its path."""
-        listed = self.found.details.get("errors")
+        listed = self.evaluation.details.get("errors")
         if not isinstance(listed, list) or not all(_is_schema_error(one) for one in listed):
             return []
         return [(one["path"], one["message"]) for one in listed]
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the evaluator tells beside that."""
-        shown = {"judge"} | ({"errors", "valid"} if self.errors or self.found.details.get("errors") == [] else set())
-        return {name: value for name, value in self.found.details.items() if name not in shown}
+        """Further details from the evaluator."""
+        shown = {"judge"} | (
+            {"errors", "valid"} if self.errors or self.evaluation.details.get("errors") == [] else set()
+        )
+        return {name: value for name, value in self.evaluation.details.items() if name not in shown}
 
     @property
     def has_scores(self) -> bool:
         """Whether there are checks with bands of scores."""
-        return any(check.score is not None for check in self.found.checks)
+        return any(check.score is not None for check in self.evaluation.checks)
 
     @property
     def has_probabilities(self) -> bool:
         """Whether there are checks that were read from token probabilities."""
-        return any(check.probability is not None for check in self.found.checks)
+        return any(check.probability is not None for check in self.evaluation.checks)
 
     @property
     def prompts(self) -> list[tuple[str, str]]:
         """The prompts as they were sent, the system's first."""
-        asked = self.found.evaluator_provider_request or {}
+        asked = self.evaluation.evaluator_provider_request or {}
         order = [*(name for name in _PROMPTS if name in asked), *(name for name in asked if name not in _PROMPTS)]
         return [(_PROMPTS.get(name, name), asked[name]) for name in order]
 
     @property
     def raw(self) -> str | None:
-        """What the judge said last, word for word."""
-        return next((one.raw for one in reversed(self.found.attempts) if one.raw is not None), None)
+        """The last raw reply of the judge."""
+        return next((one.raw for one in reversed(self.evaluation.attempts) if one.raw is not None), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCase:
     """A case with everything that was found about it; ``before`` and ``after`` are the addresses of its neighbours.
 
-    Its scores are up to ``scale``; where that is None, it is a group that was to be ranked, and has none. ``results``
-    is the address of the table it stands in.
+    Scores range from 0 to ``scale``, which is None for a group of a ranking. ``results`` is the address of the table.
     """
 
     result: CaseResult
@@ -158,17 +159,17 @@ class ShownCase:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether it is a group that was put in order."""
+        """Whether it is a group that was ranked."""
         return self.scale is None and self.standing.scored
 
     @property
     def score(self) -> str | None:
-        """Its score, None where there is none that counts."""
-        return _written(self.result.outcome.score, self.scale) if self.standing.scored else None
+        """Its score, or None."""
+        return _score_out_of(self.result.outcome.score, self.scale) if self.standing.scored else None
 
     @property
     def facts(self) -> list[str]:
-        """What is to be known of it as a whole."""
+        """Facts about the whole case."""
         return list(self._facts())
 
     def _facts(self) -> Iterator[str]:
@@ -180,14 +181,14 @@ class ShownCase:
         if result.judgments and result.cost is not None:
             yield f"cost {cost_text(result.cost)}"
         if result.awaited:
-            yield f"{counted(result.awaited, 'judgment')} still to be made"
+            yield f"{counted(result.awaited, 'judgment')} pending"
         if self.standing is Standing.ERROR:
-            means = "counts for nobody" if self.scale is None else "no score, and in no mean"
+            means = "left out of the ranking" if self.scale is None else "no score, excluded from all means"
             yield f"{blamed(result)} failed: {means}"
         if self.scale is None:
             return
         if self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
-            yield "fails because a required evaluator does"
+            yield "fails because a required evaluator fails"
         if len(samples := result.by_sample) > 1:
             yield f"samples {', '.join(self._sample(one) for one in samples)}"
 
@@ -196,13 +197,13 @@ class ShownCase:
 
     @property
     def judgments(self) -> list[ShownJudgment]:
-        """What each evaluator found, in each sample."""
+        """The judgments of all evaluators and samples."""
         several = len({one.sample for one in self.result.judgments}) > 1
         return [ShownJudgment(judgment=one, several=several, scale=self.scale) for one in self.result.judgments]
 
     @property
     def replaced(self) -> list[tuple[str, str]]:
-        """What was done anew since, and which error that was for."""
+        """What was retried, and the error that led to it."""
         return [
             (one.evaluation.evaluator, one.evaluation.error or "")
             if isinstance(one, Judgment)
@@ -212,7 +213,7 @@ class ShownCase:
 
     @property
     def rest(self) -> dict[str, Any]:
-        """What else the case holds."""
+        """The other fields of the case."""
         told = case_to(self.case)
         if self.scale is None:
             told["metadata"] = {name: value for name, value in self.case.metadata.items() if name != MEMBERS}
@@ -220,12 +221,12 @@ class ShownCase:
 
     @property
     def attempts(self) -> int:
-        """How often somebody was asked."""
+        """How many attempts there were."""
         judged = sum(len(one.evaluation.attempts) for one in self.result.judgments)
         return judged + sum(len(one.attempts) for one in self.result.answers)
 
 
-def _written(score: float | None, scale: int | None) -> str | None:
+def _score_out_of(score: float | None, scale: int | None) -> str | None:
     if score is None or scale is None:
         return None
     return f"{score:.3f}" if scale == 1 else f"{score * scale:.2f} of {scale}"

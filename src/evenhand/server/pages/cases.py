@@ -25,12 +25,12 @@ router = APIRouter()
 PAGE: Final = 100
 LABELS: Final = {"input": "Input", "reference": "Reference", "evaluation_schema": "Evaluation Schema"}
 _SAID: Final = {
-    "created": "The test case is saved.",
-    "another": "The test case is saved; here is room for the next one.",
+    "created": "Test case saved.",
+    "another": "Test case saved. Add the next one here.",
     "saved": "Saved.",
-    "deleted": "The test case is deleted; runs keep what they judged of it.",
+    "deleted": "Test case deleted; earlier runs keep their results for it.",
 }
-# What a button other than the one that saves is called.
+# The values of buttons other than the one that saves.
 _CHECK: Final = "check"
 _ANOTHER: Final = "another"
 
@@ -64,7 +64,7 @@ def new_case(request: Request, store: StoreDep, prompt_id: str, said: str = "") 
 
 @router.post("/prompts/{prompt_id}/cases/new")
 def create_case(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -> Response:
-    """Keep a new test case, or show what is wrong with it, or only what its schema is worth."""
+    """Create a test case, or show its errors, or only check its schema."""
     draft = _draft(sent, None)
     try:
         prompt = store.prompts.find(prompt_id)
@@ -90,7 +90,7 @@ def show_case(request: Request, store: StoreDep, case_id: str, said: str = "") -
 
 @router.post("/cases/{case_id}")
 def save_case(request: Request, store: StoreDep, case_id: str, sent: Sent) -> Response:
-    """Write a test case anew, or show what is wrong, or what somebody else wrote meanwhile."""
+    """Save a test case, or show its errors, or what somebody else has saved."""
     seen = sent.number("seen")
     try:
         known = store.prompts.find_case(case_id)
@@ -119,12 +119,12 @@ def ask_to_delete(request: Request, store: StoreDep, case_id: str) -> Response:
 
 @router.post("/cases/{case_id}/delete")
 def delete_case(store: StoreDep, case_id: str, sent: Sent) -> Response:
-    """Delete a test case, unless it was changed since the question was read."""
+    """Delete a test case, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
     with store.transaction(exclusive=True):
         known = store.prompts.find_case(case_id)
         if known.version != seen:
-            raise Problem(409, "It was changed meanwhile", f"test case {known.id} is at version {known.version} by now")
+            raise Problem(409, "Changed in the meantime", f"test case {known.id} is now at version {known.version}")
         store.prompts.delete_case(known.id)
     return see_other(f"/prompts/{known.prompt_id}/cases?said=deleted")
 
@@ -164,7 +164,7 @@ def _editor(
 
 
 def _gone(request: Request, store: Store, sent: Form) -> Response:
-    """Return what was typed of a test case that was deleted meanwhile a place: as a new one, if its prompt is there."""
+    """Show the text of a test case that was deleted in the meantime, as a new one if its prompt still exists."""
     draft = _draft(sent, None)
     try:
         prompt = store.prompts.find(sent.text("prompt"))
@@ -180,7 +180,7 @@ def _orphan(request: Request, draft: dict[str, Any]) -> Response:
 
 
 def _draft(sent: Form, kept: TestCaseText | None) -> dict[str, Any]:
-    """Take what was typed. A field that the form does not have, as the schema in llm mode, stays as it is."""
+    """Read the form. A field that it does not have, such as the schema in llm mode, keeps its value."""
     known = {name: getattr(kept, name) if kept else None for name in CASE_FIELDS}
     draft = {name: as_typed(sent.text(name), known[name]) if sent.has(name) else known[name] for name in CASE_FIELDS}
     return draft | {"input": draft["input"] or ""}

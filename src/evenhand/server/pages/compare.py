@@ -1,4 +1,4 @@
-"""What a comparison draws: differences with their intervals around zero, and wins, ties and losses."""
+"""The page that compares two runs: differences with intervals around zero, wins, ties and losses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from evenhand.reports.comparison import around_text, difference_text, p_text, ve
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.base import as_markup, page
 from evenhand.server.pages.run_view import own
-from evenhand.server.pages.runs import found_run
-from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, Turn, compared, newest_pair
+from evenhand.server.pages.runs import find_run
+from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, ChangeFilter, compare_in_background, newest_pair
 from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 
@@ -33,7 +33,7 @@ _WORDS: Final = (("win", "wins", "pass"), ("tie", "ties", "not_evaluated"), ("lo
 
 
 def reach(found: Iterable[PairedDifference]) -> float:
-    """Return how far the axis goes to both sides of zero, so that all intervals fit: a tenth or more, to a tenth."""
+    """Return how far the axis extends on both sides of zero to fit all intervals, rounded up to a tenth."""
     far = [0.1]
     for one in found:
         if one.interval is not None:
@@ -62,7 +62,9 @@ def interval_mark(name: str, found: PairedDifference, most: float) -> Markup:
         marks.append(tag("circle", cx=across(found.difference), cy=f"{middle:g}", r="4.5", class_="mean"))
     said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
     title = (tag("title", name), tag("desc", said))
-    return drawn(tag("svg", *title, *marks, role="img", width="100%", height=_ROW, class_="chart", overflow="visible"))
+    return as_markup(
+        tag("svg", *title, *marks, role="img", width="100%", height=_ROW, class_="chart", overflow="visible")
+    )
 
 
 def outcome_bar(found: PairedDifference) -> Markup:
@@ -76,7 +78,7 @@ def outcome_bar(found: PairedDifference) -> Markup:
     ]  # fmt: skip
     said = f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B"
     title = (tag("title", "Wins, ties and losses"), tag("desc", said))
-    return drawn(
+    return as_markup(
         tag(
             "svg", *title, *parts, role="img", width="100%", height=_BAR, class_="chart verdict-bar", overflow="visible"
         )
@@ -103,23 +105,23 @@ def compare(
     way: str = "",
     anyway: str = "",
 ) -> Response:
-    """Compare two runs; ``before``, ``after`` and ``way`` leave only such changes of verdicts."""
+    """Compare two runs; ``before``, ``after`` and ``way`` select changes of verdicts."""
     runs = store.runs.newest(MOST_RUNS)
     chosen: dict[str, Any] = {"a": a, "b": b, "runs": runs}
     if not a or not b:
         if not a and not b:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
         return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
-    ours, theirs = found_run(store, a), found_run(store, b)
-    turn = Turn(before=before, after=after, way=way)
+    ours, theirs = find_run(store, a), find_run(store, b)
+    change_filter = ChangeFilter(before=before, after=after, way=way)
     try:
-        found = compared(
+        found = compare_in_background(
             summaries,
             store,
             (ours, theirs),
             seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
-            most_changes=None if turn.is_any else MOST_CHANGES,
+            most_changes=None if change_filter.is_any else MOST_CHANGES,
             anyway=bool(anyway),
         )
     except TimeoutError:
@@ -127,11 +129,13 @@ def compare(
     except ConfigError as error:
         return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), waiting=None, **chosen)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
-    return page(request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, turn))
+    return page(
+        request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, change_filter)
+    )
 
 
 class _Address:
-    """The address of a comparison, with what else is wanted."""
+    """The address of a comparison, with further parameters."""
 
     def __init__(self, **said: str) -> None:
         self._said = said
@@ -142,7 +146,7 @@ class _Address:
 
 
 def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
-    """Say why the runs are not compared, and whether they could be anyway."""
+    """Return why the runs are not compared, and whether they could be anyway."""
     first, *rest = told.replace(f"; or {ANYWAY}", "").splitlines()
     return {
         "why": first.rstrip(":"),
@@ -151,9 +155,9 @@ def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
     }
 
 
-def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> dict[str, Any]:
+def _shown(store: Store, found: Comparison, address: _Address, change_filter: ChangeFilter) -> dict[str, Any]:
     subject = found.subject
-    changes = [one for one in found.changes if turn.takes(one)][:MOST_CHANGES]
+    changes = [one for one in found.changes if change_filter.takes(one)][:MOST_CHANGES]
     several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
     most = reach(one.scores for _, one in several)
     positions = case_positions(store, (found.a, found.b), [one.case_id for one in changes])
@@ -167,15 +171,15 @@ def _shown(store: Store, found: Comparison, address: _Address, turn: Turn) -> di
         "standings": [Standing(name) for name in STANDINGS],
         "transitions": _transitions(found, address),
         "changes": [_change(one, found, positions) for one in changes],
-        "changed": _how_many(found, changes, turn),
-        "all_changes": address() if turn.is_any else None,
+        "changed": _how_many(found, changes, change_filter),
+        "all_changes": address() if change_filter.is_any else None,
         "reaching": counted(subject.in_common, "case"),
         "left_out": list(_left_out(subject)),
     }
 
 
 def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
-    """Yield the numbers, each by its name."""
+    """Yield the numbers, each with its name."""
     found = subject.scores
     if not found.n:
         return
@@ -197,9 +201,9 @@ def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
         yield found.effect.name.capitalize(), NONE if found.effect.value is None else f"{found.effect.value:.2f}"
     yield "Scored in both", f"{found.n:,}" + (f" in {counted(found.clusters, 'cluster')}" if found.clusters else "")
     if found.minimum_detectable is not None:
-        yield "Would show, 4 times in 5", f"a difference of {found.minimum_detectable:.3f}"
+        yield "Detectable with 80 % power", f"a difference of {found.minimum_detectable:.3f}"
     if found.needed is not None and found.needed > found.n:
-        yield "For one of 0.05", f"about {found.needed:,} cases"
+        yield "To detect 0.05", f"about {found.needed:,} cases"
 
 
 def _row(name: str | None, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
@@ -221,7 +225,7 @@ def _row(name: str | None, one: Compared, found: Comparison, most: float, addres
 
 
 def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
-    """Return the matrix: how many went from where to where, each with the address that shows them."""
+    """Return the matrix of verdicts in A and B: counts, each with the address of its cases."""
     return [
         (Standing(before), [(count, _look_at(before, after, found, address) if count else None)
                             for after, count in zip(STANDINGS, row, strict=True)])
@@ -230,7 +234,7 @@ def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, l
 
 
 def _look_at(before: str, after: str, found: Comparison, address: _Address) -> str:
-    """Find where the cases of a cell are shown: here where they changed between scores, else in one of the runs."""
+    """Return the address of the cases of a cell: here if both have a score, otherwise in one of the runs."""
     if before in SCORED and after in SCORED and before != after:
         return address(before=before, after=after) + "#changes"
     run, standing = (found.b, after) if before in SCORED or after not in SCORED else (found.a, before)
@@ -238,9 +242,9 @@ def _look_at(before: str, after: str, found: Comparison, address: _Address) -> s
     return f"{own(run)}/results?{urlencode(said | ({'evaluator': found.evaluator} if found.evaluator else {}))}"
 
 
-def _how_many(found: Comparison, changes: Sequence[Change], turn: Turn) -> str:
-    if turn.is_any:
-        return f"{turn.words}: {counted(len(changes), 'case')}."
+def _how_many(found: Comparison, changes: Sequence[Change], change_filter: ChangeFilter) -> str:
+    if change_filter.is_any:
+        return f"{change_filter.words}: {counted(len(changes), 'case')}."
     if len(changes) == found.changed:
         return f"{counted(found.changed, 'case')}, the largest difference first."
     return f"The {len(changes):,} largest of {found.changed:,}."
@@ -264,13 +268,13 @@ def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str
 
 
 def _left_out(subject: Compared) -> Iterator[str]:
-    """Count what is in no number, and say why."""
+    """Count the cases that are left out, with the reason."""
     ways = (
         (subject.only_a, "only in A"),
         (subject.only_b, "only in B"),
         (subject.unscored_a, "without a score in A"),
         (subject.unscored_b, "without a score in B"),
         (subject.unscored_both, "without a score in both"),
-        (subject.pending, "not judged to the end"),
+        (subject.pending, "not fully judged"),
     )
     yield from (f"{count:,} {why}" for count, why in ways if count)

@@ -1,4 +1,4 @@
-"""The first page: what goes on, what got worse, what came of the latest runs, and how to start."""
+"""The home page: runs in progress, regressions, the latest runs, and how to start."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.html.charts import verdict_bar
 from evenhand.reports.phrases import Standing, moment_text, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.base import as_markup, page
 from evenhand.server.pages.run_row import Row
-from evenhand.server.pages.runs import Against
+from evenhand.server.pages.runs import BaselineComparison
 from evenhand.server.runs.baseline import lineage
 from evenhand.server.runs.manager import RunManager
-from evenhand.server.runs.progress import AT_WORK, as_it_is
+from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
 
@@ -32,14 +32,15 @@ def home(
     request: Request, store: StoreDep, settings: SettingsDep, manager: RunManagerDep, summaries: SummaryCacheDep
 ) -> Response:
     """Show the runs in progress, and the latest that have ended."""
-    runs = [as_it_is(store, run) for run in store.runs.newest(2 * LATEST)]
+    runs = [with_actual_status(store, run) for run in store.runs.newest(2 * LATEST)]
     ended = [run for run in runs if run.status not in AT_WORK]
     rows = [Row.of(store, run, manager, summaries) for run in ended[:LATEST]]
     return page(
         request,
         "home.html",
         rows=[
-            (row, drawn(verdict_bar(standings(row.cases))) if row.cases and row.has_verdicts else None) for row in rows
+            (row, as_markup(verdict_bar(standings(row.cases))) if row.cases and row.has_verdicts else None)
+            for row in rows
         ],
         against=list(_against(store, summaries, ended, settings.page_wait_seconds)),
         running=[(run, _progress(manager, run)) for run in runs if run.status in AT_WORK],
@@ -51,7 +52,7 @@ def home(
 
 def _against(
     store: Store, summaries: SummaryCache, newest_first: Iterable[RunRecord], seconds: float
-) -> Iterator[tuple[RunRecord, Against]]:
+) -> Iterator[tuple[RunRecord, BaselineComparison]]:
     """Compare the newest finished run of each suite and prompt with its baseline, where there is one.
 
     Those that take longer than so many seconds, all together, are shown the next time.
@@ -62,7 +63,7 @@ def _against(
         if run.status is not RunStatus.FINISHED or (kind := lineage(run)) in seen:
             continue
         seen.add(kind)
-        if (found := Against.of(store, summaries, run, max(until - time.monotonic(), 0.0))) is not None:
+        if (found := BaselineComparison.of(store, summaries, run, max(until - time.monotonic(), 0.0))) is not None:
             yield run, found
 
 

@@ -1,4 +1,4 @@
-"""The page on judges: the very prompts that a judge would be sent, before anything is sent."""
+"""The page of judges: the exact prompts that a judge would be sent."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def show_judges(request: Request, store: StoreDep, settings: SettingsDep, case: 
             "criteria": text.criteria or "",
             "question": Case(input_messages=asked).question_text or "",
             "reference": known.text.reference or "",
-            "answer": "(what the model will answer)",
+            "answer": "(the model's answer)",
         }
     return _page(request, draft)
 
 
 @router.post("/judges")
 def preview_judge(request: Request, sent: Sent) -> Response:
-    """Show what a judge would be sent by the settings of the form; nothing is sent, and nothing is kept."""
+    """Show what a judge would be sent with the settings of the form; nothing is sent or stored."""
     return _page(request, _draft(sent))
 
 

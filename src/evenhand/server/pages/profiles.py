@@ -16,9 +16,9 @@ from markupsafe import Markup
 from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import drawn, page
+from evenhand.server.pages.base import as_markup, page
 from evenhand.server.pages.run_view import own
-from evenhand.server.pages.runs import found_run
+from evenhand.server.pages.runs import find_run
 from evenhand.server.runs.progress import AT_WORK
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class LeaderboardRow:
     id: str
     groups: str
     rank: str
-    drawn: Markup
+    mark: Markup
     numbers: tuple[str, ...]
 
 
@@ -52,8 +52,8 @@ def leaderboard(
     *,
     after: int = 0,
 ) -> Response:
-    """Show a ranking, so many profiles at a time; ``after`` is how many come before."""
-    run = found_run(store, run_id)
+    """Show a page of a ranking; ``after`` is how many profiles come before."""
+    run = find_run(store, run_id)
     known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
         ranks = profile_numbers.ranks(store, run, settings.page_wait_seconds)
@@ -123,20 +123,20 @@ def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> L
         id=one.id,
         groups=f"{address}/results?{urlencode({'profile': one.id})}",
         rank=NONE if one.rank is None else f"{one.rank:,}",
-        drawn=drawn(mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
+        mark=as_markup(mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
         numbers=(span_text(one), score_text(one.strength), *rates, groups),
     )
 
 
 def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
-    """Draw the mean place of what was shown in each slot; all would lie at one half."""
+    """Draw the mean place of the profiles in each slot; without bias all are at one half."""
     from evenhand.reports.html.forest import Axis, mark  # noqa: PLC0415
 
     axis = Axis(left=0, right=1, line=0.5)
     return [
         (
             f"{slot + 1}, letter {ascii_uppercase[slot]}",
-            drawn(mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
+            as_markup(mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
             score_text(place),
         )
         for slot, place in enumerate(ranks.position.test.places)
@@ -157,7 +157,7 @@ def audit(
     summaries: SummaryCacheDep,
 ) -> Response:
     """Show an audit as its report does."""
-    run = found_run(store, run_id)
+    run = find_run(store, run_id)
     known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
         numbers = profile_numbers.audit(store, run, settings.page_wait_seconds)
@@ -173,6 +173,6 @@ def audit(
         "audit.html",
         numbers=numbers,
         may_change=run.status is not RunStatus.FINISHED,
-        section=drawn(section(report, numbers)),
+        section=as_markup(section(report, numbers)),
         **known,
     )

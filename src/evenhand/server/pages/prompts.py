@@ -28,16 +28,16 @@ LABELS: Final = {
     "expected_schema": "Expected schema",
 }
 _SAID: Final = {
-    "created": "The prompt is saved. Now add test cases, and run it.",
+    "created": "Prompt saved. Now add test cases and run it.",
     "saved": "Saved as a new version.",
-    "same": "Nothing was changed, so there is no new version.",
-    "deleted": "The prompt is deleted; its runs are kept.",
+    "same": "No changes, so there is no new version.",
+    "deleted": "Prompt deleted; its runs are kept.",
 }
 
 
 @router.get("/prompts")
 def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
-    """Show the prompts, or those with a word in their names."""
+    """Show the prompts, or those whose names contain a text."""
     everything = store.prompts.all()
     found = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
     start = min(max(start, 0), max(len(found) - 1, 0)) // PAGE * PAGE
@@ -64,7 +64,7 @@ def new_prompt(request: Request) -> Response:
 
 @router.post("/prompts/new")
 def create_prompt(request: Request, store: StoreDep, sent: Sent) -> Response:
-    """Keep a new prompt, or show what is wrong with it."""
+    """Create a prompt, or show its errors."""
     draft = _draft(sent, None)
     try:
         made = store.prompts.create(prompt_text(draft))
@@ -79,7 +79,7 @@ def create_prompt(request: Request, store: StoreDep, sent: Sent) -> Response:
 def show_prompt(
     request: Request, store: StoreDep, prompt_id: str, version: int | None = None, said: str = ""
 ) -> Response:
-    """Show the editor of a prompt, filled with its newest text or with that of an older version."""
+    """Show the editor of a prompt, with the text of its latest or of an older version."""
     prompt = store.prompts.find(prompt_id)
     text = prompt.text if version is None else store.prompts.find(prompt_id, version).text
     older = version if version is not None and version != prompt.latest else None
@@ -88,14 +88,14 @@ def show_prompt(
 
 @router.post("/prompts/{prompt_id}")
 def save_prompt(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -> Response:
-    """Add a version, or show what is wrong, or what somebody else wrote meanwhile; what was typed is never lost."""
+    """Add a version, or show its errors, or what somebody else has saved; the text is never lost."""
     seen = sent.number("seen")
     try:
         known = store.prompts.find(prompt_id)
     except NotFoundError:
-        told = "The prompt was deleted meanwhile. What you wrote is here still; saving makes a new prompt of it."
+        told = "The prompt was deleted in the meantime. Your text is still here; saving it creates a new prompt."
         return _editor(request, None, _draft(sent, None), said=told, status=404)
-    # Only what stands in the version that was edited can have come back unchanged.
+    # A field can only be unchanged compared with the version that was edited.
     draft = _draft(sent, known.text if known.latest == seen else None)
     try:
         made = store.prompts.edit(known.id, prompt_text(draft), seen=seen)
@@ -117,12 +117,12 @@ def ask_to_delete(request: Request, store: StoreDep, prompt_id: str) -> Response
 
 @router.post("/prompts/{prompt_id}/delete")
 def delete_prompt(store: StoreDep, prompt_id: str, sent: Sent) -> Response:
-    """Delete a prompt, unless it was changed since the question was read."""
+    """Delete a prompt, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
     with store.transaction(exclusive=True):
         known = store.prompts.find(prompt_id)
         if known.latest != seen:
-            raise Problem(409, "It was changed meanwhile", f"prompt {known.name!r} is at version {known.latest} by now")
+            raise Problem(409, "Changed in the meantime", f"prompt {known.name!r} is now at version {known.latest}")
         store.prompts.delete(known.id)
     return see_other("/prompts?said=deleted")
 
@@ -182,7 +182,7 @@ def _blank() -> dict[str, Any]:
 
 
 def _draft(sent: Form, kept: PromptText | None) -> dict[str, Any]:
-    """Take what was typed; the fields of both modes are kept, whichever one is on."""
+    """Read the form; the fields of both modes are kept."""
     known = prompt_dict(kept) if kept is not None else dict.fromkeys(PROMPT_FIELDS)
     draft = {name: as_typed(sent.text(name), known[name]) for name in PROMPT_FIELDS}
     return draft | {

@@ -1,4 +1,4 @@
-"""The form that starts a run of a prompt: what it would take is told before anything is spent."""
+"""The form that starts a run of a prompt, with an estimate before anything is spent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from evenhand.store.store import Store
 
 router = APIRouter()
 
-# More than that are not chosen one by one.
+# With more test cases, all are used.
 MOST_LISTED: Final = 200
 _MOST_CALLS: Final = 10**9
 _GIST: Final = 120
@@ -43,20 +43,20 @@ _FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What stands in the form, as it was typed; ``chosen`` are the test cases, None for all of them."""
+    """The fields of the form as typed; ``chosen`` are the test cases, None for all."""
 
     prompt: Prompt
     typed: Mapping[str, str]
     chosen: tuple[str, ...] | None = None
 
     @property
-    def wanted(self) -> RunRequest:
-        """Read what is wanted; what cannot be right is refused, by field."""
+    def run_request(self) -> RunRequest:
+        """The run that the form requests; invalid fields are refused."""
         names = [line.strip() for line in self.typed["models"].splitlines() if line.strip()]
         if not names:
-            raise FieldError("models", "there is none; name at least one, such as openai/gpt-5-mini")
+            raise FieldError("models", "no model; name at least one, such as openai/gpt-5-mini")
         if len(names) > MOST_MODELS:
-            raise FieldError("models", f"there are {len(names)}; {MOST_MODELS} are allowed")
+            raise FieldError("models", f"{len(names)} models; at most {MOST_MODELS} are allowed")
         return RunRequest(
             prompt=self.prompt.id,
             version=self.prompt.version,
@@ -73,9 +73,9 @@ class Draft:
         said = self.typed[name].strip().replace(",", "")
         if not said:
             return None
-        # However many zeros: a long number takes long to read.
+        # Long numbers take long to parse.
         if not said.isascii() or not said.isdecimal() or len(said) > 20 or not 1 <= int(said) <= most:
-            raise FieldError(name, f"it must be a whole number from 1 to {most:,}")
+            raise FieldError(name, f"it must be an integer from 1 to {most:,}")
         return int(said)
 
     def _dollars(self) -> float | None:
@@ -90,30 +90,30 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A run that could be started, and what it would take."""
+    """A run that could be started, with its estimate."""
 
-    wanted: RunRequest
+    run_request: RunRequest
     job: Job
     estimate: Estimate
     rules: tuple[str, ...] = (*RULES, f"Prices are of {PRICES_AS_OF}.")
 
     @classmethod
     def of(cls, store: Store, settings: ServerSettings, draft: Draft, *, to_ask: bool) -> Prepared:
-        """Make everything ready; nobody is asked, and without ``to_ask`` nobody can be."""
-        wanted = draft.wanted
-        job = wanted.job(store, settings, to_ask=to_ask)
-        return cls(wanted=wanted, job=job, estimate=wanted.estimate(store, job))
+        """Make the job and its estimate; no model is called, and without ``to_ask`` none can be."""
+        request = draft.run_request
+        job = request.job(store, settings, to_ask=to_ask)
+        return cls(run_request=request, job=job, estimate=request.estimate(store, job))
 
     @property
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Return a line for each model, and one for all."""
+        """A row for each model, and the total."""
         lines = [
             (one.model, _between(one.calls, one.most_calls), f"{one.input_tokens:,}", f"{one.output_tokens:,}",
              _dollars(one.low, one.high))
             for one in self.estimate.models
         ]  # fmt: skip
         whole = self.estimate
-        return [*lines, ("in all", _between(whole.calls, whole.most_calls), "", "", _dollars(whole.low, whole.high))]
+        return [*lines, ("total", _between(whole.calls, whole.most_calls), "", "", _dollars(whole.low, whole.high))]
 
 
 @router.get("/runs/new")
@@ -135,7 +135,7 @@ def new_run(request: Request, store: StoreDep, settings: SettingsDep, prompt: st
 async def start_run(
     request: Request, store: StoreDep, settings: SettingsDep, manager: RunManagerDep, sent: Sent
 ) -> Response:
-    """Tell what a run would take, or start it."""
+    """Show the estimate of a run, or start it."""
     draft = await run_in_threadpool(_draft, store, sent)
     is_start = sent.text("do") == "start"
     try:
@@ -150,11 +150,11 @@ async def start_run(
 
 
 async def _started(manager: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
-    """Start a run: once, however often the button is pressed; what is changed in the form is another run."""
-    wanted = prepared.wanted
-    # Which form it was, and what stood in it.
-    key = hashlib.sha256(repr((sent.text("form"), wanted)).encode()).hexdigest()
-    run, _ = await manager.start(lambda: prepared.job, wanted.scope, wanted.pace, key=key, asked="page")
+    """Start a run once, however often the button is pressed; a changed form is another run."""
+    request = prepared.run_request
+    # Which form it was, and its content.
+    key = hashlib.sha256(repr((sent.text("form"), request)).encode()).hexdigest()
+    run, _ = await manager.start(lambda: prepared.job, request.scope, request.pace, key=key, asked="page")
     return run
 
 
@@ -193,7 +193,7 @@ def _form(
 
 
 def _listed(store: Store, prompt: Prompt) -> list[tuple[str, str]]:
-    """Return the test cases with the beginning of what they ask, where they are few enough to choose from."""
+    """Return the test cases with the start of their inputs, if there are few enough to choose from."""
     if prompt.test_cases > MOST_LISTED:
         return []
     return [(one.id, plain(one.text.input[: 4 * _GIST], _GIST)) for one in store.prompts.cases(prompt.id)]

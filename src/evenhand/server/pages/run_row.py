@@ -1,4 +1,4 @@
-"""A run in a list of runs: with its numbers, or why there are none."""
+"""A run in a list of runs: with its numbers, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evenhand.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A run in a list; ``numbers`` is None where ``why`` says that nobody counted them."""
+    """A run in a list; if ``numbers`` is None, ``why`` is the reason."""
 
     run: RunRecord
     numbers: Numbers | None
@@ -36,7 +36,7 @@ class Row:
             done, total = progress.get("done", 0), progress.get("total", 0)
             return cls(run=run, numbers=None, why=f"{done:,} of {total:,} evaluations")
         if run.cases > MOST_CASES_IN_LIST and not summaries.has(store, run):
-            return cls(run=run, numbers=None, why="large: open it to count")
+            return cls(run=run, numbers=None, why="large: open it to see its numbers")
         return cls(run=run, numbers=summaries.of(store, run))
 
     @property
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def scale(self) -> int | None:
-        """Up to what its scores are read; None for a ranking, whose scores say nothing."""
+        """The highest score; None for a ranking, which has no scores."""
         return scale_of(self.run)
 
     @property
@@ -79,5 +79,5 @@ class Row:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether others are held against it."""
+        """Whether it is a baseline."""
         return is_baseline(self.run)

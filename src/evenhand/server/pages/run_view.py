@@ -1,4 +1,4 @@
-"""One run as its page shows it: what it was, how it gets on, and what came of it."""
+"""One run as its page shows it: its facts, its progress and its outcome."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from evenhand.reports.phrases import (
     pass_rate_sentence,
     standings,
 )
-from evenhand.server.pages.base import as_json, drawn
+from evenhand.server.pages.base import as_json, as_markup
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.summaries import Numbers
-from evenhand.server.runs.views import names_in, told
+from evenhand.server.runs.views import model_label, names_in
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.trial import PROMPT
 
-# Runs over profiles have a row or a line for each of these.
+# Files of runs over profiles have a row or a line per profile.
 PROFILE_FORMATS: Final = (
-    ("html", "A report that stands alone"),
-    ("json", "The run with its numbers and profiles"),
-    ("jsonl", "A line for each profile"),
-    ("csv", "A row for each profile, of an audit for each effect"),
+    ("html", "A self-contained report"),
+    ("json", "The run with its summary and profiles"),
+    ("jsonl", "One line per profile"),
+    ("csv", "One row per profile, or per effect of an audit"),
     ("md", "A summary to paste"),
     ("xml", "JUnit, for CI"),
 )
 FORMATS: Final = (
-    ("html", "A report that stands alone"),
-    ("json", "The run with its numbers and cases"),
-    ("jsonl", "A line for each case"),
-    ("csv", "A row for each evaluation, for spreadsheets"),
+    ("html", "A self-contained report"),
+    ("json", "The run with its summary and cases"),
+    ("jsonl", "One line per case"),
+    ("csv", "One row per evaluation, for spreadsheets"),
     ("md", "A summary to paste"),
     ("xml", "JUnit, for CI"),
 )
-# Evaluations a second, below which they are counted by the minute.
+# Below this many evaluations per second, the rate is shown per minute.
 _SLOW: Final = 0.95
 Fact = tuple[str, str, str | None]
 
@@ -61,7 +61,7 @@ def own(run: RunRecord) -> str:
 
 
 def facts(run: RunRecord, numbers: Numbers | None) -> list[Fact]:
-    """Say what was judged, when, and by whom, each with where that leads."""
+    """Return what was judged, when, and by whom, each with a link or None."""
     return list(_facts(run, numbers))
 
 
@@ -72,15 +72,15 @@ def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
         yield "Prompt", named, f"/prompts/{quote(str(prompt.get('id')), safe='')}"
     yield "Started", moment_text(run.created), None
     if run.finished is not None:
-        yield "Took", duration_text(max(run.finished - run.created, 0)), None
+        yield "Duration", duration_text(max(run.finished - run.created, 0)), None
     if run.source is not None:
         yield "Suite", run.source, None
     judges = () if numbers is None else numbers.summary.judges
-    if said := ", ".join(judges) or told(run.definition.get("judge")):
+    if said := ", ".join(judges) or model_label(run.definition.get("judge")):
         yield "Judges" if judges[1:] else "Judge", said, None
     mode = mode_of(run.definition)
     if mode is None:
-        yield "Answers", told(run.definition.get("target")) or "given with the cases", None
+        yield "Answers", model_label(run.definition.get("target")) or "from the cases", None
     yield (
         {None: "Cases", RANKING: "Groups"}.get(mode, "Profiles"),
         f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""),
@@ -91,14 +91,14 @@ def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
 
 
 def kinship(run: RunRecord) -> list[str]:
-    """Warn of a judge that is kin to a model whose answers it judges."""
+    """Return warnings if the judge is related to a model whose answers it judges."""
     target = run.definition.get("target")
     notes = [note for name in names_in(target) for note in kinship_notes({**run.definition, "target": name})]
     return [f"{note[:1].upper()}{note[1:]}." for note in dict.fromkeys(notes)]
 
 
 def live(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Say how a run gets on; run.js writes the same words while it goes on."""
+    """Return the progress of a run; run.js writes the same words while it is in progress."""
     done, total = progress["done"], progress["total"]
     left, rate = progress["eta"], progress["rate"]
     return {
@@ -108,7 +108,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "paused": progress.get("paused", ""),
         "facts": (
             ("rate", "Rate", _rate(rate)),
-            ("eta", "Left", NONE if left is None else duration_text(left)),
+            ("eta", "Time left", NONE if left is None else duration_text(left)),
             ("errors", "Errors", _count(progress["errors"])),
             ("retries", "Retries", _count(progress["retries"])),
             ("calls", "Calls", _count(progress["calls"])),
@@ -121,19 +121,19 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
 def _rate(rate: float | None) -> str:
     if not rate:
         return NONE
-    return f"{rate:.1f} a second" if rate >= _SLOW else f"{60 * rate:.1f} a minute"
+    return f"{rate:.1f} per second" if rate >= _SLOW else f"{60 * rate:.1f} per minute"
 
 
 def _more(progress: Mapping[str, Any]) -> str:
     if progress["waiting"]:
-        return ", waiting for its turn"
+        return ", queued"
     if progress["stopping"]:
         return ", stopping"
     return ", paused" if progress.get("paused") else ""
 
 
 def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
-    """Show the numbers, each mean with how many it is over and an interval; those of profiles are from 0 to 10."""
+    """Return the numbers, each mean with its n and interval; those of profiles are from 0 to 10."""
     summary = numbers.summary
     cases = summary.cases
     address = f"{own(run)}/results"
@@ -143,17 +143,17 @@ def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
         "headline": _headline(from_0_to_10(cases) if of_profiles else cases),
         "is_of_ten": of_profiles,
         "pass_rate": _pass_rate(run, cases),
-        "bar": drawn(verdict_bar(standings(cases))),
+        "bar": as_markup(verdict_bar(standings(cases))),
         "legend": [
             (standing, count, _look_at(address, standing))
             for standing, count in standings(cases).items()
             if count or standing.scored
         ],
         "spread": f"{what}, {cases.scored:,} of {counted(cases.n, 'profile' if of_profiles else 'case')}, by verdict.",
-        "histogram": drawn(score_histogram(numbers.bins, run.thresholds)),
+        "histogram": as_markup(score_histogram(numbers.bins, run.thresholds)),
         "methods": _methods(summary) + (" A score of 10 is 1.0 here." if of_profiles else ""),
-        "means": drawn(means_plot(replace(summary, models={}))),
-        "models": drawn(means_plot(replace(summary, evaluators={}))) if summary.models else None,
+        "means": as_markup(means_plot(replace(summary, models={}))),
+        "models": as_markup(means_plot(replace(summary, evaluators={}))) if summary.models else None,
         "effort": effort_sentence(summary, run),
         "errors": list(summary.errors_by_class.items()),
         "flags": list(flag_phrases(summary)),
@@ -162,14 +162,14 @@ def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
 
 
 def _pass_rate(run: RunRecord, cases: Tally) -> str:
-    told = pass_rate_sentence(cases)
+    sentence = pass_rate_sentence(cases)
     if scale_of(run) != SCALE.high:
-        return told
-    return f"{told}; a profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more"
+        return sentence
+    return f"{sentence}; a profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more"
 
 
 def _headline(cases: Tally) -> tuple[str, str, str, str]:
-    """Say the mean the way it must be said: with n, an interval, and what the errors would do to it (SPEC-E2)."""
+    """Return the mean with its n, its interval, and how errors would change it (SPEC-E2)."""
     found, over, rest = mean_sentence(cases).partition(" over ")
     if not over:
         return found, "", "", ""
@@ -178,7 +178,7 @@ def _headline(cases: Tally) -> tuple[str, str, str, str]:
 
 
 def _look_at(address: str, standing: Standing) -> str | None:
-    """Return the address of the evaluations that stand so."""
+    """Return the address of the evaluations with a standing."""
     match standing:
         case Standing.PENDING:
             return None
@@ -199,5 +199,5 @@ def _count(number: int | None) -> str:
 
 
 def defined(run: RunRecord) -> Any:
-    """Show how a run was defined; the stored definition holds no secrets."""
+    """Show the definition of a run; it holds no secrets."""
     return as_json({"definition": dict(run.definition), "options": dict(run.options)})

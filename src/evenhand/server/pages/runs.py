@@ -1,4 +1,4 @@
-"""What the page of a run says about the baseline: whether it is that, and how it came out against it."""
+"""The pages of runs: the list, one run with its baseline, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from evenhand.server.pages.run_row import Row
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import (
-    Turns,
+    VerdictChanges,
     baseline_of,
-    compared,
+    compare_in_background,
     is_baseline,
     newest_pair,
     of_prompt,
@@ -40,7 +40,7 @@ from evenhand.server.runs.baseline import (
     run_before,
     unpin,
 )
-from evenhand.server.runs.progress import AT_WORK, as_it_is
+from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.store.store import Store
 
@@ -48,10 +48,10 @@ baseline_router = APIRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Against:
-    """A run held against its baseline; of ``lines``, each has the address of its cases, and ``why_not`` says why none.
+class BaselineComparison:
+    """A run compared with its baseline; each of ``lines`` has the address of its cases, ``why_not`` a reason for none.
 
-    Where neither is there, both are still being compared.
+    Without either, the runs are still being compared.
     """
 
     baseline: RunRecord
@@ -61,14 +61,14 @@ class Against:
     why_not: str = ""
 
     @classmethod
-    def of(cls, store: Store, summaries: SummaryCache, run: RunRecord, seconds: float) -> Against | None:
-        """Compare a run with its baseline, if it has one and both came to an end."""
+    def of(cls, store: Store, summaries: SummaryCache, run: RunRecord, seconds: float) -> BaselineComparison | None:
+        """Compare a finished run with its baseline, if it has one."""
         baseline = baseline_of(store, run) if run.status is RunStatus.FINISHED else None
         if baseline is None:
             return None
         address = f"/compare?{urlencode({'a': baseline.id, 'b': run.id})}"
         try:
-            found = compared(summaries, store, (baseline, run), seconds=seconds)
+            found = compare_in_background(summaries, store, (baseline, run), seconds=seconds)
         except TimeoutError:
             return cls(baseline=baseline, address=address)
         except ConfigError as error:
@@ -78,29 +78,29 @@ class Against:
             baseline=baseline,
             address=address,
             sentence=f"{sentence[:1].upper()}{sentence[1:]}, where A is the baseline and B this run.",
-            lines=tuple(_lines(Turns.of(found), address)),
+            lines=tuple(_lines(VerdictChanges.of(found), address)),
         )
 
 
-def _lines(turns: Turns, address: str) -> list[tuple[str, str]]:
+def _lines(turns: VerdictChanges, address: str) -> list[tuple[str, str]]:
     told = [
         (counted(turns.worse, "regression"), f"{address}&way=worse#changes"),
         (counted(turns.better, "improvement"), f"{address}&way=better#changes"),
     ]
     if turns.broken:
-        told.append((f"{counted(turns.broken, 'case')} without a score now", address))
+        told.append((f"{counted(turns.broken, 'case')} that lost their score", address))
     return told
 
 
 @baseline_router.post("/runs/{run_id}/pin")
 def pin_run(run_id: str, store: StoreDep) -> Response:
-    """Hold later runs of the same suite or prompt against this one."""
+    """Make a run the baseline of its suite or prompt."""
     return see_other(own(pin(store, store.runs.find(run_id))))
 
 
 @baseline_router.post("/runs/{run_id}/unpin")
 def unpin_run(run_id: str, store: StoreDep) -> Response:
-    """Hold no run against this one any more."""
+    """Stop using a run as the baseline."""
     run = store.runs.find(run_id)
     unpin(store, run)
     return see_other(own(run))
@@ -119,7 +119,7 @@ _KINDS: Final = {
     "md": "text/markdown; charset=utf-8",
     "xml": "application/xml",
 }
-_TOLD: Final = {"deleted": "The run is deleted."}
+_TOLD: Final = {"deleted": "Run deleted."}
 _CHUNK: Final = 64 * 1024
 
 
@@ -140,7 +140,7 @@ def list_of_runs(
     found = [run for run in store.runs.newest() if wanted is None or of_prompt(run) == wanted.id]
     first = min(max(after, 0), max(len(found) - 1, 0))
     here = found[first : first + ON_A_PAGE]
-    rows = [Row.of(store, as_it_is(store, run), manager, summaries) for run in here]
+    rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
     return page(
         request,
         "runs.html",
@@ -159,7 +159,7 @@ def _prompt(store: Store, wanted: str) -> Prompt:
     try:
         return store.prompts.find(wanted)
     except NotFoundError:
-        raise Problem(404, "Not found", f"no prompt {wanted!r:.80}; its runs are in the list of all") from None
+        raise Problem(404, "Not found", f"no prompt {wanted!r:.80}; its runs are in the list of all runs") from None
 
 
 def _address(prompt: str, after: int) -> str:
@@ -178,7 +178,7 @@ def one_run(
     summaries: SummaryCacheDep,
 ) -> Response:
     """Show a run: live while it is in progress, then with its numbers."""
-    run = found_run(store, run_id)
+    run = find_run(store, run_id)
     wait = settings.page_wait_seconds
     at_work = run.status in AT_WORK
     progress = (manager.progress(run.id) or {}) if at_work else {}
@@ -197,7 +197,7 @@ def one_run(
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
-        against=Against.of(store, summaries, run, wait),
+        against=BaselineComparison.of(store, summaries, run, wait),
         kinship=run_view.kinship(run),
         facts=run_view.facts(run, numbers),
         numbers=numbers,
@@ -215,7 +215,7 @@ def _numbers_within(seconds: float, store: Store, run: RunRecord, summaries: Sum
 
 
 def _find(store: Store, run_id: str) -> RunRecord:
-    """Find a run by its whole id: addresses of pages are not to change their meaning when runs are added."""
+    """Find a run by its whole id: addresses must not change their meaning when runs are added."""
     run = store.runs.find(run_id)
     if run.id != run_id:
         raise Problem(404, "Not found", f"no run {run_id!r:.80}; see the list of runs")
@@ -257,16 +257,16 @@ def download(
     run = _find(store, run_id)
     if ending not in _KINDS:
         known = ", ".join(f".{one}" for one in _KINDS)
-        raise Problem(404, "Not found", f"no report is written to .{ending:.20}; known: {known}")
+        raise Problem(404, "Not found", f"no report format .{ending:.20}; available: {known}")
     named = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
     report = summaries.of(store, run).report(store, run)
     report = replace(report, gates=(*report.gates, *profile_numbers.gates(store, run)))
-    file = _written(report, ending)
+    file = _write_report(report, ending)
     return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=named)
 
 
-def _written(report: Report, ending: str) -> BinaryIO:
-    """Write a report down before it is sent: what goes wrong on the way is told, and is no half of a file."""
+def _write_report(report: Report, ending: str) -> BinaryIO:
+    """Write a report to a file before it is sent: an error is reported, instead of half a file."""
     with contextlib.ExitStack() as closing:
         spooled = closing.enter_context(tempfile.SpooledTemporaryFile(max_size=1024 * 1024))
         file = cast("BinaryIO", spooled)
@@ -294,6 +294,6 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             yield piece
 
 
-def found_run(store: Store, run_id: str) -> RunRecord:
+def find_run(store: Store, run_id: str) -> RunRecord:
     """Find the run that an address names, as it is now."""
-    return as_it_is(store, _find(store, run_id))
+    return with_actual_status(store, _find(store, run_id))

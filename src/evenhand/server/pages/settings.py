@@ -83,7 +83,7 @@ def show_login(request: Request) -> Response:
 def log_in(request: Request, settings: SettingsDep, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
     """Set the cookie for whoever shows the token."""
     if not equal(token, settings.token.reveal()):
-        return page(request, "login.html", status=401, error="That is not the token.")
+        return page(request, "login.html", status=401, error="Wrong token.")
     answer = RedirectResponse("/", status_code=303)
     answer.set_cookie(
         SESSION_COOKIE,

@@ -25,8 +25,8 @@ class Line(NamedTuple):
         return {"added": "+", "removed": "−", "same": "", "gap": "…"}[self.kind]
 
     @property
-    def said(self) -> str:
-        """What the sign means, for those who listen."""
+    def label(self) -> str:
+        """What the sign means, for screen readers."""
         return {"added": "added: ", "removed": "removed: ", "same": "", "gap": ""}[self.kind]
 
 
@@ -51,7 +51,7 @@ def differences(old: str, new: str) -> list[Line]:
             lines += (Line("added", line) for line in after[new_low:new_high])
         reached = group[-1][2]
     if not lines and old != new:
-        return [Line("gap", "the lines are the same; how they end differs")]
+        return [Line("gap", "the lines are the same; only the line endings differ")]
     return lines + _skipped(len(before) - reached)
 
 
@@ -67,4 +67,4 @@ def changes(
 
 
 def _skipped(number: int) -> list[Line]:
-    return [Line("gap", f"{number} line{'s' if number > 1 else ''} the same")] if number > 0 else []
+    return [Line("gap", f"{number} line{'s' if number > 1 else ''} unchanged")] if number > 0 else []

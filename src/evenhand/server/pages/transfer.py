@@ -77,7 +77,7 @@ def _document(sent: Form) -> str:
     try:
         return file.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"the file is not UTF-8 text: byte {error.start + 1:,} cannot be read") from None
+        raise ConfigError(f"the file is not UTF-8 text: byte {error.start + 1:,} is invalid") from None
 
 
 def _parsed(written: str) -> object:

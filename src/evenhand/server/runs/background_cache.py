@@ -1,4 +1,4 @@
-"""What takes long to work out: it is done once, aside, and whoever asks waits for it as long as they like."""
+"""A cache of values that take long to compute: each is computed once, in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class BackgroundCache(Generic[Value]):
-    """Keeps the last values that were asked for, and those that are being worked out.
+    """The last values that were requested, and those that are being computed.
 
     >>> BackgroundCache(2).get("answer", lambda: 42)
     42
@@ -26,18 +26,18 @@ class BackgroundCache(Generic[Value]):
         self._known: OrderedDict[Hashable, Future[Value]] = OrderedDict()
 
     def has(self, key: Hashable) -> bool:
-        """Tell whether a value is there."""
+        """Return whether a value is available."""
         with self._mine:
             found = self._known.get(key)
         return found is not None and found.done() and found.exception() is None
 
     def get(self, key: Hashable, make: Callable[[], Value], seconds: float | None = None) -> Value:
-        """Return a value; raises ``TimeoutError`` where it takes longer than that, and works it out all the same."""
+        """Return a value; raise ``TimeoutError`` if that takes longer, and compute it in the background."""
         with self._mine:
             found = self._known.get(key)
             if found is None:
                 found = self._known[key] = Future()
-                # A daemon: nobody waits for numbers when the server ends.
+                # A daemon: shutdown does not wait for numbers.
                 threading.Thread(target=self._work, args=(key, make, found), daemon=True).start()
                 while len(self._known) > self._most:
                     self._known.popitem(last=False)
@@ -48,7 +48,7 @@ class BackgroundCache(Generic[Value]):
     def _work(self, key: Hashable, make: Callable[[], Value], found: Future[Value]) -> None:
         try:
             found.set_result(make())
-        except ConfigError as error:  # a refusal is an answer
+        except ConfigError as error:  # a refusal is a result
             found.set_exception(error)
         except Exception as error:
             with self._mine:

@@ -18,7 +18,7 @@ from evenhand.store.transfer import BASELINE
 from evenhand.suites.definition_diff import judging_differences
 from evenhand.workspace.trial import PROMPT
 
-# How far back one looks for the run before.
+# How many runs are searched for the previous one.
 _NEAR: Final = 200
 
 
@@ -36,21 +36,21 @@ def lineage(run: RunRecord) -> tuple[str, str]:
 
 
 def is_baseline(run: RunRecord) -> bool:
-    """Tell whether others are held against a run."""
+    """Return whether others are held against a run."""
     return run.options.get(BASELINE) is True
 
 
 def baseline_of(store: Store, run: RunRecord) -> RunRecord | None:
-    """Find the run that this one is held against; None where there is none, or it is that itself."""
+    """Return the baseline of a run; None if there is none, or the run is the baseline itself."""
     return next((one for one in _pinned(store, run) if one.id != run.id), None) if not is_baseline(run) else None
 
 
 def pin(store: Store, run: RunRecord) -> RunRecord:
-    """Hold later runs of the same suite or prompt against this one, and no longer against another."""
+    """Make a run the baseline of its suite or prompt, in place of any other."""
     if run.status is not RunStatus.FINISHED:
-        raise ConflictError(f"run {run.id} is not finished ({run.status.value}), and no baseline for others")
+        raise ConflictError(f"run {run.id} is not finished ({run.status.value}), so it cannot be a baseline")
     if is_ranking(run.definition):
-        raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, and no baseline for others")
+        raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, so it cannot be a baseline")
     with store.transaction(exclusive=True):
         for one in _pinned(store, run):
             _mark(store, one, is_pinned=False)
@@ -59,7 +59,7 @@ def pin(store: Store, run: RunRecord) -> RunRecord:
 
 
 def unpin(store: Store, run: RunRecord) -> None:
-    """Hold no run against this one any more."""
+    """Stop using a run as the baseline."""
     with store.transaction(exclusive=True):
         _mark(store, store.runs.find(run.id), is_pinned=False)
 
@@ -74,7 +74,7 @@ def run_before(store: Store, run: RunRecord) -> RunRecord | None:
 
 
 def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
-    """Find the two newest runs that can be compared, and give their ids: A, then the newer B."""
+    """Find the two newest runs that can be compared; return their ids, A and then the newer B."""
     seen: dict[tuple[str, str], list[RunRecord]] = {}
     for run in newest_first:
         if run.status is RunStatus.FINISHED and not is_ranking(run.definition):
@@ -102,7 +102,7 @@ SCORED: Final = ("pass", "borderline", "fail")
 _WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict"}
 
 
-def compared(
+def compare_in_background(
     counts: SummaryCache,
     store: Store,
     runs: tuple[RunRecord, RunRecord],
@@ -112,9 +112,9 @@ def compared(
     most_changes: int | None = MOST_CHANGES,
     anyway: bool = False,
 ) -> Comparison:
-    """Compare run B with run A; raises ``TimeoutError`` where that takes longer than so many seconds, and goes on.
+    """Compare run B with run A; raise ``TimeoutError`` after so many seconds, and continue in the background.
 
-    ``most_changes`` is how many of the cases that changed are named, all if it is None.
+    ``most_changes`` limits how many changed cases are listed; None lists all.
     """
     a, b = runs
     for run in runs:
@@ -130,20 +130,20 @@ def compared(
             anyway=anyway,
         )
 
-    return counts.compared(store, runs, compare, seconds, str(evaluator or ""), str(most_changes), str(anyway))
+    return counts.comparison(store, runs, compare, seconds, str(evaluator or ""), str(most_changes), str(anyway))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
-    """How many cases came to a worse verdict, how many to a better one, and how many lost their score to an error."""
+class VerdictChanges:
+    """How many cases got a worse verdict, a better one, or an error in place of a score."""
 
     worse: int
     better: int
     broken: int
 
     @classmethod
-    def of(cls, found: Comparison) -> Turns:
-        """Count them in the table of verdicts."""
+    def of(cls, found: Comparison) -> VerdictChanges:
+        """Count them in a comparison."""
         rows = [dict(zip(STANDINGS, row, strict=True)) for row in found.cases.transitions]
         table = dict(zip(STANDINGS, rows, strict=True))
         pairs = [(before, after) for before in SCORED for after in SCORED]
@@ -155,8 +155,8 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """Which changes are wanted: from one verdict, to another, or all that went the same ``way``."""
+class ChangeFilter:
+    """Which changes to show: from one verdict, to another, or all that got worse or better (``way``)."""
 
     before: str
     after: str
@@ -164,24 +164,24 @@ class Turn:
 
     @property
     def is_any(self) -> bool:
-        """Whether some are left out."""
+        """Whether it leaves any out."""
         return bool(self.before or self.after or self.way in _WAYS)
 
     @property
     def words(self) -> str:
-        """Say which."""
+        """A description of it."""
         if self.way in _WAYS:
             return _WAYS[self.way]
         before, after = (Standing(one).word if one in STANDINGS else "anything" for one in (self.before, self.after))
         return f"From {before} to {after}"
 
     def takes(self, change: Change) -> bool:
-        """Tell whether a change is wanted."""
+        """Return whether it includes a change."""
         before, after = change.standing_a, change.standing_b
         turned = {"worse": is_worse(before, after), "better": is_worse(after, before)}
         return self.before in ("", before) and self.after in ("", after) and turned.get(self.way, True)
 
 
 def is_worse(before: str, after: str) -> bool:
-    """Tell whether a verdict became worse; an error is nobody's verdict."""
+    """Return whether a verdict became worse; an error is not a verdict."""
     return before in SCORED and after in SCORED and SCORED.index(after) > SCORED.index(before)

@@ -1,4 +1,4 @@
-"""The runs that this server works on: a few at once, each as a task on its loop."""
+"""The runs in progress on this server: a few at once, each as a task on its event loop."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from evenhand.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans runs. A key and the run that it stands for are noted at once; the cases come after, page by page.
+    """Plans runs. A key and the run that it stands for are stored together; the cases follow, page by page.
 
-    So whoever asks again gets that run, though it may still be planning. What is wrong with a case is told to the first
-    who asked; then there is no run, and the key is free.
+    So a request that is sent again gets the same run, though that may still be planning. An error in a case is raised
+    for the first request only; then there is no run, and the key is free.
     """
 
     store: Store
@@ -38,8 +38,8 @@ class Planner:
     def planned(
         self, job: Callable[[], Job], scope: Scope, *, key: str | None, asked: Any
     ) -> tuple[RunRecord, Job | None]:
-        """Return a run that is planned, with its job; or that of an earlier request under the same key, without."""
-        # Of many who ask at once, one reads the test cases; other processes are kept away by the transaction.
+        """Return a planned run with its job; for a repeated request, the run of the first one and no job."""
+        # Of several requests at once, one reads the test cases; the transaction keeps other processes out.
         with self._mine if key is not None else contextlib.nullcontext():
             known = self.store.idempotency_keys.outcome(key, asked)
             if known is not None:
@@ -52,7 +52,7 @@ class Planner:
         try:
             return fill(self.store, run, made, scope), made
         except Exception:
-            with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+            with contextlib.suppress(StoreError):  # the first error is the one to report
                 self._undo(run, key)
             raise
 
@@ -64,22 +64,22 @@ class Planner:
 
 MOST_AT_ONCE: Final = 4
 MOST_WAITING: Final = 100
-# Of those who watch; others ask for the progress every now and then.
+# Of event streams; further clients poll the progress.
 MOST_STREAMS: Final = 100
-# Of a run here, and of one that another process works on, which has to be counted in the store.
+# For a run here, and for one of another process, which has to be counted in the store.
 WATCH_SECONDS: Final = 0.5
 POLL_SECONDS: Final = 1.0
-# How long questions under way may take when the server ends, and then what they brought to be stored.
+# How long requests in flight may take when the server shuts down, and then their replies to be stored.
 CLOSING_SECONDS: Final = 0.8
 
-SERVER_STOPPED: Final = "the server was stopped; resume it here or with: evenhand resume {}"
+SERVER_STOPPED: Final = "the server was stopped; resume the run here or with: evenhand resume {}"
 
 _log = logging.getLogger("evenhand.server")
 
 
 @dataclass(slots=True)
 class Work:
-    """A run in hand: it waits for its turn, is driven, or has ended just now."""
+    """A run in progress here: queued, running, or just ended."""
 
     run: RunRecord
     runner: Runner
@@ -89,13 +89,13 @@ class Work:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def progress(self) -> dict[str, Any]:
-        """Tell how the run gets on; reading this costs the run nothing."""
-        told = live_progress(self.run, self.runner.progress)
-        return told | {"waiting": self.is_waiting, "stopping": self.is_stopping}
+        """Return the progress of the run, which costs the run nothing."""
+        progress = live_progress(self.run, self.runner.progress)
+        return progress | {"waiting": self.is_waiting, "stopping": self.is_stopping}
 
 
 class RunManager:
-    """Starts, resumes, cancels and watches runs. It belongs to one event loop; ``progress`` may be read by threads."""
+    """Starts, resumes, cancels and watches runs. It belongs to one event loop; threads may call ``progress``."""
 
     def __init__(self, store: Store, settings: ServerSettings, summaries: SummaryCache | None = None) -> None:
         self._store = store
@@ -114,9 +114,9 @@ class RunManager:
     async def start(
         self, job: Callable[[], Job], scope: Scope, pace: Pace, *, key: str | None = None, asked: Any = None
     ) -> tuple[RunRecord, bool]:
-        """Plan a run and work on it in the background; what is wrong with the job is raised, and nothing is kept.
+        """Plan a run and start it in the background; an error in the job is raised, and nothing is stored.
 
-        With a ``key``, whoever has ``asked`` for the same under it before gets that run: then the second is False.
+        With a ``key``, a repeated request (``asked``) returns the run of the first one, and False as the second value.
         """
         self._require_room()
 
@@ -129,15 +129,15 @@ class RunManager:
         return (run, False) if made is None else (self.drive(run, made, pace), True)
 
     async def resume(self, wanted: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
-        """Go on with a run of which something is missing; refused where it is finished, busy, or from elsewhere.
+        """Resume a run; refused if it is finished, in progress, or imported.
 
-        ``change`` gets the pace at which it would go on, and gives the one at which it does.
+        ``change`` takes the pace at which it would be resumed, and returns the one to use.
         """
         self._require_room()
         run = await asyncio.to_thread(self._store.runs.find, wanted)
-        # A claim keeps other processes away, and not a second resume here: it would mark a run that ends just now.
+        # A claim keeps other processes out, but not a second resume here: it would mark a run that is just ending.
         if run.id in self._work or run.id in self._taking_up:
-            raise RunBusyError(f"run {run.id} is being worked on already")
+            raise RunBusyError(f"run {run.id} is already in progress")
         self._taking_up.add(run.id)
         try:
             return self.drive(*await asyncio.to_thread(taken_up, self._store, run, change))
@@ -145,31 +145,31 @@ class RunManager:
             self._taking_up.discard(run.id)
 
     def drive(self, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
-        """Work in the background on a run that is planned and claimed by this process."""
-        if run.id in self._work:  # somebody else was quicker between two looks
-            raise RunBusyError(f"run {run.id} is being worked on already")
+        """Start a run in the background that is planned and claimed by this process."""
+        if run.id in self._work:  # another request was quicker
+            raise RunBusyError(f"run {run.id} is already in progress")
         runner = runner_for(
             self._store, run, job, pace, on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage)
         )
         work = Work(run, runner)
         self._work[run.id] = work
-        work.task = asyncio.create_task(self._driven(work), name=f"run {run.id}")
-        work.task.add_done_callback(functools.partial(self._let_go, work))
+        work.task = asyncio.create_task(self._run_in_turn(work), name=f"run {run.id}")
+        work.task.add_done_callback(functools.partial(self._on_done, work))
         return run
 
     async def cancel(self, wanted: str) -> RunRecord:
-        """Take no more work for a run: what is under way may end, and the run can be resumed."""
+        """Cancel a run: evaluations in flight may finish, nothing new starts, and the run can be resumed."""
         run = await asyncio.to_thread(self._store.runs.find, wanted)
         work = self._work.get(run.id)
         if work is None:
             if await asyncio.to_thread(self._store.runs.in_hand, run):
-                raise RunBusyError(f"another process works on run {run.id}; stop it there")
-            raise ConflictError(f"nobody works on run {run.id}, so there is nothing to cancel")
+                raise RunBusyError(f"run {run.id} is in progress in another process; stop it there")
+            raise ConflictError(f"run {run.id} is not in progress, so there is nothing to cancel")
         self._stop(work)
         return run
 
     def progress(self, run_id: str) -> dict[str, Any] | None:
-        """Tell how a run gets on or how it ended, wherever it is worked on; None where there is no such run."""
+        """Return the progress of a run, whichever process runs it; None if there is no such run."""
         work = self._work.get(run_id)
         if work is not None:
             return work.progress()
@@ -181,29 +181,29 @@ class RunManager:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether as many watch as there is room for."""
+        """Whether there are as many streams as allowed."""
         return self._streams >= MOST_STREAMS
 
     async def watch(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
-        """Tell how a run gets on, at most twice a second, until it ends or the server does."""
+        """Yield the progress of a run, at most twice a second, until it or the server ends."""
         self._streams += 1
         try:
-            async for told in self._watched(run_id):
-                yield told
+            async for progress in self._progress_updates(run_id):
+                yield progress
         finally:
             self._streams -= 1
 
-    async def _watched(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
+    async def _progress_updates(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         while True:
             work = self._work.get(run_id)
             if work is None:
-                told = await asyncio.to_thread(self.progress, run_id)
-                if told is None:
+                progress = await asyncio.to_thread(self.progress, run_id)
+                if progress is None:
                     return
             else:
-                told = work.progress()
-            yield told
-            if told["status"] not in AT_WORK:
+                progress = work.progress()
+            yield progress
+            if progress["status"] not in AT_WORK:
                 return
             ended = [self._streams_end.wait()] + ([] if work is None else [work.ended.wait()])
             await _first_of(ended, POLL_SECONDS if work is None else WATCH_SECONDS)
@@ -214,11 +214,11 @@ class RunManager:
                 return
 
     def end_streams(self) -> None:
-        """Let all who watch go at once: a server that ends does not wait for them."""
+        """End all streams at once: a server that shuts down does not wait for them."""
         self._streams_end.set()
 
     async def close(self) -> None:
-        """End in good order and soon: what is under way may take a moment, and all runs can be resumed."""
+        """Stop all runs soon: requests in flight get a moment to finish, and all runs can be resumed."""
         self._is_closed = True
         self.end_streams()
         at_work = [work.run.id for work in self._work.values() if not work.is_stopping]
@@ -235,9 +235,9 @@ class RunManager:
         await asyncio.to_thread(self._say_why, at_work)
 
     def _say_why(self, were_at_work: list[str]) -> None:
-        """Say of the runs that the end of the server interrupted how they go on."""
+        """Note in the runs that the shutdown interrupted how to resume them."""
         for identity in were_at_work:
-            with contextlib.suppress(EvenhandError):  # it is marked already, only in other words
+            with contextlib.suppress(EvenhandError):  # it is marked already, only with another reason
                 run = self._store.runs.find(identity)
                 if run.status is RunStatus.INTERRUPTED:
                     self._store.runs.mark(run, RunStatus.INTERRUPTED, SERVER_STOPPED.format(run.id))
@@ -253,36 +253,36 @@ class RunManager:
             work.runner.interrupt()
 
     def _require_room(self) -> None:
-        """Refuse another run where too many wait, or the server is ending."""
+        """Refuse another run if too many are queued, or the server is shutting down."""
         if self._is_closed:
-            raise ConflictError("the server is ending; start the run again when it is back")
+            raise ConflictError("the server is shutting down; start the run again when it is back")
         if len(self._work) >= MOST_AT_ONCE + MOST_WAITING:
-            raise ConflictError(f"{len(self._work)} runs are waiting already; start this one when some have ended")
+            raise ConflictError(f"{len(self._work)} runs are already waiting; start this one when some have ended")
 
-    async def _driven(self, work: Work) -> None:
+    async def _run_in_turn(self, work: Work) -> None:
         async with self._places:
             work.is_waiting = False
             work.run = await work.runner.run()
 
-    def _let_go(self, work: Work, task: asyncio.Task[None]) -> None:
-        """See how a run ended: also one whose task was cancelled before it began."""
+    def _on_done(self, work: Work, task: asyncio.Task[None]) -> None:
+        """Record how a run ended, even if its task was cancelled before it began."""
         if task.cancelled() or task.exception() is not None:
-            if not task.cancelled():  # any trouble is this run's, and not the server's
-                _log.error("run %s broke off", work.run.id, exc_info=task.exception())
-            self._see_end(work)
+            if not task.cancelled():  # an error is this run's, and not the server's
+                _log.error("run %s failed", work.run.id, exc_info=task.exception())
+            self._mark_ended(work)
         work.is_waiting = work.is_stopping = False
         self._work.pop(work.run.id, None)
         work.ended.set()
 
-    def _see_end(self, work: Work) -> None:
-        """Mark a run that was never begun, or whose runner could not: nobody else could cancel or delete it."""
+    def _mark_ended(self, work: Work) -> None:
+        """Mark a run that was never started, or whose runner could not do so, so that it can be resumed or deleted."""
         try:
             work.run = self._store.runs.find(work.run.id)
             if work.run.status in AT_WORK:
-                why = "it was interrupted" if work.is_waiting else "it broke off"
+                why = "it was interrupted" if work.is_waiting else "it failed"
                 work.run = self._store.runs.mark(work.run, RunStatus.INTERRUPTED, why)
         except EvenhandError:
-            work.run = replace(work.run, status=RunStatus.INTERRUPTED, reason="it broke off")
+            work.run = replace(work.run, status=RunStatus.INTERRUPTED, reason="it failed")
 
 
 async def _first_of(waits: list[Any], seconds: float) -> None:

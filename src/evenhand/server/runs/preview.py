@@ -1,4 +1,4 @@
-"""The very prompts that a judge would be sent, worked out up to the point where they would be."""
+"""The exact prompts that a judge would be sent, without sending them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ SCORES: Final = ("auto", "text", "samples", "logprobs")
 
 
 class Unasked(Scripted):
-    """A judge that is never asked; it goes by the name of one that would be, and would be asked in the same way."""
+    """A judge that is never asked, under the name of one that would be asked in the same way."""
 
     def __init__(self, name: str) -> None:
         super().__init__((), name=name)
-        # As the models of this machine, which answer a yes-or-no question by probabilities.
+        # Local models answer a yes-or-no question by probabilities.
         self.prefers_logprobs = name.startswith("embedded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a judge would be sent for a case: the questions of the first round, or why there is none."""
+    """What a judge would be sent for a case: the requests of the first round, or the reason why there are none."""
 
     asks: tuple[Ask, ...] = ()
     why_none: str = ""
@@ -37,7 +37,7 @@ class Preview:
 
     @classmethod
     def of(cls, draft: Mapping[str, Any]) -> Preview:
-        """Work out the questions up to the point where they would be sent; ``draft`` has the fields of the page."""
+        """Make the requests without sending them; ``draft`` has the fields of the page."""
         try:
             evaluator = registry.evaluator(_definition(draft))
             steps = evaluator.steps(_case(draft))
@@ -51,7 +51,7 @@ class Preview:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """What the reply is held to, as a JSON schema; None where it is one token."""
+        """The JSON schema of the reply; None if that is a single token."""
         contract = self.asks[0].contract if self.asks else None
         return None if contract is None else contract.schema()
 
@@ -61,7 +61,7 @@ def _definition(draft: Mapping[str, Any]) -> dict[str, Any]:
     if draft["mode"] == "pairwise":
         return told | {"type": "pairwise"}
     if draft["mode"] not in MODES:
-        raise ConfigError(f"mode: there is none called {draft['mode']!r:.40}; known: {', '.join(MODES)}")
+        raise ConfigError(f"mode: it must be one of {', '.join(MODES)}, not {draft['mode']!r:.40}")
     told |= {"type": "llm_judge", "score_from": draft["score_from"]}
     if draft["template"].strip():
         told["template"] = draft["template"]
@@ -74,7 +74,7 @@ def _definition(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _items(written: str | list[Any]) -> list[Any]:
-    """Take rubric items: one a line, or a list of what a suite may have, as JSON or as it is."""
+    """Return rubric items: one per line, or a list as in a suite, as JSON or as a value."""
     if not isinstance(written, str):
         return written or _items("")
     if written.lstrip().startswith("["):
@@ -85,7 +85,7 @@ def _items(written: str | list[Any]) -> list[Any]:
         if isinstance(found, list) and found:
             return found
     if not (lines := [line.strip() for line in written.splitlines() if line.strip()]):
-        raise ConfigError("rubrics: there is no item; write what is to be checked, one a line")
+        raise ConfigError("rubrics: no items; write what to check, one item per line")
     return lines
 
 
@@ -99,7 +99,7 @@ def _case(draft: Mapping[str, Any]) -> Case:
 
 
 def _field_of(error: Exception) -> str:
-    """Say at which field a message belongs."""
+    """Return the field that an error belongs to."""
     if isinstance(error, TemplateError):
         return "template"
     told = str(error)

@@ -1,4 +1,4 @@
-"""Runs over profiles as the server shows them: how their scores are read, and what rankings and audits came to."""
+"""Runs over profiles as the server shows them: the scale of their scores, and computed rankings and audits."""
 
 from __future__ import annotations
 
@@ -25,25 +25,23 @@ Value = TypeVar("Value")
 MOST_KEPT: Final = 16
 _KINDS: Final = {
     SCORING: "a scoring of profiles",
-    RANKING: "a ranking, which is at {}/ranking",
-    AUDIT: "an audit, which is at {}/audit",
+    RANKING: "a ranking, available at {}/ranking",
+    AUDIT: "an audit, available at {}/audit",
 }
+_WITH_ARTICLE: Final = {RANKING: "a ranking", AUDIT: "an audit"}
 
 
 def scale_of(run: RunRecord) -> int | None:
-    """Tell up to what the scores of a run are read: 1, or 10 for profiles (SPEC-K1); None where they say nothing.
-
-    Those of a ranking only say that a group was ranked.
-    """
+    """Return the highest score of a run: 1, or 10 for profiles (SPEC-K1); None for a ranking, which has no scores."""
     if is_ranking(run.definition):
         return None
     return 10 if is_scoring(run.definition) else 1
 
 
 class ProfileNumbers:
-    """What rankings and audits came to: each worked out once, for as long as nothing is judged in between.
+    """Computed rankings and audits, each kept until something more is judged.
 
-    Of a run that goes on, one is worked out at a time, and given as it is once it is there, though more was judged.
+    For a run in progress, one is computed at a time, and returned even if more has been judged since.
     """
 
     def __init__(self) -> None:
@@ -53,8 +51,8 @@ class ProfileNumbers:
         self._audits: BackgroundCache[AuditNumbers] = BackgroundCache(MOST_KEPT)
 
     def ranks(self, store: Store, run: RunRecord, seconds: float | None = None) -> Ranks:
-        """Return a ranking; raises ``TimeoutError`` where that takes longer, and goes on working it out."""
-        _must_be(run, RANKING)
+        """Return a ranking; raise ``TimeoutError`` if that takes longer, and continue in the background."""
+        _require_mode(run, RANKING)
 
         def work() -> Ranks:
             from evenhand.profiles.ranking.fit import ranks_from  # noqa: PLC0415
@@ -62,22 +60,22 @@ class ProfileNumbers:
 
             return ranks_from(store.results(run), seed=design_of(run.definition).seed)
 
-        return self._given(self._ranks, store, run, work, seconds)
+        return self._cached(self._ranks, store, run, work, seconds)
 
     def audit(self, store: Store, run: RunRecord, seconds: float | None = None) -> AuditNumbers:
-        """Return the numbers of an audit; raises ``TimeoutError`` where that takes longer, and goes on."""
-        _must_be(run, AUDIT)
+        """Return the results of an audit; raise ``TimeoutError`` if that takes longer, and continue meanwhile."""
+        _require_mode(run, AUDIT)
 
         def work() -> AuditNumbers:
             from evenhand.profiles.audit.result import numbers_of  # noqa: PLC0415
 
             return numbers_of(run.definition, store.results(run))
 
-        return self._given(self._audits, store, run, work, seconds)
+        return self._cached(self._audits, store, run, work, seconds)
 
-    def _given(
+    def _cached(
         self,
-        aside: BackgroundCache[Value],
+        cache: BackgroundCache[Value],
         store: Store,
         run: RunRecord,
         work: Callable[[], Value],
@@ -88,26 +86,26 @@ class ProfileNumbers:
             with self._mine:
                 key = self._begun.setdefault(run.id, key)
         try:
-            found = aside.get(key, work, seconds)
+            value = cache.get(key, work, seconds)
         except TimeoutError:
             raise
         except Exception:
             self._forget(run)
             raise
         self._forget(run)
-        return found
+        return value
 
     def _forget(self, run: RunRecord) -> None:
         with self._mine:
             self._begun.pop(run.id, None)
 
     def gates(self, store: Store, run: RunRecord) -> tuple[GateResult, ...]:
-        """Return what the gates say that only an audit has; none for other runs."""
+        """Return the outcome of the gates that only audits have; empty for other runs."""
         return self.audit(store, run).gates if is_audit(run.definition) else ()
 
 
-def _must_be(run: RunRecord, wanted: str) -> None:
+def _require_mode(run: RunRecord, required: str) -> None:
     mode = mode_of(run.definition)
-    if mode != wanted:
+    if mode != required:
         kind = _KINDS.get(mode or "", "a run over cases").format(run.id)
-        raise ConflictError(f"run {run.id} is no {wanted}: it is {kind}")
+        raise ConflictError(f"run {run.id} is not {_WITH_ARTICLE[required]}: it is {kind}")

@@ -1,4 +1,4 @@
-"""How a run gets on, in plain JSON values: from the run itself, or counted in the store."""
+"""The progress of a run in plain JSON values: from the run itself, or counted in the store."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from evenhand.store.results import count_standings
 from evenhand.store.store import Store
 
 AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
-_LEFT = "the process that worked on it is gone; it can be resumed"
-_UNPLANNED = "it was still planning when the process that did so ended; delete it, and start it again"
-_UNPLANNED_SUITE = "it was still planning when the process that did so ended; go on with: evenhand resume {}"
+_LEFT = "the process that ran it is gone; it can be resumed"
+_UNPLANNED = "its process ended while it was being planned; delete it and start it again"
+_UNPLANNED_SUITE = "its process ended while it was being planned; continue with: evenhand resume {}"
 _EFFORT = ("retries", "calls", "cached", "cost")
 _ONLY_LIVE = ("rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", *_EFFORT)
 
 
 def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
-    """Tell how a run gets on that this process works on.
+    """Return the progress of a run in this process.
 
-    What it counts beside ``done`` and ``total`` is of this process: not what was done before the run was resumed.
+    Counts other than ``done`` and ``total`` are those of this process, not from before the run was resumed.
     """
     at_work = run.status in AT_WORK
     left = progress.seconds_left if at_work else None
@@ -51,12 +51,12 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
 
 
 def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
-    """Tell how far a run has come that this process does not work on.
+    """Return the progress of a run that is not in this process.
 
-    What only the process at work on it knows is null. What came of a run that has ended is counted; what takes long to
-    count, of a very large one, is null until it is.
+    What only the process that runs it knows is null. If a run has ended, its outcome is counted; for a very large run,
+    what takes long to count is null at first.
     """
-    run = as_it_is(store, run)
+    run = with_actual_status(store, run)
     total, done = store.extent(run)
     known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
     more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, summaries, seconds)
@@ -82,8 +82,8 @@ def _outcome(store: Store, run: RunRecord, summaries: SummaryCache, seconds: flo
     }
 
 
-def as_it_is(store: Store, run: RunRecord) -> RunRecord:
-    """Return a run whose process is gone as interrupted, which it is, though nobody was left to say so."""
+def with_actual_status(store: Store, run: RunRecord) -> RunRecord:
+    """Return a run as interrupted if its process is gone without having marked it."""
     if run.status not in AT_WORK or store.runs.in_hand(run):
         return run
     reason = _LEFT

@@ -75,7 +75,7 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
     if name in (settings.judge, *settings.models):
         return name
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise FieldError(field, f"a model's name has at most {LONGEST_NAME} characters, all of which can be printed")
+        raise FieldError(field, f"a model's name has at most {LONGEST_NAME} printable characters")
     provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
     known = [one for one in registry.points(registry.MODELS) if one not in OF_FILES]
     if provider == EMBEDDED:
@@ -84,7 +84,7 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
         if rest and rest[0] not in MODELS:
             raise FieldError(field, f"no embedded model {rest[0]!r:.80}{did_you_mean(rest[0], MODELS)}")
     elif not rest:
-        raise FieldError(field, f"{name!r:.80} names no provider; write one before it, such as openai/gpt-5-mini")
+        raise FieldError(field, f"{name!r:.80} has no provider; write it as provider/model, such as openai/gpt-5-mini")
     elif provider not in known:
         raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, known)}")
     return name
@@ -108,13 +108,13 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
     use_cache = run.options.get(NO_CACHE) is not True
     pace = change(Pace.of(concurrency=run.definition.get("concurrency"), use_cache=use_cache))
     if run.status is RunStatus.FINISHED and not pace.retry_errors:
-        raise ConflictError(f"run {run.id} is finished; with retry_errors its errors are done again")
+        raise ConflictError(f"run {run.id} is finished; set retry_errors to retry its errors")
     if run.options.get(IMPORTED):
-        raise ConfigError(f"run {run.id} was imported; look at what it would use with: evenhand resume {run.id}")
+        raise ConfigError(f"run {run.id} was imported; see what it would use with: evenhand resume {run.id}")
     if run.status is RunStatus.PLANNING:
-        raise ConfigError(f"the cases of run {run.id} were never all read; delete it, and start it again")
+        raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
     if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
-        raise ConfigError(f"run {run.id} was started by a program, and only that can go on with it; run it again")
+        raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
     job = going_on(job_of_run(store, run))
     store.runs.claim(run)
     return store.runs.mark(run, RunStatus.RUNNING), job, pace
@@ -193,15 +193,13 @@ class RunRequest:
     def _require_prices(self, expected: Estimate) -> None:
         unknown = [one.model for one in expected.models if one.low is None]
         if unknown:
-            raise FieldError("max_cost", f"nobody knows what {' and '.join(unknown)} costs; set max_calls instead")
+            raise FieldError("max_cost", f"the price of {' and '.join(unknown)} is unknown; set max_calls instead")
 
 
 def _judge_of_the_environment() -> str:
     name = os.environ.get(JUDGE_VARIABLE, "").strip()
     if not name:
-        raise FieldError(
-            "judge", "there is none; name one, such as openai/gpt-5-mini, or start the server with --judge"
-        )
+        raise FieldError("judge", "no judge; name one, such as openai/gpt-5-mini, or start the server with --judge")
     return name
 
 

@@ -20,49 +20,51 @@ from evenhand.profiles.job import is_ranking
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.json_text import strict_json
 from evenhand.server.problems import Problem
-from evenhand.server.runs.views import members_of, rows_shown
+from evenhand.server.runs.views import evaluation_rows, members_of
 from evenhand.store.results import Place, cases_at, evaluator_names, places_after
 from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
 from evenhand.store.store import Store
 
 
-def written(place: Any) -> str:
-    """Write a place in a list.
+def encode_cursor(place: Any) -> str:
+    """Encode a place in a list.
 
-    >>> read(written([3, "score"]))
+    >>> decode_cursor(encode_cursor([3, "score"]))
     [3, 'score']
     """
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
-def read(cursor: str) -> Any:
-    """Read a place in a list, or refuse what was not written here."""
+def decode_cursor(cursor: str) -> Any:
+    """Decode a place in a list, or refuse what was not encoded here."""
     try:
         return orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError):
-        refuse()
+        refuse_cursor()
 
 
-def refuse() -> NoReturn:
+def refuse_cursor() -> NoReturn:
     """Refuse a cursor."""
-    raise Problem(422, "Not valid", "it is not the next of a page of this list", field="cursor")
+    raise Problem(
+        422, "Invalid request", "invalid cursor; use the next of the previous page of this list", field="cursor"
+    )
 
 
-def offset_written(offset: int) -> str:
-    """Write how many come before."""
-    return written([offset])
+def offset_cursor(offset: int) -> str:
+    """Encode how many items come before."""
+    return encode_cursor([offset])
 
 
-def offset_in(cursor: str | None) -> int:
-    """Read how many come before."""
-    match [0] if cursor is None else read(cursor):
+def cursor_offset(cursor: str | None) -> int:
+    """Decode how many items come before."""
+    match [0] if cursor is None else decode_cursor(cursor):
         case [int(offset)] if 0 <= offset < 2**53 and not isinstance(offset, bool):
             return offset
         case _:
-            refuse()
+            refuse_cursor()
 
 
-# A smaller run is copied when it is needed, and not ahead.
+# Smaller runs are copied when that is needed, and not in advance.
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
 _MOST_NAMES: Final = 50
@@ -76,78 +78,80 @@ CASE_READER: Final = CaseReader(model_key=MODEL, group_members=_group_members)
 
 
 class Results:
-    """Gives the evaluations of runs page by page. Threads may share it."""
+    """The evaluations of runs, page by page. Threads may share it."""
 
     def __init__(self, store: Store, reading: Store) -> None:
         self._store = store
         self._index = ResultsIndex(reading, CASE_READER)
-        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="results")
-        self._asked: set[str] = set()
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="results")
+        self._prepared: set[str] = set()
         self._mine = threading.Lock()
 
     def close(self) -> None:
-        """End what is done ahead."""
-        self._ahead.shutdown(wait=False, cancel_futures=True)
+        """Stop the copying in the background."""
+        self._background.shutdown(wait=False, cancel_futures=True)
         self._index.close()
-        self._ahead.shutdown(wait=True)
+        self._background.shutdown(wait=True)
 
-    def page(self, run: RunRecord, wanted: Filter, order: Order, *, limit: int, cursor: str | None) -> dict[str, Any]:
+    def page(
+        self, run: RunRecord, condition: Filter, order: Order, *, limit: int, cursor: str | None
+    ) -> dict[str, Any]:
         """Return a page: its items, how many there are in all, and the cursor of the next one."""
-        if wanted.is_empty and order == Order():
+        if condition.is_empty and order == Order():
             return self._in_order(run, limit, cursor)
-        keyed, total = self._index.page(run, wanted, order, limit=limit + 1, after=_read(cursor, order))
+        keyed, total = self._index.page(run, condition, order, limit=limit + 1, after=_place_in(cursor, order))
         places = [place for _, place in keyed[:limit]]
-        more = _written(order, *keyed[limit - 1]) if len(keyed) > limit else None
+        more = _cursor_after(order, *keyed[limit - 1]) if len(keyed) > limit else None
         return {
-            "items": rows_shown(self._store, run, places),
+            "items": evaluation_rows(self._store, run, places),
             "total": total,
             "next": more,
         }
 
-    def places(self, run: RunRecord, wanted: Filter, order: Order) -> list[Place]:
-        """Return the places of all that is wanted, as it stands at this moment."""
-        keyed, _ = self._index.page(run, wanted, order, limit=_LARGEST, after=None)
+    def places(self, run: RunRecord, condition: Filter, order: Order) -> list[Place]:
+        """Return the places of all evaluations that match, as of this moment."""
+        keyed, _ = self._index.page(run, condition, order, limit=_LARGEST, after=None)
         return [place for _, place in keyed]
 
     def evaluators(self, run: RunRecord) -> list[str]:
-        """Name the evaluators of a run; of a large one, those of its first cases, until it was copied."""
+        """Return the names of the evaluators; of a large run, those of its first cases until it has been copied."""
         if (names := self._index.evaluators(run, _MOST_NAMES)) is not None:
             return names
         return evaluator_names(self._store, run, cases=_LARGE, limit=_MOST_NAMES)
 
     def _in_order(self, run: RunRecord, limit: int, cursor: str | None) -> dict[str, Any]:
-        after = _read(cursor, Order())
+        after = _place_in(cursor, Order())
         place = (-1, -1, -1) if after is None else after[1]
         following = places_after(self._store, run, place, limit + 1)
         places = following[:limit]
         _, total = self._store.extent(run)
         self._prepare(run, total)
-        more = _written(Order(), places[-1][0], places[-1]) if len(following) > limit else None
-        return {"items": rows_shown(self._store, run, places), "total": total, "next": more}
+        more = _cursor_after(Order(), places[-1][0], places[-1]) if len(following) > limit else None
+        return {"items": evaluation_rows(self._store, run, places), "total": total, "next": more}
 
     def _prepare(self, run: RunRecord, total: int) -> None:
-        """Copy what is narrow of a large run ahead: who looks at it will want to filter it."""
+        """Copy a large run into the index in advance: whoever opens it will want to filter it."""
         with self._mine:
-            if total < _LARGE or run.id in self._asked or run.status is RunStatus.RUNNING:
+            if total < _LARGE or run.id in self._prepared or run.status is RunStatus.RUNNING:
                 return
-            self._asked.add(run.id)
-        self._ahead.submit(self._index.copy, run)
+            self._prepared.add(run.id)
+        self._background.submit(self._index.copy, run)
 
 
-def _written(order: Order, key: Any, place: Sequence[int]) -> str:
-    return written([order.by, order.descending, key, *place])
+def _cursor_after(order: Order, key: Any, place: Sequence[int]) -> str:
+    return encode_cursor([order.by, order.descending, key, *place])
 
 
-def _read(cursor: str | None, order: Order) -> tuple[Any, Place] | None:
+def _place_in(cursor: str | None, order: Order) -> tuple[Any, Place] | None:
     if cursor is None:
         return None
-    match read(cursor):
+    match decode_cursor(cursor):
         case [order.by, order.descending, (int() | float() | str()) as key, int(position), int(place), int(sample)]:
             if all(0 <= one < _LARGEST for one in (position, place, sample)) and (
                 isinstance(key, (float, str)) or abs(key) < _LARGEST
             ):
                 return key, (position, place, sample)
-    return refuse()
+    return refuse_cursor()
 
 
 Kind: TypeAlias = Literal["csv", "jsonl"]
@@ -157,8 +161,8 @@ NAMES: Final = (*COLUMNS, MODEL)
 _PAGE: Final = 200
 
 
-def exported(store: Store, run: RunRecord, places: Sequence[Place], kind: Kind) -> Iterator[bytes]:
-    """Write evaluations by their places, in that order, piece by piece."""
+def export_chunks(store: Store, run: RunRecord, places: Sequence[Place], kind: Kind) -> Iterator[bytes]:
+    """Write evaluations by their places, in that order, chunk by chunk."""
     if kind == "csv":
         yield _as_csv([NAMES])
     for first in range(0, len(places), _PAGE):
@@ -170,7 +174,7 @@ def exported(store: Store, run: RunRecord, places: Sequence[Place], kind: Kind) 
 
 
 def attachment(run: RunRecord, kind: Kind) -> dict[str, str]:
-    """Name the file for who saves it."""
+    """Return the header with the name of the file."""
     return {"content-disposition": f'attachment; filename="{run.id}-evaluations.{kind}"'}
 
 

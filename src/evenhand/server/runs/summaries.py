@@ -1,4 +1,4 @@
-"""The numbers of a run as its pages show them, counted once for as long as nothing is added to it."""
+"""The summaries of runs as the pages show them, computed once until something is added to the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
 
-# A handful of kilobytes each.
+# A few kilobytes each.
 MOST_NUMBERS: Final = 256
 # These may hold every case that changed.
 MOST_COMPARISONS: Final = 8
@@ -28,14 +28,14 @@ Key: TypeAlias = tuple[str, str, float | None, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What a run came to: its overview, and what its gates say."""
+    """The overview of a run, and the outcome of its gates."""
 
     overview: Overview
     gates: tuple[GateResult, ...]
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> Numbers:
-        """Take what is kept of a run, or go through its results once; memory stays flat."""
+        """Return what is stored of a run, or read its results once; memory stays flat."""
         overview = overview_of(store, run)
         return cls(overview=overview, gates=Gates.of(run.definition.get("gates")).check(overview.summary))
 
@@ -46,12 +46,12 @@ class Numbers:
 
     @property
     def bins(self) -> Sequence[Mapping[Standing, int]]:
-        """How the scores of the cases spread."""
+        """The histogram of the scores."""
         return self.overview.bins
 
     @property
     def ranking_sentence(self) -> str:
-        """Say what a ranking came to: that its groups were ranked is all that their scores say."""
+        """The outcome of a ranking in words: its groups have no scores."""
         cases = self.summary.cases
         told = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
         return told if cases.scored == cases.n else f"{told} of {cases.n:,}"
@@ -62,23 +62,23 @@ class Numbers:
 
 
 class SummaryCache:
-    """Numbers of runs that were asked for before, and comparisons: each for as long as nothing is judged in between."""
+    """Summaries and comparisons that were requested before, each kept until something more is judged."""
 
     def __init__(self) -> None:
         self._numbers: BackgroundCache[Numbers] = BackgroundCache(MOST_NUMBERS)
         self._comparisons: BackgroundCache[Comparison] = BackgroundCache(MOST_COMPARISONS)
 
     def has(self, store: Store, run: RunRecord) -> bool:
-        """Tell whether the numbers of a run are known as it stands."""
+        """Return whether the numbers of a run are known in its current state."""
         return self._numbers.has(state_of(store, run)) or kept_overview(store, run) is not None
 
     def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
-        """Return the numbers of a run; raises ``TimeoutError`` where that takes longer, and counts on."""
+        """Return the numbers of a run; raise ``TimeoutError`` if that takes longer, and continue in the background."""
         if run.status in (RunStatus.PLANNING, RunStatus.RUNNING):
             return Numbers.of(store, run)
         return self._numbers.get(state_of(store, run), lambda: Numbers.of(store, run), seconds)
 
-    def compared(
+    def comparison(
         self,
         store: Store,
         runs: tuple[RunRecord, RunRecord],
@@ -86,10 +86,10 @@ class SummaryCache:
         seconds: float,
         *how: str,
     ) -> Comparison:
-        """Return a comparison of two runs, as ``how`` says; raises ``TimeoutError`` where that takes longer."""
+        """Return a comparison of two runs, as ``how`` says; raise ``TimeoutError`` if that takes longer."""
         return self._comparisons.get((*(state_of(store, run) for run in runs), *how), compare, seconds)
 
 
 def state_of(store: Store, run: RunRecord) -> Key:
-    """Say how a run stands, so that it differs once something was judged in it, or judged again."""
+    """Return a key that changes once something in a run is judged, or judged again."""
     return run.id, run.status.value, run.finished, count_evaluations(store, run)

@@ -16,7 +16,7 @@ from evenhand.evaluators.pairwise import PLACES
 from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import run_row, summary_row
 from evenhand.server.runs.baseline import is_baseline
-from evenhand.server.runs.progress import AT_WORK, as_it_is
+from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
@@ -40,18 +40,18 @@ def names_in(defined: Any) -> list[str]:
 
 
 def models_of(run: RunRecord) -> list[str]:
-    """Name the models that answered where there may be several, so that each case says which."""
+    """Return the models that answered, if a run has several, so that each case names its own."""
     target = run.definition.get("target")
     return names_in(target) if isinstance(target, Mapping) and "models" in target else []
 
 
 def judge_of(run: RunRecord) -> str | None:
-    """Name the judge, where the definition does."""
+    """Return the name of the judge, if the definition has one."""
     return next(iter(names_in(run.definition.get("judge"))), None)
 
 
-def told(defined: Any) -> str | None:
-    """Name a judge or a target for people: a program or a function by what it is."""
+def model_label(defined: Any) -> str | None:
+    """Return a readable name of a judge or a target; of a program, its command."""
     if names := names_in(defined):
         return ", ".join(names)
     if isinstance(defined, Mapping):
@@ -61,7 +61,7 @@ def told(defined: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A profile of a group, under the letter that the judge knew it by; ``place`` is None where nobody was ranked."""
+    """A profile of a group, under the letter that the judge saw; ``place`` is None if the group was not ranked."""
 
     letter: str
     id: str
@@ -71,7 +71,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownGroup:
-    """A group in the order in which it was shown, and what the judge said of it."""
+    """A group in the order in which it was shown, and the judge's verdict on it."""
 
     members: tuple[Member, ...]
     order: str
@@ -79,7 +79,7 @@ class ShownGroup:
 
     @classmethod
     def of(cls, result: CaseResult) -> ShownGroup:
-        """Read the group from its case and, if it was judged, from what was found."""
+        """Read the group from its case and, if it was judged, from the judgment."""
         found = [one.evaluation.details for one in result.judgments]
         details = found[-1] if found else {}
         case = result.case
@@ -94,24 +94,24 @@ class ShownGroup:
             )
             for slot, one in enumerate(members_of(case.metadata)[:MOST_MEMBERS])
         )
-        return cls(members=members, order=order_said(case, details), lines=tuple(_orders(case, details)))
+        return cls(members=members, order=judged_order(case, details), lines=tuple(_orders(case, details)))
 
 
 def members_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the profiles of a group in the order in which they were shown; an imported run may have anything there."""
-    told = metadata.get(MEMBERS)
-    if not isinstance(told, list | tuple):
+    members = metadata.get(MEMBERS)
+    if not isinstance(members, list | tuple):
         return []
-    return [one for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    return [one for one in members if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
 
 
-def shown_ids(case: Case) -> str:
-    """Name who was shown, in that order."""
+def member_ids(case: Case) -> str:
+    """Return the ids of the profiles of a group, in the order shown."""
     return ", ".join(_ids(case))
 
 
-def order_said(case: Case, details: Mapping[str, Any]) -> str:
-    """Write the order that the judge gave, the best first; nothing where there is none."""
+def judged_order(case: Case, details: Mapping[str, Any]) -> str:
+    """Return the judge's order, best first; empty if there is none."""
     if ORDER in details:
         return " > ".join(details[ORDER])
     ids = _ids(case)
@@ -124,13 +124,13 @@ def order_said(case: Case, details: Mapping[str, Any]) -> str:
 
 
 def _orders(case: Case, details: Mapping[str, Any]) -> list[str]:
-    """Say which of a pair won in each of the orders in which both were shown."""
-    told = []
+    """Return which of a pair won, for each of the two orders in which they were shown."""
+    lines = []
     for one in details.get("orders", ()):
         ids = _ids(case) if one["candidate"] == PLACES[0] else _ids(case)[::-1]
         won = "a tie" if one["winner"] == "tie" else f"{ids[PLACES.index(one['winner'])]} is better"
-        told.append(f"{ids[0]} shown first, {ids[1]} second: {won}")
-    return told
+        lines.append(f"{ids[0]} shown first, {ids[1]} second: {won}")
+    return lines
 
 
 def _ids(case: Case) -> list[str]:
@@ -140,7 +140,7 @@ def _ids(case: Case) -> list[str]:
 MOST_SHOWN: Final = 300
 
 
-def rows_shown(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
+def evaluation_rows(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return evaluations by their places, in that order."""
     as_group = is_ranking(run.definition)
     return [_evaluation_row(stored, as_group=as_group) for stored in evaluations_at(store, run, places)]
@@ -149,9 +149,9 @@ def rows_shown(store: Store, run: RunRecord, places: Sequence[Place]) -> list[di
 def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, Any]:
     case, content = stored.case, stored.content
     model = case.metadata.get(MODEL)
-    question, answer = _asked(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
+    question, answer = _question_of(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
     if as_group:
-        question, answer = shown_ids(case), order_said(case, content.get("details", {}))
+        question, answer = member_ids(case), judged_order(case, content.get("details", {}))
     return {
         "case_id": case.id or "",
         "position": stored.position,
@@ -175,8 +175,8 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
     }
 
 
-def _asked(case: Case) -> str | None:
-    """Return what tells a case from the others: of a conversation the last thing the user says."""
+def _question_of(case: Case) -> str | None:
+    """Return what distinguishes a case: the question, or the last user message of a conversation."""
     said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
     return said[-1] if case.question is None and said else case.question_text
 
@@ -185,14 +185,14 @@ def _cut(text: str | None) -> str | None:
     return text if text is None or len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
-# A larger run is not counted while it goes on, nor, if nobody has looked at it yet, while somebody waits for a list.
+# Larger runs are not counted while they are in progress nor, if nobody has opened them yet, for a list.
 MOST_CASES_IN_LIST: Final = 5_000
 _OF_DETAIL: Final = ("source", "definition", "options", "forked_from", "version", "abandoned_calls", "abandoned_cost")
 
 
 def run_listed(store: Store, run: RunRecord, summaries: SummaryCache) -> dict[str, Any]:
-    """Return a run for a list, without what only a few ask for."""
-    run = as_it_is(store, run)
+    """Return a run for a list, without its definition."""
+    run = with_actual_status(store, run)
     quick = run.status not in AT_WORK and (run.cases <= MOST_CASES_IN_LIST or summaries.has(store, run))
     row = _run_row(run)
     return {name: row[name] for name in row if name not in _OF_DETAIL} | {
@@ -202,7 +202,7 @@ def run_listed(store: Store, run: RunRecord, summaries: SummaryCache) -> dict[st
 
 def run_as_planned(store: Store, run: RunRecord) -> dict[str, Any]:
     """Return a run with its definition, and without its numbers: it has just been started or resumed."""
-    row = _run_row(as_it_is(store, run))
+    row = _run_row(with_actual_status(store, run))
     # Where the suite is on the disk is the server's business.
     del row["source"]
     return row | {"summary": None, "gates": None}
@@ -213,7 +213,7 @@ def run_detail(store: Store, run: RunRecord, summaries: SummaryCache, seconds: f
 
     They are null, too, if counting them takes longer than so many seconds; then they are there for a later request.
     """
-    run = as_it_is(store, run)
+    run = with_actual_status(store, run)
     row = run_as_planned(store, run)
     if run.status in AT_WORK and run.cases > MOST_CASES_IN_LIST:
         return row

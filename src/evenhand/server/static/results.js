@@ -122,7 +122,7 @@ function start(table) {
     next = told.next ?? "";
     const word = total === 1 ? "evaluation" : "evaluations";
     const some = [...wanted().keys()].some((name) => name !== "sort" && name !== "descending");
-    shown.textContent = total ? `${total.toLocaleString("en")} ${word}${some ? " match" : ""}` : "Nothing matches";
+    shown.textContent = total ? `${total.toLocaleString("en")} ${word}${some ? " match" : ""}` : "No matches";
     table.setAttribute("aria-rowcount", String(total + 1));
     $("nothing").hidden = total > 0;
   }

@@ -4,7 +4,7 @@ import { counted, dollars, duration, NONE } from "./numbers.js";
 
 const AT_WORK = ["planning", "running"];
 const PAUSE = 2000; // milliseconds between two questions, where nothing is told unasked
-const AWAY = "The server is out of reach; this page tries again.";
+const AWAY = "The server cannot be reached; retrying.";
 
 const live = document.querySelector("[data-events]");
 /** @param {string} name @param {string} said */
@@ -16,7 +16,7 @@ const write = (name, said) => {
 /** @param {number | null} given evaluations a second @returns {string} */
 function rate(given) {
   if (!given) return NONE;
-  return given >= 0.95 ? `${given.toFixed(1)} a second` : `${(60 * given).toFixed(1)} a minute`;
+  return given >= 0.95 ? `${given.toFixed(1)} per second` : `${(60 * given).toFixed(1)} per minute`;
 }
 
 /** @param {Record<string, any>} told how the run gets on */
@@ -24,14 +24,14 @@ function show(told) {
   const bar = live.querySelector('[data-live="bar"]');
   bar.max = told.total || 1;
   bar.value = told.done;
-  const more = told.waiting ? ", waiting for its turn" : told.stopping ? ", stopping" : told.paused ? ", paused" : "";
+  const more = told.waiting ? ", queued" : told.stopping ? ", stopping" : told.paused ? ", paused" : "";
   write("title", `${counted(told.done)} of ${counted(told.total)} evaluation${told.total === 1 ? "" : "s"}${more}`);
   write("rate", rate(told.rate));
   write("eta", duration(told.eta));
   for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(told[name]));
   write("cost", told.calls === null ? NONE : dollars(told.cost));
   write("paused", told.paused);
-  write("note", "Live: this page follows the run.");
+  write("note", "Live: this page updates by itself.");
   document.title = `${told.total ? Math.floor((100 * told.done) / told.total) : 0} % · ${name}`;
 }
 

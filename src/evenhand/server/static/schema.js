@@ -114,7 +114,7 @@ function watch(part) {
   const tell = (found) => {
     if (found.is_schema) {
       settle();
-      show(told, fine("A valid schema."));
+      show(told, fine("The schema is valid."));
     } else {
       schema.setAttribute("aria-invalid", "true");
       show(told, list(found.schema_errors));
@@ -124,7 +124,7 @@ function watch(part) {
     else if (found.is_valid) show(toldOutput, judged("pass", "✓", "Valid: it would score 1."));
     else {
       const failed = found.is_valid === false;
-      const said = failed ? judged("fail", "✗", "Not valid: it would score 0.") : judged("error", "!", "It could not be checked.");
+      const said = failed ? judged("fail", "✗", "Invalid: it would score 0.") : judged("error", "!", "It could not be checked.");
       show(toldOutput, said, list(found.output_errors));
     }
   };

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import CaseResult
-from evenhand.server.runs.views import ShownGroup, members_of, order_said, shown_ids
+from evenhand.server.runs.views import ShownGroup, judged_order, member_ids, members_of
 
 PAIR = Case(
     id="round-1-group-1",
@@ -20,7 +20,7 @@ PAIR = Case(
 
 @pytest.mark.parametrize(("outcome", "said"), [("win", "a > b"), ("loss", "b > a"), ("tie", "a = b")])
 def test_the_outcome_of_a_pair_is_an_order(outcome: str, said: str) -> None:
-    assert order_said(PAIR, {"outcome": outcome}) == said
+    assert judged_order(PAIR, {"outcome": outcome}) == said
 
 
 def test_a_group_that_was_not_judged_has_texts_and_no_order() -> None:
@@ -38,6 +38,6 @@ def test_what_is_no_group_has_nobody_in_it(told: Any) -> None:
     case = Case(id="c", metadata={"profiles": told})
 
     assert members_of(case.metadata) == []
-    assert shown_ids(case) == ""
-    assert order_said(case, {"outcome": "win"}) == ""
+    assert member_ids(case) == ""
+    assert judged_order(case, {"outcome": "win"}) == ""
     assert ShownGroup.of(CaseResult(position=0, case=case)).members == ()

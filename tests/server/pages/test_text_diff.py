@@ -11,19 +11,21 @@ def test_lines_far_from_a_difference_are_counted_and_not_shown() -> None:
     lines = differences(old, old.replace("10", "ten"))
 
     assert [(line.kind, line.text) for line in lines] == [
-        ("gap", "7 lines the same"),
+        ("gap", "7 lines unchanged"),
         *(("same", str(number)) for number in (7, 8, 9)),
         ("removed", "10"),
         ("added", "ten"),
         *(("same", str(number)) for number in (11, 12, 13)),
-        ("gap", "6 lines the same"),
+        ("gap", "6 lines unchanged"),
     ]
 
 
 def test_texts_that_differ_in_their_line_ends_alone_are_said_to() -> None:
     lines = differences("a\nb", "a\r\nb\n")
 
-    assert [(line.kind, line.text) for line in lines] == [("gap", "the lines are the same; how they end differs")]
+    assert [(line.kind, line.text) for line in lines] == [
+        ("gap", "the lines are the same; only the line endings differ")
+    ]
 
 
 def test_very_long_texts_are_shown_one_after_the_other() -> None:

@@ -66,7 +66,7 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
 
     assert code == 0
     assert f"run {run} was interrupted; resume with: evenhand resume {run}\n" in server.said
-    assert reason == f"the server was stopped; resume it here or with: evenhand resume {run}"
+    assert reason == f"the server was stopped; resume the run here or with: evenhand resume {run}"
     assert taken < 29  # far less, but the machine may be busy; without an end to streams it would be 30
     assert not watching.is_alive()
     assert "event: end" not in heard

@@ -148,7 +148,7 @@ def test_a_name_that_is_there_twice_is_refused_wherever_it_stands(client: TestCl
 
 
 def test_a_body_of_another_kind_is_told_which_to_send(client: TestClient) -> None:
-    kinds = {"text/plain": "not 'text/plain'", "": "no Content-Type came with it"}
+    kinds = {"text/plain": "not 'text/plain'", "": "Content-Type: application/json, which is missing"}
 
     for kind, told in kinds.items():
         answer = client.post("/api/prompts", content=b'{"name": "p"}', headers={"content-type": kind} if kind else {})

@@ -1,4 +1,4 @@
-"""The desk: a few runs at once, the others wait, and all of them end in good order."""
+"""The run manager: a few runs at once, the others wait, and all of them end in good order."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def trial(store: Store, models: Any) -> Trial:
     return Trial(prompt=prompt, models=["vllm/a"])
 
 
-async def start(desk: RunManager, store: Store, trial: Trial, **pace: Any) -> RunRecord:
-    run, _ = await desk.start(lambda: trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
+async def start(manager: RunManager, store: Store, trial: Trial, **pace: Any) -> RunRecord:
+    run, _ = await manager.start(lambda: trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False, **pace))
     return run
 
 
-async def last_of(desk: RunManager, run: RunRecord) -> dict[str, Any]:
-    return [told async for told in desk.watch(run.id)][-1]
+async def last_of(manager: RunManager, run: RunRecord) -> dict[str, Any]:
+    return [told async for told in manager.watch(run.id)][-1]
 
 
 def test_more_runs_than_places_wait_for_their_turn(
@@ -51,13 +51,13 @@ def test_more_runs_than_places_wait_for_their_turn(
     models.may_answer.clear()
 
     async def several() -> tuple[list[bool], list[dict[str, Any]]]:
-        desk = RunManager(store, settings)
-        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 2)]
+        manager = RunManager(store, settings)
+        runs = [await start(manager, store, trial) for _ in range(MOST_AT_ONCE + 2)]
         await asyncio.sleep(0)
-        waiting = [bool((desk.progress(run.id) or {})["waiting"]) for run in runs]
+        waiting = [bool((manager.progress(run.id) or {})["waiting"]) for run in runs]
         models.may_answer.set()
-        ended = [await last_of(desk, run) for run in runs]
-        await desk.close()
+        ended = [await last_of(manager, run) for run in runs]
+        await manager.close()
         return waiting, ended
 
     waiting, ended = asyncio.run(several())
@@ -72,21 +72,21 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
     models.may_answer.clear()
 
     async def closed() -> list[RunRecord]:
-        desk = RunManager(store, settings)
-        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
-        watching = asyncio.create_task(last_of(desk, runs[0]))
+        manager = RunManager(store, settings)
+        runs = [await start(manager, store, trial) for _ in range(MOST_AT_ONCE + 1)]
+        watching = asyncio.create_task(last_of(manager, runs[0]))
         await asyncio.sleep(0.05)
-        await asyncio.wait_for(desk.close(), 60)
+        await asyncio.wait_for(manager.close(), 60)
         await asyncio.wait_for(watching, 60)
-        with pytest.raises(ConflictError, match="ending"):
-            await start(desk, store, trial)
+        with pytest.raises(ConflictError, match="shutting down"):
+            await start(manager, store, trial)
         return [store.runs.find(run.id) for run in runs]
 
     runs = asyncio.run(closed())
 
     assert {run.status for run in runs} == {RunStatus.INTERRUPTED}
     assert [run.reason for run in runs] == [
-        f"the server was stopped; resume it here or with: evenhand resume {run.id}" for run in runs
+        f"the server was stopped; resume the run here or with: evenhand resume {run.id}" for run in runs
     ]
 
 
@@ -96,16 +96,16 @@ def test_a_waiting_run_is_cancelled_and_resumed_by_one_only(
     models.may_answer.clear()
 
     async def resumed() -> dict[str, Any]:
-        desk = RunManager(store, settings)
-        runs = [await start(desk, store, trial) for _ in range(MOST_AT_ONCE + 1)]
-        await desk.cancel(runs[-1].id)
-        cancelled = await last_of(desk, runs[-1])
+        manager = RunManager(store, settings)
+        runs = [await start(manager, store, trial) for _ in range(MOST_AT_ONCE + 1)]
+        await manager.cancel(runs[-1].id)
+        cancelled = await last_of(manager, runs[-1])
         assert (cancelled["status"], cancelled["done"]) == ("interrupted", 0)
         models.may_answer.set()
-        twice = await asyncio.gather(*(desk.resume(runs[-1].id) for _ in range(2)), return_exceptions=True)
+        twice = await asyncio.gather(*(manager.resume(runs[-1].id) for _ in range(2)), return_exceptions=True)
         assert [type(one) for one in twice if isinstance(one, Exception)] == [RunBusyError]
-        ended = await last_of(desk, runs[-1])
-        await desk.close()
+        ended = await last_of(manager, runs[-1])
+        await manager.close()
         return ended
 
     ended = asyncio.run(resumed())
@@ -125,14 +125,14 @@ def test_who_takes_a_run_up_is_the_only_one_until_it_is_driven(
         return usual
 
     async def resumed() -> dict[str, Any]:
-        desk = RunManager(store, settings)
-        first = asyncio.create_task(desk.resume(run.id, slowly))
+        manager = RunManager(store, settings)
+        first = asyncio.create_task(manager.resume(run.id, slowly))
         await asyncio.to_thread(began.wait, 60)
         with pytest.raises(RunBusyError):
-            await desk.resume(run.id)
+            await manager.resume(run.id)
         may_go_on.set()
-        ended = await last_of(desk, await first)
-        await desk.close()
+        ended = await last_of(manager, await first)
+        await manager.close()
         return ended
 
     ended = asyncio.run(resumed())
@@ -147,17 +147,17 @@ def test_a_run_of_another_process_is_watched_in_the_store(
     models.may_answer.clear()
 
     async def watched() -> list[dict[str, Any]]:
-        desk = RunManager(store, settings)
+        manager = RunManager(store, settings)
         job = trial.job(store)
         run = plan(store, job, trial.scope)
         driven = asyncio.create_task(Runner(store, run, job, Pace(concurrency=1)).run())
         told = []
-        async for one in desk.watch(run.id):
+        async for one in manager.watch(run.id):
             told.append(one)
             models.may_answer.set()
         await driven
         with pytest.raises(ConflictError, match="nothing to cancel"):
-            await desk.cancel(run.id)
+            await manager.cancel(run.id)
         return told
 
     told = asyncio.run(watched())
@@ -169,10 +169,10 @@ def test_a_run_of_another_process_is_watched_in_the_store(
 
 def test_nobody_starts_a_run_with_a_model_that_is_a_file(store: Store, trial: Trial, settings: ServerSettings) -> None:
     async def started() -> None:
-        desk = RunManager(store, settings)
+        manager = RunManager(store, settings)
         job = trial.job(store)
         of_a_file = replace(job, definition={"target": {"models": ["recorded/x.jsonl"]}})
-        await desk.start(lambda: of_a_file, trial.scope, Pace())
+        await manager.start(lambda: of_a_file, trial.scope, Pace())
 
     with pytest.raises(FieldError, match="recorded"):
         asyncio.run(started())
@@ -186,20 +186,20 @@ def test_a_run_whose_runner_could_not_begin_is_not_left_at_work(
         raise StoreError("the database is locked")
 
     async def broken() -> dict[str, Any]:
-        desk = RunManager(store, settings)
-        return await last_of(desk, await start(desk, store, trial))
+        manager = RunManager(store, settings)
+        return await last_of(manager, await start(manager, store, trial))
 
     monkeypatch.setattr(Runner, "run", locked)
     ended = asyncio.run(broken())
 
     (run,) = store.runs.newest()
-    assert (ended["status"], run.status, run.reason) == ("interrupted", RunStatus.INTERRUPTED, "it broke off")
+    assert (ended["status"], run.status, run.reason) == ("interrupted", RunStatus.INTERRUPTED, "it failed")
     assert not store.runs.in_hand(run)
 
 
 def test_there_is_no_progress_of_a_run_that_is_not_there(store: Store, settings: ServerSettings) -> None:
     async def asked() -> Any:
-        desk = RunManager(store, settings)
-        return desk.progress("nobody"), [one async for one in desk.watch("nobody")]
+        manager = RunManager(store, settings)
+        return manager.progress("nobody"), [one async for one in manager.watch("nobody")]
 
     assert asyncio.run(asked()) == (None, [])

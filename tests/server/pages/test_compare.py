@@ -48,7 +48,7 @@ def test_without_two_runs_it_says_what_is_needed(client: TestClient, judged: Jud
     judged(0.9, evaluators={**JUDGE, "name": "brief"})
     chosen = parsed(client.get("/compare"))
 
-    assert "Two runs are needed" in empty
+    assert "You need two runs" in empty
     assert [one.attributes["value"] for one in chosen.all("option", selected="")] == [first.id, second.id]
     assert "Choose two runs" in told(chosen)
 
@@ -67,7 +67,7 @@ def test_a_difference_comes_with_interval_test_p_effect_and_counts(
     assert "6 wins for B" in told(page)
     assert "1 tie" in told(page)
     assert "0 losses" in told(page)
-    assert "8 cases in both runs. In no number: 1 without a score in A." in told(page)
+    assert "8 cases in both runs. Left out: 1 without a score in A." in told(page)
     assert page.one("svg", class_="chart verdict-bar")
 
 
@@ -111,7 +111,7 @@ def test_runs_that_were_judged_differently_are_refused_unless_told(
     refused = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
     anyway = parsed(client.get(refused.one("a", class_="button").attributes["href"]))
 
-    assert "These are not compared" in told(refused)
+    assert "Not comparable" in told(refused)
     assert "thresholds.pass: 0.8 in A, 0.5 in B" in told(refused)
     assert "--anyway" not in told(refused)
     assert "Judged differently." in told(anyway)

@@ -71,12 +71,12 @@ def test_a_run_of_another_kind_is_a_conflict_that_says_what_it_is(client: TestCl
     for run, way, kind in (
         (scored, "ranking", "a scoring of profiles"),
         (scored, "audit", "a scoring of profiles"),
-        (audited, "ranking", f"an audit, which is at {audited}/audit"),
+        (audited, "ranking", f"an audit, available at {audited}/audit"),
     ):
         answer = client.get(f"/api/runs/{run}/{way}")
         assert answer.status_code == 409
         assert answer.headers["content-type"] == "application/problem+json"
-        assert answer.json()["detail"] == f"run {run} is no {way}: it is {kind}"
+        assert answer.json()["detail"] == f"run {run} is not {'an' if way == 'audit' else 'a'} {way}: it is {kind}"
     assert client.get("/api/runs/nobody/ranking").status_code == 404
 
 
@@ -85,7 +85,7 @@ def test_a_run_over_cases_is_no_ranking(client: TestClient, prompt: str) -> None
 
     answer = client.get(f"/api/runs/{run}/ranking")
 
-    assert (answer.status_code, answer.json()["detail"]) == (409, f"run {run} is no ranking: it is a run over cases")
+    assert (answer.status_code, answer.json()["detail"]) == (409, f"run {run} is not a ranking: it is a run over cases")
 
 
 @pytest.mark.usefixtures("may_end")  # which it may not, before the answer is there

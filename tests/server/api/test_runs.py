@@ -295,7 +295,7 @@ def test_the_page_about_the_api_names_every_route(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("more", "field", "told"),
     [
-        ({"models": ["gpt-5-mini"]}, "models", "names no provider; write one before it"),
+        ({"models": ["gpt-5-mini"]}, "models", "has no provider; write it as provider/model"),
         ({"models": ["openai/gpt-5-mini"]}, "models", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
         ({"judge": "openai/gpt-5-mini"}, "judge", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
         ({"models": ["embedded/qwen2.5-coder-1.5b"]}, "models", "is not on this machine"),
@@ -342,6 +342,6 @@ def test_a_run_that_needs_a_judge_says_how_to_name_one(tmp_path: Path, models: A
     assert answer.json()["errors"] == [
         {
             "field": "judge",
-            "detail": "there is none; name one, such as openai/gpt-5-mini, or start the server with --judge",
+            "detail": "no judge; name one, such as openai/gpt-5-mini, or start the server with --judge",
         }
     ]
