@@ -52,9 +52,7 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
 def results_at(store: Store, run: RunRecord, positions: Sequence[int]) -> Iterator[CaseResult]:
     """Yield the cases of some positions, in that order; one that is not there is left out."""
     for position in positions:
-        result = next(store.results(run, first=position), None)
-        if result is not None and result.position == position:
-            yield result
+        yield from store.results(run, first=position, last=position)
 
 
 def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:

@@ -92,26 +92,28 @@ class Store:
         for rows in self.case_rows(run):
             yield [planned_from(*row) for row in rows]
 
-    def case_rows(self, run: RunRecord, *, first: int = 0) -> Iterator[list[tuple[Any, ...]]]:
+    def case_rows(self, run: RunRecord, *, first: int = 0, last: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the cases of a run as rows for ``planned_from``, page by page, to be made one after the other."""
-        for rows in self._case_pages(run, first, content=True):
+        for rows in self._case_pages(run, first, last, content=True):
             yield [(position, digest, expected, content) for position, _, digest, expected, content, _ in rows]
 
     def hashes(self, run: RunRecord) -> Iterator[tuple[str, str]]:
         """Yield the id and the hash of each case of a run, in their order."""
-        for rows in self._case_pages(run, 0, content=False):
+        for rows in self._case_pages(run, 0, None, content=False):
             yield from ((row[1], row[2]) for row in rows)
 
-    def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
-        """Read the cases of a run from one on; that one is missing is noticed, too."""
+    def _case_pages(self, run: RunRecord, first: int, last: int | None, *, content: bool) -> Iterator[list[Row]]:
+        """Read the cases of a run from one on, up to the last that is wanted; that one is missing is noticed, too."""
         following = first
         where = "position BETWEEN ? AND ?"
-        while rows := CASES.read(self.database, run, where, [following, following + PAGE - 1], content=content):
+        while rows := CASES.read(self.database, run, where, [following, _page_end(following, last)], content=content):
             for row in rows:
                 if row[0] != following:
                     refuse_damage(run, f"of its cases, the one at position {following} is missing")
                 following += 1
             yield rows
+            if last is not None and following > last:
+                return
         if following < run.cases and (following > first or run.status not in _AT_WORK):
             self._refuse_unless_changed(run, f"of its {run.cases:,} cases, there are only {following:,}")
 
@@ -219,11 +221,11 @@ class Store:
             self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
             self.replies.add(batch.replies)
 
-    def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
+    def results(self, run: RunRecord, *, first: int = 0, last: int | None = None) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
         evaluations = answered = 0
-        for page in self.case_rows(run, first=first):
+        for page in self.case_rows(run, first=first, last=last):
             ends = page[0][0], page[-1][0]
             judgments = self._judgments(run, *ends)
             answers: dict[int, list[list[MadeAnswer]]] = {}
@@ -246,14 +248,14 @@ class Store:
                     awaited=max(planned.expected * run.repeat - len(judged), 0),
                     thresholds=thresholds,
                 )
-        if first == 0:
+        if first == 0 and last is None:
             self._require_all(run, evaluations, run.evaluations, "evaluations")
             self._require_all(run, answered, run.answers, "answers")
 
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
         """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
         evaluations = 0
-        for page in self._case_pages(run, 0, content=True):
+        for page in self._case_pages(run, 0, None, content=True):
             rows = EVALUATIONS.read(
                 self.database,
                 run,
@@ -303,6 +305,11 @@ class Store:
     def forget_replies(self, model: str | None = None) -> int:
         """Empty the cache, or what it holds of one model, and tell how many replies that were."""
         return self.replies.forget(model)
+
+
+def _page_end(first: int, last: int | None) -> int:
+    end = first + PAGE - 1
+    return end if last is None else min(end, last)
 
 
 def _error_in(content: str) -> str:
