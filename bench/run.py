@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bench import importing, judging, ranking, reading, reading_runs, running, serving, watching
+from bench import finishing, importing, judging, ranking, reading, reading_runs, running, serving, watching
 
 ROW = "{:<68} {:>10}  {}"
 
 
 def main() -> None:
     print(ROW.format("CPU time, best of three", "measured", "goal"))
-    for part in (importing, judging, reading, running, ranking, serving, reading_runs, watching):
+    for part in (importing, judging, reading, running, finishing, ranking, serving, reading_runs, watching):
         print()
         for what, measured, goal in part.rows():
             print(ROW.format(what, measured, goal), flush=True)

@@ -532,7 +532,13 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
     yield Reader(
         "settings of a suite",
-        ("suites/checks.py", "suites/credentials.py", "suites/header.py", "suites/values.py", "engine/targets/command.py"),
+        (
+            "suites/checks.py",
+            "suites/credentials.py",
+            "suites/header.py",
+            "suites/values.py",
+            "engine/targets/command.py",
+        ),
         of_settings,
     )
     yield Reader("profiles", ("profiles/sources.py", "domain/case.py"), of_profiles)

@@ -50,6 +50,12 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str,
     Weight 0 shows but does not count; a required evaluator that fails, fails the case. A judge that failed leaves the
     case without a score when it counts or is required: half a score would look like a whole one.
     """
+    if len(weighed) == 1 and (only := weighed[0]).weight > 0 and not only.required:  # as in most, and there are many
+        evaluation = only.evaluation
+        if evaluation.status is Status.SCORED and evaluation.score is not None:
+            score = weighted_mean(((evaluation.score, only.weight),))
+            verdict = Thresholds.of(thresholds).verdict(score)
+            return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=(evaluation,))
     evaluations = tuple(one.evaluation for one in weighed)
     counting = [one for one in weighed if one.weight > 0 or one.required]
     if any(one.evaluation.status is Status.ERROR for one in counting):

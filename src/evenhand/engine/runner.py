@@ -25,6 +25,7 @@ from evenhand.engine.concurrency_limit import is_refusal
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
+from evenhand.engine.live_overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
 from evenhand.engine.target import Target
@@ -86,6 +87,8 @@ class Runner:
             tell=tell,
         )
         self._progress = Progress()
+        # Of a run that began with nothing: the others are read when they have ended.
+        self._overview: LiveOverview | None = None
         # What cannot be kept need not be asked for either.
         self._committer = Committer(store, failed=lambda error: self.gateway.stop(Failure("store", str(error))))
         self._fingerprints = Fingerprints()
@@ -117,6 +120,7 @@ class Runner:
         following = self._job.following
         total = expected if following is None else max(expected, following.total(self._store, self._run))
         self._progress = Progress(total=total, done=judged)
+        self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
         try:
             await self._judge_all(resuming=judged > 0)
@@ -190,7 +194,10 @@ class Runner:
         """Say how the run ended, and what it took that stands in no evaluation."""
         if calls := self.gateway.abandoned_calls:
             self._store.runs.abandon(self._run, calls, self.gateway.abandoned_cost)
-        return self._store.runs.mark(self._run, status, reason)
+        ended = self._store.runs.mark(self._run, status, reason)
+        if self._overview is not None:
+            self._overview.keep(self._store, ended)
+        return ended
 
     async def _beat(self) -> None:
         while True:
@@ -305,6 +312,8 @@ class Runner:
         made = replace(made, sample=sample, round=number, cost=cost)
         row = answer_row(self._run.number, planned.position, made)
         await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
+        if self._overview is not None:
+            self._overview.add_answer(planned, made, row[-1])
         return made
 
     async def _make(self, target: Target, case: Case, ask: Any) -> MadeAnswer:
@@ -379,6 +388,8 @@ class Runner:
         row = evaluation_row(self._run.number, planned.position, todo.place, judgment, content)
         await self._committer.commit(evaluations=(row,), replies=replies)
         self._progress.add(judgment)
+        if self._overview is not None:
+            self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:
             observer(planned, judgment)
 

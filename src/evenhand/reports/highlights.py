@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from operator import itemgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.phrases import Standing
 
-_PROGRAM: Final = "code_judge"
-_FUNCTION: Final = "function"
+PROGRAM: Final = "code_judge"
+FUNCTION: Final = "function"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+# A tuple: one is made for every evaluation, and a frozen dataclass takes three times as long.
+class Part(NamedTuple):
     """An evaluation, or one within another: of which type it is, by which judge, and how often that was asked."""
 
     type: str
@@ -26,22 +28,22 @@ class Part:
     @property
     def programs(self) -> int:
         """How many programs were run for it."""
-        return self.attempts if self.type == _PROGRAM else 0
+        return self.attempts if self.type == PROGRAM else 0
 
     @property
     def functions(self) -> int:
         """How many functions were called for it: they leave no attempt."""
-        return int(self.type == _FUNCTION)
+        return int(self.type == FUNCTION)
 
 
-def parts_of(evaluation: Evaluation) -> Iterator[Part]:
-    """Yield an evaluation and all within it."""
-    yield from _parts(evaluation.type, len(evaluation.attempts), evaluation.details)
+def parts_of(evaluation: Evaluation) -> Sequence[Part]:
+    """Return an evaluation and all within it."""
+    return tuple(_parts(evaluation.type, len(evaluation.attempts), evaluation.details))
 
 
 def judges_of(evaluation: Evaluation) -> tuple[str, ...]:
     """Name the judges of an evaluation, its members' too, each once."""
-    return tuple(dict.fromkeys(part.judge for part in parts_of(evaluation) if part.judge is not None))
+    return tuple(dict.fromkeys([part.judge for part in parts_of(evaluation) if part.judge is not None]))
 
 
 def ambiguities_of(evaluation: Evaluation) -> Iterator[tuple[str, bool]]:
@@ -73,16 +75,15 @@ def _parts(kind: object, attempts: object, details: object) -> Iterator[Part]:
     # Details are anybody's, and may be anything.
     known: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
     judge = known.get("judge")
-    yield Part(
-        type=str(kind),
-        judge=judge if isinstance(judge, str) else None,
-        attempts=attempts if isinstance(attempts, int) else 0,
-    )
+    yield Part(str(kind), judge if isinstance(judge, str) else None, attempts if isinstance(attempts, int) else 0)
+    if "members" not in known and "meta_judge" not in known:  # as in most, and there are many
+        return
     for member in _within(known):
         yield from _parts(member.get("type"), member.get("attempts"), member.get("details"))
 
 
 MOST = 10
+_FALLS_SHORT: Final = (Standing.FAIL, Standing.BORDERLINE)
 
 Kept = TypeVar("Kept")
 
@@ -125,22 +126,21 @@ class Highlights:
 
 
 class Worst(Generic[Kept]):
-    """Picks the cases to look at first, as they come in one by one, and keeps something of each of those."""
+    """Picks the cases to look at first, as they come in one by one in any order, and keeps something of each."""
 
     def __init__(self) -> None:
         self._worst: list[tuple[float, int, Kept]] = []
-        self._broken: list[Kept] = []
+        self._broken: list[tuple[int, Kept]] = []
 
     def add(self, standing: Standing, score: float, position: int, kept: Kept) -> None:
         """Look at a case."""
         if standing is Standing.ERROR:
-            if len(self._broken) < MOST:
-                self._broken.append(kept)
-        elif standing in (Standing.FAIL, Standing.BORDERLINE) and (
-            len(self._worst) < MOST or score < self._worst[-1][0]
-        ):
-            self._worst.append((score, position, kept))
-            self._worst = sorted(self._worst, key=lambda one: one[:2])[:MOST]
+            if len(self._broken) < MOST or position < self._broken[-1][0]:
+                insort(self._broken, (position, kept), key=itemgetter(0))
+                del self._broken[MOST:]
+        elif standing in _FALLS_SHORT and (len(self._worst) < MOST or (score, position) < self._worst[-1][:2]):
+            insort(self._worst, (score, position, kept), key=itemgetter(0, 1))
+            del self._worst[MOST:]
 
     @property
     def worst(self) -> tuple[Kept, ...]:
@@ -150,7 +150,7 @@ class Worst(Generic[Kept]):
     @property
     def broken(self) -> tuple[Kept, ...]:
         """What was kept of the first cases whose judge failed."""
-        return tuple(self._broken)
+        return tuple(kept for _, kept in self._broken)
 
 
 def _highlight(result: CaseResult, standing: Standing) -> Highlight:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from evenhand.domain.run import CaseResult
+from evenhand.domain.aggregate import CaseScore
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Status
+from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.reports.highlights import Worst
+from evenhand.domain.verdict import Thresholds
+from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.html.charts import BINS, bin_of
 from evenhand.reports.phrases import Standing
-from evenhand.reports.summary import Summarizer
+from evenhand.reports.summary import MODEL, Summarizer
 
 # The key of a case's metadata that has the profiles of a group, each with its id.
 _MEMBERS: Final = "profiles"
+# The keys of metadata by which cases are counted.
+_COUNTED_BY: Final = frozenset((_MEMBERS, MODEL))
+_WITHOUT_JUDGE: Final = (PROGRAM, FUNCTION)
+# The details of an evaluation that has others in it.
+_NESTED: Final = frozenset(("members", "meta_judge"))
+# So many cases that are not alike are gathered.
+_MOST_ALIKE: Final = 1000
+# By a name of its own: to look into an enum, for each case, takes seven times as long.
+_SCORED: Final = Status.SCORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,37 +88,140 @@ FORMAT: Final = _format()
 
 
 class Survey:
-    """Takes in the results of a run one by one, and gives the overview; memory grows with clusters, not with cases."""
+    """Takes in the results of a run one by one, and gives the overview; memory grows with clusters, not with cases.
+
+    The cases may come in any order: where an order shows, it is that of the suite.
+    """
 
     def __init__(self) -> None:
         self._summarizer = Summarizer()
         self._bins: Sequence[Counter[Standing]] = [Counter() for _ in range(BINS)]
         self._worst: Worst[int] = Worst()
         self._ranked: set[str] = set()
+        self._alike: dict[tuple[object, ...], _Alike] = {}
 
     def add(self, result: CaseResult) -> None:
         """Take in the result of a case."""
+        if len(result.judgments) == 1 and not (result.answers or result.replaced or result.awaited):
+            self.add_single(result.position, result.case, result.judgments[0], result.thresholds)
+        else:
+            self._add(result)
+
+    def add_single(self, position: int, case: Case, judgment: Judgment, thresholds: Thresholds) -> None:
+        """Take in a case that has one judgment, and nothing else.
+
+        Most of these differ in position, tokens and cost alone; they are gathered, and counted when all are there.
+        """
+        if (key := _likeness(case, judgment, thresholds)) is None:
+            self._add(CaseResult(position=position, case=case, judgments=(judgment,), thresholds=thresholds))
+            return
+        self._summarizer.spend(judgment.evaluation.attempts[0].usage, judgment.cost)
+        if (alike := self._alike.get(key)) is None:
+            if len(self._alike) == _MOST_ALIKE:
+                self._count_alike()
+            alike = self._alike[key] = _Alike(case, judgment, thresholds)
+        alike.times += 1
+        if len(alike.positions) < MOST or position < alike.positions[-1]:
+            insort(alike.positions, position)
+            del alike.positions[MOST:]
+
+    def _add(self, result: CaseResult) -> None:
         outcome = None if result.pending else result.outcome
         self._summarizer.add(result, outcome)
-        if outcome is None:
-            return
-        standing = Standing.of(outcome)
-        self._worst.add(standing, outcome.score or 0.0, result.position, result.position)
-        if standing.scored:
-            self._bins[bin_of(outcome.score or 0.0)][standing] += 1
-            if _MEMBERS in result.case.metadata:
+        if outcome is not None:
+            self._place(outcome, [result.position])
+            if _MEMBERS in result.case.metadata and outcome.status is Status.SCORED:
                 self._ranked.update(_ids(result.case.metadata[_MEMBERS]))
+
+    def _count_alike(self) -> None:
+        """Count the cases that were gathered."""
+        for alike in self._alike.values():
+            result = alike.first()
+            outcome = result.outcome
+            self._summarizer.add_alike(result, outcome, alike.times)
+            self._place(outcome, alike.positions, alike.times)
+        self._alike.clear()
+
+    def _place(self, outcome: CaseScore, positions: Sequence[int], times: int = 1) -> None:
+        """Find the place of cases among the others: of so many that are alike, some of the first positions will do."""
+        standing, score = Standing.of(outcome), outcome.score or 0.0
+        for position in positions:
+            self._worst.add(standing, score, position, position)
+        if standing.scored:
+            self._bins[bin_of(score)][standing] += times
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is what the same cases give in suite order; in suite order it always is."""
+        return self._summarizer.is_exact
 
     def overview(self) -> Overview:
         """Return what was found so far."""
+        self._count_alike()
         return Overview(
             summary=self._summarizer.summary(),
-            bins=tuple(dict(one) for one in self._bins),
+            bins=tuple(
+                {standing: counts[standing] for standing in Standing if counts[standing]} for counts in self._bins
+            ),
             worst=self._worst.worst,
             broken=self._worst.broken,
             judges=self._summarizer.judges,
             ranked=len(self._ranked),
         )
+
+
+class _Alike:
+    """Cases that are alike: how many, and the first positions of them."""
+
+    __slots__ = ("_case", "_judgment", "_thresholds", "positions", "times")
+
+    def __init__(self, case: Case, judgment: Judgment, thresholds: Thresholds) -> None:
+        self._case = case
+        self._judgment = judgment
+        self._thresholds = thresholds
+        self.positions: list[int] = []
+        self.times = 0
+
+    def first(self) -> CaseResult:
+        """Return the first case in the suite, which is as good as any."""
+        return CaseResult(
+            position=self.positions[0], case=self._case, judgments=(self._judgment,), thresholds=self._thresholds
+        )
+
+
+def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[object, ...] | None:
+    """Return what all is counted by, tokens and cost aside, of a case that was scored by one reply of a judge.
+
+    None if there is more to it.
+    """
+    evaluation = judgment.evaluation
+    details, attempts = evaluation.details, evaluation.attempts
+    if (
+        evaluation.status is not _SCORED
+        or len(attempts) != 1
+        or attempts[0].cached
+        or attempts[0].kind != "reply"
+        or evaluation.flags
+        or evaluation.retry_count
+        or evaluation.type in _WITHOUT_JUDGE
+        or case.cluster is not None
+        or type(details) is not dict
+        or not _NESTED.isdisjoint(details)
+        or (case.metadata and not _COUNTED_BY.isdisjoint(case.metadata))
+    ):
+        return None
+    judge = details.get("judge")
+    return (
+        evaluation.evaluator,
+        judge if isinstance(judge, str) else None,
+        evaluation.score,
+        evaluation.verdict,
+        judgment.weight,
+        judgment.required,
+        judgment.sample,
+        thresholds.pass_at,
+        thresholds.borderline_at,
+    )
 
 
 def survey(results: Iterable[CaseResult]) -> Overview:

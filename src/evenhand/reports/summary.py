@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from evenhand.domain.aggregate import CaseScore, weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
@@ -12,17 +12,20 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Verdict
-from evenhand.reports.highlights import ambiguities_of, judges_of, parts_of
+from evenhand.reports.highlights import Part, ambiguities_of, parts_of
 from evenhand.reports.safe_text import plain
 from evenhand.stats.intervals import ExactSum, Scores
 
+# By names of their own: to look into an enum, for each evaluation, takes seven times as long.
+_SCORED, _PASS = Status.SCORED, Verdict.PASS
 _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 # The class of an evaluation's error where no judge was asked, since the target had failed.
 NO_ANSWER: Final = "no_answer"
 _MOST_REASONS: Final = 10
+_MOST_REASONS_KEPT: Final = 100
 _OTHER_REASONS: Final = "other reasons"
 # The key of a case's metadata that names the model which answers it; where it has more values, it means something else.
-_MODEL: Final = "model"
+MODEL: Final = "model"
 _MOST_MODELS: Final = 50
 # The flag of an evaluation whose reply had several different verdicts.
 _AMBIGUOUS: Final = "ambiguous"
@@ -31,14 +34,16 @@ _AMBIGUOUS: Final = "ambiguous"
 class Summarizer:
     """Takes in the results of a run one by one and gives its numbers; memory grows with clusters, not with cases.
 
+    The cases may come in any order: where an order shows, it is that of the suite.
+
     >>> Summarizer().summary().cases.mean is None
     True
     """
 
     def __init__(self) -> None:
         self._cases = _Counting()
-        self._evaluators: defaultdict[str, _Counting] = defaultdict(_Counting)
-        self._models: defaultdict[str, _Counting] = defaultdict(_Counting)
+        self._evaluators: dict[str, _Counting] = {}
+        self._models: dict[str, _Counting] = {}
         self._repeat = 1
         self._retries = 0
         self._calls = 0
@@ -51,68 +56,80 @@ class Summarizer:
         self._output_tokens = 0
         self._cost = ExactSum()
         self._unpriced = False
-        self._judges: defaultdict[str, set[str]] = defaultdict(set)
-        self._errors: Counter[str] = Counter()
-        self._flags: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._other_reasons = 0
+        self._judges: dict[str, set[str]] = {}
+        self._errors = _Frequencies()
+        self._flags = _Frequencies()
+        self._reasons = _Reasons()
         self._ambiguous: Counter[str] = Counter()
         self._overturned: Counter[str] = Counter()
 
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
-        cluster = result.case.cluster
-        if result.pending:
-            for counting in self._counted_by(result):
+        position, cluster = result.position, result.case.cluster
+        for counting in self._counted_by(result):
+            if result.pending:
                 counting.pending += 1
-        else:
-            outcome = outcome or result.outcome
-            unanswered = no_answer(outcome.evaluations)
-            for counting in self._counted_by(result):
-                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, unanswered)
+            else:
+                outcome = outcome or result.outcome
+                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, outcome.evaluations)
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
-            by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
-            self._repeat = max(self._repeat, judgment.sample + 1)
-            self._note(judgment.evaluation)
-            self._add_effort(judgment)
-        for name, evaluations in by_evaluator.items():
-            self._evaluators[name].add(*over_samples(evaluations), cluster, no_answer(evaluations))
+            evaluation = judgment.evaluation
+            by_evaluator.setdefault(evaluation.evaluator, []).append(evaluation)
+            parts = parts_of(evaluation)
+            self._note(judgment, parts, position)
+            self._add_effort(judgment, parts)
+        for order, (name, evaluations) in enumerate(by_evaluator.items()):
+            counting = _first_seen(self._evaluators, name, (position, order))
+            counting.add(*over_samples(evaluations), cluster, evaluations)
         for replaced in result.replaced:
-            self._add_effort(replaced)
+            self._add_effort(replaced, parts_of(replaced.evaluation) if isinstance(replaced, Judgment) else ())
         for answer in result.answers:
-            self._add_effort(answer)
-        self._errors.update(_errors(result))
+            self._add_effort(answer, ())
+        for error in _errors(result):
+            self._errors.add(error, position)
 
-    def _counted_by(self, result: CaseResult) -> Iterator[_Counting]:
-        yield self._cases
-        model = result.case.metadata.get(_MODEL)
-        if isinstance(model, str) and (model in self._models or len(self._models) <= _MOST_MODELS):
-            yield self._models[model]
+    def add_alike(self, result: CaseResult, outcome: CaseScore, times: int) -> None:
+        """Take in that many cases with one judgment like this one, all but for what it spent: see ``spend``."""
+        evaluation = result.judgments[0].evaluation
+        for counting in (self._cases, _first_seen(self._evaluators, evaluation.evaluator, (result.position, 0))):
+            counting.add(outcome.status, outcome.score, outcome.verdict, None, (), times=times)
+        self._note(result.judgments[0], parts_of(evaluation), result.position)
+        self._calls += times
 
-    def _add_effort(self, done: Judgment | MadeAnswer) -> None:
+    def spend(self, usage: Usage | None, cost: float | None) -> None:
+        """Take in what one judgment of many alike took."""
+        if usage is not None:
+            self._input_tokens += usage.input_tokens
+            self._output_tokens += usage.output_tokens
+        if cost is None:
+            self._unpriced = True
+        elif cost:
+            self._cost.add(cost)
+
+    def _counted_by(self, result: CaseResult) -> tuple[_Counting, ...]:
+        """Return the counts that a case belongs to: those of all cases, and of its model, if models are so few."""
+        model = result.case.metadata.get(MODEL)
+        if not isinstance(model, str) or (model not in self._models and len(self._models) > _MOST_MODELS):
+            return (self._cases,)
+        return self._cases, _first_seen(self._models, model, (result.position, 0))
+
+    def _add_effort(self, done: Judgment | MadeAnswer, parts: Sequence[Part]) -> None:
         """Count what a judgment or an answer took; replies from the cache took nothing."""
         if isinstance(done, Judgment):
             record: Evaluation | MadeAnswer = done.evaluation
-            self._count_parts(done.evaluation)
+            # Where there was no answer, nothing was run to judge it.
+            if done.evaluation.error is None or Failure.of(done.evaluation.error).kind != NO_ANSWER:
+                for part in parts:
+                    self._programs += part.programs
+                    self._functions += part.functions
         else:
             record = done
             self._target_calls += sum(not attempt.cached for attempt in done.attempts)
         for attempt in record.attempts:
             self._count_request(attempt)
-        if not record.attempts:  # a function may say what it took, and not how
-            self._count_tokens(record.usage)
-        if done.cost is None:
-            self._unpriced = True
-        else:
-            self._cost.add(done.cost)
-
-    def _count_parts(self, evaluation: Evaluation) -> None:
-        """Count the programs and functions that judged; none did where there was no answer."""
-        if evaluation.error is None or Failure.of(evaluation.error).kind != NO_ANSWER:
-            for part in parts_of(evaluation):
-                self._programs += part.programs
-                self._functions += part.functions
+        # A function may say what it took, and not how.
+        self.spend(None if record.attempts else record.usage, done.cost)
 
     def _count_request(self, attempt: Attempt) -> None:
         if attempt.cached:
@@ -120,27 +137,22 @@ class Summarizer:
         else:
             self._calls += 1
             self._transport_faults += attempt.kind == "transport"
-            self._count_tokens(attempt.usage)
+            self.spend(attempt.usage, 0.0)
 
-    def _count_tokens(self, usage: Usage | None) -> None:
-        if usage is not None:
-            self._input_tokens += usage.input_tokens
-            self._output_tokens += usage.output_tokens
-
-    def _note(self, evaluation: Evaluation) -> None:
+    def _note(self, judgment: Judgment, parts: Sequence[Part], position: int) -> None:
+        evaluation = judgment.evaluation
+        if judgment.sample >= self._repeat:
+            self._repeat = judgment.sample + 1
         self._retries += evaluation.retry_count
-        self._flags.update(evaluation.flags)
-        if judges := judges_of(evaluation):
-            self._judges[evaluation.evaluator].update(judges)
+        for part in parts:
+            if part.judge is not None:
+                self._judges.setdefault(evaluation.evaluator, set()).add(part.judge)
+        for flag in evaluation.flags:
+            self._flags.add(flag, position)
         if _AMBIGUOUS in evaluation.flags:
             self._note_ambiguous(evaluation)
-        if evaluation.status is Status.NOT_EVALUATED:
-            # Reasons may be as many as cases: those that came first are told apart, the others only counted.
-            reason = plain(evaluation.reasoning)
-            if reason in self._reasons or len(self._reasons) < _MOST_REASONS:
-                self._reasons[reason] += 1
-            else:
-                self._other_reasons += 1
+        if evaluation.score is None:  # which only one that did not happen has
+            self._reasons.add(plain(evaluation.reasoning), position)
 
     def _note_ambiguous(self, evaluation: Evaluation) -> None:
         """Count an evaluation by which of the verdicts in its reply counted; a composite, by those of its members."""
@@ -153,21 +165,22 @@ class Summarizer:
         self._overturned.update(overturned)
 
     @property
-    def judges(self) -> dict[str, tuple[str, ...]]:
-        """The judges of each evaluator that has some."""
-        return {name: tuple(sorted(judges)) for name, judges in self._judges.items()}
+    def is_exact(self) -> bool:
+        """Whether these are the numbers that the same cases give in suite order; in suite order they always are."""
+        return self._reasons.is_exact
 
     @property
-    def _compares(self) -> bool:
-        """Whether there are several models, and so few that they are models."""
-        return 1 < len(self._models) <= _MOST_MODELS
+    def judges(self) -> dict[str, tuple[str, ...]]:
+        """The judges of each evaluator that has some."""
+        return {name: tuple(sorted(self._judges[name])) for name in _in_order(self._evaluators) if name in self._judges}
 
     def summary(self) -> Summary:
         """Return the numbers of what was taken in so far."""
+        compares = 1 < len(self._models) <= _MOST_MODELS
         return Summary(
             cases=self._cases.tally(),
-            evaluators={name: counting.tally() for name, counting in self._evaluators.items()},
-            models={name: counting.tally() for name, counting in self._models.items()} if self._compares else {},
+            evaluators={name: counting.tally() for name, counting in _in_order(self._evaluators).items()},
+            models={name: counting.tally() for name, counting in _in_order(self._models).items()} if compares else {},
             repeat=self._repeat,
             calls=self._calls,
             programs=self._programs,
@@ -180,10 +193,9 @@ class Summarizer:
             output_tokens=self._output_tokens,
             cost=None if self._unpriced else self._cost.value,
             judges=tuple(sorted(set().union(*self._judges.values()))),
-            errors_by_class=dict(self._errors.most_common()),
-            flags=dict(self._flags.most_common()),
-            reasons=dict(self._reasons.most_common())
-            | ({_OTHER_REASONS: self._other_reasons} if self._other_reasons else {}),
+            errors_by_class=self._errors.most_common(),
+            flags=self._flags.most_common(),
+            reasons=self._reasons.most_common(),
             ambiguous=dict(sorted(self._ambiguous.items())),
             overturned=dict(sorted(self._overturned.items())),
         )
@@ -202,12 +214,72 @@ def blamed(result: CaseResult) -> str:
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
 
 
+# Where something was seen first: the position of the case, and which of those in the case it is.
+_Place: TypeAlias = tuple[int, int]
+
+
+class _Frequencies:
+    """How often names occur. The most frequent come first, and of equals the one that the suite has first."""
+
+    __slots__ = ("_count", "_places", "_seen")
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+        self._places: dict[str, _Place] = {}
+        self._seen = 0
+
+    def add(self, name: str, position: int) -> None:
+        """Count a name that a case has; names of one case are given in their order."""
+        self._seen += 1
+        self._count[name] += 1
+        if name not in self._places or position < self._places[name][0]:
+            self._places[name] = (position, self._seen)
+
+    def most_common(self) -> dict[str, int]:
+        return dict(sorted(self._count.items(), key=lambda item: (-item[1], self._places[item[0]])))
+
+
+class _Reasons(_Frequencies):
+    """Why evaluations did not happen: the reasons that the suite has first, and how many there are beside them.
+
+    They may be as many as cases, so the later ones are forgotten. Where cases come in another order than that of the
+    suite, one that turns out to be among the first may have been forgotten before; then the counts are not exact.
+    """
+
+    __slots__ = ("_others", "is_exact")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._others = 0
+        self.is_exact = True
+
+    def add(self, name: str, position: int) -> None:
+        is_new = name not in self._places
+        super().add(name, position)
+        if is_new and self._others and name in self._first():
+            self.is_exact = False
+        if len(self._places) > _MOST_REASONS_KEPT:
+            last = max(self._places, key=self._places.__getitem__)
+            del self._places[last]
+            self._others += self._count.pop(last)
+
+    def _first(self) -> list[str]:
+        return sorted(self._places, key=self._places.__getitem__)[:_MOST_REASONS]
+
+    def most_common(self) -> dict[str, int]:
+        first = self._first()
+        counts = {name: count for name, count in super().most_common().items() if name in first}
+        others = self._others + self._count.total() - sum(counts.values())
+        return counts | ({_OTHER_REASONS: others} if others else {})
+
+
 class _Counting:
     """The counts behind a ``Tally``."""
 
-    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending")
+    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending", "place")
 
-    def __init__(self) -> None:
+    def __init__(self, place: _Place = (0, 0)) -> None:
+        self.place = place
         self._scores = Scores()
         self._passes = Scores()
         self._verdicts: Counter[Verdict] = Counter()
@@ -217,18 +289,24 @@ class _Counting:
         self.pending = 0
 
     def add(
-        self, status: Status, score: float | None, verdict: Verdict | None, cluster: str | None, no_answer: bool
+        self,
+        status: Status,
+        score: float | None,
+        verdict: Verdict | None,
+        cluster: str | None,
+        evaluations: Iterable[Evaluation],
+        *,
+        times: int = 1,
     ) -> None:
-        match status:
-            case Status.SCORED if score is not None and verdict is not None:
-                self._scores.add(score, cluster)
-                self._passes.add(float(verdict is Verdict.PASS), cluster)
-                self._verdicts[verdict] += 1
-            case Status.ERROR:
-                self._errors += 1
-                self._target_errors += no_answer
-            case _:
-                self._not_evaluated += 1
+        if status is _SCORED and score is not None and verdict is not None:
+            self._scores.add(score, cluster, times)
+            self._passes.add(1.0 if verdict is _PASS else 0.0, cluster, times)
+            self._verdicts[verdict] += times
+        elif status is Status.ERROR:
+            self._errors += times
+            self._target_errors += times * no_answer(evaluations)
+        else:
+            self._not_evaluated += times
 
     def tally(self) -> Tally:
         scored = self._scores.n
@@ -249,6 +327,19 @@ class _Counting:
             pass_rate_interval=self._passes.interval(),
             clusters=self._scores.clusters,
         )
+
+
+def _first_seen(countings: dict[str, _Counting], name: str, place: _Place) -> _Counting:
+    """Return the counts of a name, and remember the first place in the suite that has it."""
+    if (counting := countings.get(name)) is None:
+        counting = countings[name] = _Counting(place)
+    elif place < counting.place:
+        counting.place = place
+    return counting
+
+
+def _in_order(countings: dict[str, _Counting]) -> dict[str, _Counting]:
+    return dict(sorted(countings.items(), key=lambda item: item[1].place))
 
 
 def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:

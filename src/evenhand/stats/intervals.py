@@ -80,15 +80,15 @@ class Scores:
         self._grouped = _Moments()
         self._clusters: dict[str, _Moments] = {}
 
-    def add(self, score: float, cluster: str | None = None) -> None:
-        """Take in a score."""
+    def add(self, score: float, cluster: str | None = None, times: int = 1) -> None:
+        """Take in a score, or several that are equal."""
         if cluster is None:
-            self._alone.add(score)
+            self._alone.add(score, times)
             return
-        self._grouped.add(score)
+        self._grouped.add(score, times)
         if (members := self._clusters.get(cluster)) is None:
             members = self._clusters[cluster] = _Moments()
-        members.add(score)
+        members.add(score, times)
 
     @property
     def n(self) -> int:
@@ -176,8 +176,8 @@ class _Moments:
         self.total = 0
         self.squares = 0
 
-    def add(self, number: float) -> None:
+    def add(self, number: float, times: int) -> None:
         value = whole(number)
-        self.n += 1
-        self.total += value
-        self.squares += value * value
+        self.n += times
+        self.total += times * value
+        self.squares += times * value * value

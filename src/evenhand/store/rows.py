@@ -18,7 +18,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.store.records import refuse_damage
 
 # Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
-_PATIENT: Final = "\n"
+PATIENT: Final = "\n"
 # Stands for the words of an attempt that are the text of the answer, which may be of any length.
 _THE_TEXT: Final = True
 
@@ -41,13 +41,13 @@ def dumps(value: object) -> str:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # whole numbers of more than 64 bits, lone surrogates, and what is nested deep
         text = storable(json.dumps(value, default=str, ensure_ascii=False))
-        return _PATIENT + json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+        return PATIENT + json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
 
 
 def loads(text: str) -> Any:
     """Read JSON from a column."""
     try:
-        return json.loads(text) if text.startswith(_PATIENT) else orjson.loads(text)
+        return json.loads(text) if text.startswith(PATIENT) else orjson.loads(text)
     except ValueError:
         raise StoreError(
             f"the database is damaged: a row has no JSON where it should: {text!r:.80}; evenhand runs verify says where"
