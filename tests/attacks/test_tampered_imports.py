@@ -29,8 +29,8 @@ from evenhand.engine.estimate import forecast
 from evenhand.engine.overview import overview_of
 from evenhand.engine.resume import scope_of
 from evenhand.profiles.imported import case_check
-from evenhand.profiles.job import going_on, require_scores
-from evenhand.profiles.report_kinds import report_kind_of
+from evenhand.profiles.job import require_scores
+from evenhand.profiles.modes import report_kind_of, with_next_rounds
 from evenhand.reports.json import canonical
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.overview import survey
@@ -410,7 +410,7 @@ class Readers:
         """Do what going on with it begins with; nobody is asked, and what cannot be done is said."""
         try:
             require_trust(store, run)
-            job = going_on(job_of_run(store, run, trusted=False))
+            job = with_next_rounds(job_of_run(store, run, trusted=False))
             if job.following is not None:
                 job.following.total(store, run)
                 list(job.following.cases(store, run))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,15 +124,6 @@ def require_scores(run: RunRecord) -> None:
 def is_audit(definition: Mapping[str, Any]) -> bool:
     """Tell whether a run audits a judge."""
     return mode_of(definition) == AUDIT
-
-
-def going_on(job: Job) -> Job:
-    """Let the job of a stored ranking go on with its next rounds; other jobs stay as they are."""
-    if not is_ranking(job.definition):
-        return job
-    from evenhand.profiles.ranking.job import Rounds, design_of  # noqa: PLC0415 - brings much arithmetic along
-
-    return replace(job, following=Rounds(design_of(job.definition)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

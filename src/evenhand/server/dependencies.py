@@ -34,9 +34,3 @@ ResultsDep = Annotated[Results, _state("results")]
 SummaryCacheDep = Annotated[SummaryCache, _state("summary_cache")]
 ProfileNumbersDep = Annotated[ProfileNumbers, _state("profile_numbers")]
 ImportReportsDep = Annotated[ImportReports, _state("import_reports")]
-
-
-def settings_of(request: Request) -> ServerSettings:
-    """Return the settings, where no route can ask for them: in the guard, and for the token in every form."""
-    settings: ServerSettings = request.app.state.settings
-    return settings

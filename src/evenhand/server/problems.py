@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from evenhand.domain.errors import (
@@ -83,8 +83,7 @@ class Problem(HTTPException):
             return JSONResponse(
                 self.as_dict(), status_code=self.status, media_type="application/problem+json", headers=self.headers
             )
-        from evenhand.server.pages.base import problem_page  # noqa: PLC0415 - templates are loaded when one is shown
+        from evenhand.server.rendering import templates  # noqa: PLC0415 - loaded when one is shown
 
-        answer = problem_page(self)
-        answer.headers.update(self.headers or {})
-        return answer
+        text = templates().get_template("problem.html").render(path="", token="", problem=self)
+        return HTMLResponse(text, status_code=self.status, headers=self.headers)

@@ -14,9 +14,8 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenhand.server.dependencies import settings_of
 from evenhand.server.problems import Problem, is_api
-from evenhand.server.settings import ServerSettings
+from evenhand.server.settings import ServerSettings, settings_of
 
 _MOST_CLIENTS: Final = 10_000
 

@@ -6,9 +6,13 @@ import functools
 import hmac
 import ipaddress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
+
+if TYPE_CHECKING:
+    from fastapi import Request
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
@@ -77,3 +81,9 @@ def is_loopback(host: str) -> bool:
 
 def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def settings_of(request: Request) -> ServerSettings:
+    """Return the settings, where no route can ask for them: in the guard, and for the token in every form."""
+    settings: ServerSettings = request.app.state.settings
+    return settings

@@ -30,7 +30,7 @@ from evenhand import (
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.engine.store_location import StoreLocation
-from evenhand.profiles.job import going_on
+from evenhand.profiles.modes import with_next_rounds
 from evenhand.profiles.ranking import entrants
 from evenhand.profiles.ranking.fit import ranks_from
 
@@ -257,7 +257,7 @@ def resumed(identity: str, database: str, judge: Callable[[Any], str]) -> Ranked
         known = {key: value for key, value in own.items() if key != "python"}
         evaluators = (registry.evaluator({**known, "judge": registry.judge(judge)}),)
         job = Job(name=run.name, definition=run.definition, cases=lambda: (), evaluators_for=lambda _: evaluators)
-        asyncio.run(Runner(store, run, going_on(job), Pace()).run())
+        asyncio.run(Runner(store, run, with_next_rounds(job), Pace()).run())
     return RankedProfiles.open(identity, store=database)
 
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 import evenhand
 from evenhand.reports.phrases import Standing
-from evenhand.server.pages.base import templates
+from evenhand.server.rendering import templates
 
 SERVER = Path(evenhand.__file__).parent / "server"
 PAGES = ("/", "/prompts", "/prompts/new", "/judges", "/io", "/settings")

@@ -11,7 +11,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
-from evenhand.profiles.report_kinds import report_kind_of
+from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted

@@ -18,7 +18,8 @@ from evenhand.engine.job import Job
 from evenhand.engine.plan import fill, plan
 from evenhand.engine.resume import case_differences, copy_finished, scope_of
 from evenhand.models.environment import references
-from evenhand.profiles.job import AUDIT, RANKING, SCORING, going_on, mode_of
+from evenhand.profiles.job import AUDIT, RANKING, SCORING, mode_of
+from evenhand.profiles.modes import with_next_rounds
 from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
@@ -139,7 +140,7 @@ def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session
         )
     elif (mode := mode_of(run.definition)) is not None:
         does, again = _OF_PROFILES[mode]
-        job = going_on(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
+        job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
     elif run.source is not None and Path(run.source).is_file():
         job = job_of(overrides.read(run.source))
     elif run.source is None and not is_imported(run):

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from evenhand.domain.summary import Summary, Tally
-from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
+from evenhand.domain.verdict import Thresholds
 from evenhand.reports.html.markup import Html, join, tag
+from evenhand.reports.overview import BINS
 from evenhand.reports.phrases import Standing, counted, interval_text, score_text
-
-BINS: Final = 20
 
 _MARKS: Final = {
     Standing.PASS: "#2e86c1",
@@ -40,15 +39,6 @@ _BIN_GAP: Final = 0.004
 _ROW_HEIGHT: Final = 28
 # In a table without a style sheet, whose columns a width in percent would leave without any.
 _PLOT_WIDTH: Final = "200"
-
-
-def bin_of(score: float) -> int:
-    """Return the number of the histogram's bin for a score.
-
-    >>> bin_of(0.1 + 0.7), bin_of(1.0)
-    (16, 19)
-    """
-    return min(int(score * BINS + FLOAT_NOISE), BINS - 1)
 
 
 def verdict_bar(counts: Mapping[Standing, int]) -> Html:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from evenhand.server.api.parameters import routes
 from evenhand.server.api.schemas import Health
-from evenhand.server.pages.base import page
+from evenhand.server.rendering import page
 from evenhand.version import __version__
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")

@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 from starlette.datastructures import FormData, UploadFile
 
 from evenhand.reports.html import case
 from evenhand.reports.html.markup import Html
-from evenhand.reports.phrases import Standing
-from evenhand.server.dependencies import settings_of
 from evenhand.server.problems import Problem
 from evenhand.server.security import MOST_IMPORT_BYTES
-from evenhand.version import __version__
-
-
-@functools.cache
-def templates() -> Environment:
-    """Make the environment of the templates, once."""
-    folder = resources.files("evenhand.server") / "templates"
-
-    def source(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
-
-    made = Environment(loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    made.globals.update(version=__version__, Standing=Standing)
-    return made
-
-
-def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Render a page; ``token`` is there for its forms."""
-    token = settings_of(request).token.reveal()
-    text = templates().get_template(template).render(path=request.url.path, token=token, **values)
-    return HTMLResponse(text, status_code=status)
-
-
-def problem_page(problem: Problem) -> HTMLResponse:
-    """Render a problem as a page."""
-    text = templates().get_template("problem.html").render(path="", token="", problem=problem)
-    return HTMLResponse(text, status_code=problem.status)
 
 
 def as_markup(made: Html) -> Markup:

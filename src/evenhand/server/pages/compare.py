@@ -20,9 +20,10 @@ from evenhand.reports.comparison import around_text, difference_text, p_text, ve
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup, page
+from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
+from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, ChangeFilter, compare_in_background, newest_pair
 from evenhand.store.results import case_positions
 from evenhand.store.store import Store

@@ -13,9 +13,10 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.html.charts import verdict_bar
 from evenhand.reports.phrases import Standing, moment_text, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup, page
+from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_row import Row
 from evenhand.server.pages.runs import BaselineComparison
+from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import lineage
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import AT_WORK, with_actual_status

@@ -11,7 +11,8 @@ from fastapi.responses import Response
 from evenhand.domain.case import Case
 from evenhand.domain.message import Message
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent, page
+from evenhand.server.pages.base import Form, Sent
+from evenhand.server.rendering import page
 from evenhand.server.runs.preview import SCORES, Preview
 
 router = APIRouter()

@@ -16,9 +16,10 @@ from markupsafe import Markup
 from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup, page
+from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
+from evenhand.server.rendering import page
 from evenhand.server.runs.progress import AT_WORK
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.phrases import moment_text
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.pages.base import Form, Sent, as_typed, page, see_other
+from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.text_diff import Line, changes
 from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
 from evenhand.workspace.documents import PROMPT_FIELDS, prompt_dict, prompt_text
 
 router = APIRouter()

@@ -19,11 +19,12 @@ from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, StoreDep
-from evenhand.server.pages.base import as_json, page, verbatim
+from evenhand.server.pages.base import as_json, verbatim
 from evenhand.server.pages.case_view import ShownCase
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.results import MEDIA, Kind, attachment, export_chunks
 from evenhand.server.runs.views import models_of

@@ -25,8 +25,9 @@ from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.phrases import cost_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent, page, see_other
+from evenhand.server.pages.base import Form, Sent, see_other
 from evenhand.server.pages.run_view import own
+from evenhand.server.rendering import page
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.requests import MOST_AT_ONCE, MOST_MODELS, MOST_REPEATS, OF_FILES, RunRequest
 from evenhand.server.settings import ServerSettings

@@ -19,16 +19,17 @@ from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.profiles.job import mode_of
-from evenhand.profiles.report_kinds import report_kind_of
+from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
 from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages import run_form, run_view
-from evenhand.server.pages.base import page, see_other
+from evenhand.server.pages.base import see_other
 from evenhand.server.pages.run_row import Row
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
+from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import (
     VerdictChanges,
     baseline_of,

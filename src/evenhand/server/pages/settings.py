@@ -14,7 +14,7 @@ from evenhand.models.embedded.catalogue import MODELS as EMBEDDED, megabytes, mo
 from evenhand.models.embedded.download import is_here
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.base import page
+from evenhand.server.rendering import page
 from evenhand.server.runs.requests import KnownProvider, known_providers
 from evenhand.server.security import SESSION_COOKIE, equal
 

@@ -11,7 +11,8 @@ from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
 from evenhand.server.api.prompts import export_prompts
 from evenhand.server.dependencies import ImportReportsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent, page, see_other
+from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.rendering import page
 from evenhand.store.store import Store
 from evenhand.workspace.documents import Imported, import_document
 

@@ -17,7 +17,8 @@ from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
 from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE
-from evenhand.profiles.job import going_on, mode_of
+from evenhand.profiles.job import mode_of
+from evenhand.profiles.modes import with_next_rounds
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
@@ -115,7 +116,7 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
         raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
     if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
         raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
-    job = going_on(job_of_run(store, run))
+    job = with_next_rounds(job_of_run(store, run))
     store.runs.claim(run)
     return store.runs.mark(run, RunStatus.RUNNING), job, pace
 

@@ -1,13 +1,15 @@
-"""How each kind of run over profiles is told: on a terminal, as JSON, and in files."""
+"""What depends on the mode of a run over profiles: its report, and whether more cases follow."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from evenhand.profiles.job import mode_of
+from evenhand.engine.job import Job
+from evenhand.profiles.job import is_ranking, mode_of
 from evenhand.reports.report import Report
 
 # Loaded when used: what ranks and audits brings a library for arithmetic along.
@@ -38,3 +40,12 @@ def report_kind_of(definition: Mapping[str, Any]) -> ReportKind | None:
     """Return the teller for a run, by its definition; None where it is told like every other."""
     module = _TELLERS.get(mode_of(definition) or "")
     return None if module is None else cast("ReportKind", importlib.import_module(module))
+
+
+def with_next_rounds(job: Job) -> Job:
+    """Let the job of a stored ranking continue with its next rounds; other jobs stay as they are."""
+    if not is_ranking(job.definition):
+        return job
+    from evenhand.profiles.ranking.job import Rounds, design_of  # noqa: PLC0415 - loads numpy
+
+    return replace(job, following=Rounds(design_of(job.definition)))
