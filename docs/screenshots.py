@@ -130,6 +130,7 @@ def seeded(store: Store, db: str) -> Mapping[str, str]:
         "prompt": f"/prompts/{prompt.id}",
         "test-case": f"/cases/{extracted.id}",
         "run": f"/runs/{both}",
+        "report": f"/runs/{both}/download.html",
         "results": f"/runs/{both}/results",
         "case": f"/runs/{after}/results/{len(cases) - 3}",
         "compare": f"/compare?a={before}&b={after}",
@@ -230,7 +231,12 @@ def main() -> None:
                 for name, path in addresses.items():
                     if wanted and name not in wanted:
                         continue
-                    page.goto(address + path)
+                    if path.endswith(".html"):  # a file that browsers keep rather than show
+                        file = Path(folder) / "report.html"
+                        file.write_bytes(page.request.get(address + path).body())
+                        page.goto(file.as_uri())
+                    else:
+                        page.goto(address + path)
                     page.wait_for_load_state("networkidle")
                     page.screenshot(path=PICTURES / f"{name}-{theme}.png")
             browser.close()
