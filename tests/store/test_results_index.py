@@ -1,0 +1,87 @@
+"""Lists are filtered, sorted and searched in the same way whichever database the runs are in."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from evenhand.domain.case import Case
+from evenhand.domain.run import MadeAnswer, RunRecord
+from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
+from evenhand.store.store import Store
+
+CASES = [
+    Case(id="a", question="Straße nach Oslo?", metadata={"model": "x/one"}),
+    Case(id="b", question="50 % of it!", metadata={"model": "x/two"}),
+    Case(id="c", metadata={"group": [{"id": "p1", "text": "Nurse"}, {"id": "p2", "text": "Pilot"}]}),
+]
+
+
+def group_members(_run: RunRecord, case: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+    members: Sequence[Mapping[str, Any]] | None = case.get("metadata", {}).get("group")
+    return members
+
+
+@pytest.fixture
+def run(store: Store, made: Any) -> RunRecord:
+    run: RunRecord = made.run(store, cases=CASES)
+    for position, score in enumerate((0.9, 0.1, 0.5)):
+        made.judge(store, run, position, made.judgment(score, evaluation={"retry_count": position}))
+    made.answer(store, run, 1, MadeAnswer(text="Halb so viel"))
+    return run
+
+
+@pytest.fixture
+def index(store: Store) -> Iterator[ResultsIndex]:
+    reader = CaseReader(model_key="model", group_members=group_members)
+    with contextlib.closing(ResultsIndex(store, reader)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("condition", "positions"),
+    [
+        (Filter(), [0, 1, 2]),
+        (Filter(verdict=("pass", "fail")), [0, 1, 2]),
+        (Filter(min_score=0.4, max_score=0.6), [2]),
+        (Filter(model=("x/two",)), [1]),
+        (Filter(retried=True), [1, 2]),
+        (Filter(has_error=True), []),
+        (Filter(text="STRAßE"), [0]),
+        (Filter(text="50 % OF"), [1]),
+        (Filter(text="halb"), [1]),
+        (Filter(text="pilot"), [2]),
+        (Filter(text="question"), []),
+        (Filter(profile="p2"), [2]),
+        (Filter(profile="p"), []),
+        (Filter(profile="a"), [0]),
+    ],
+    ids=repr,
+)
+def test_a_filter_leaves_what_matches(
+    index: ResultsIndex, run: RunRecord, condition: Filter, positions: list[int]
+) -> None:
+    page, total = index.page(run, condition, Order(), limit=10, after=None)
+
+    assert ([place[0] for _, place in page], total) == (positions, len(positions))
+
+
+def test_pages_follow_each_other_in_their_order(index: ResultsIndex, run: RunRecord) -> None:
+    order = Order(by="score", descending=True)
+
+    first, total = index.page(run, Filter(), order, limit=2, after=None)
+    rest, _ = index.page(run, Filter(), order, limit=2, after=first[-1])
+
+    assert [(key, place[0]) for key, place in (*first, *rest)] == [(0.9, 0), (0.5, 2), (0.1, 1)]
+    assert total == 3
+
+
+def test_evaluators_are_named_once_a_run_is_copied(index: ResultsIndex, run: RunRecord) -> None:
+    before = index.evaluators(run, 10)
+
+    index.copy(run)
+
+    assert (before, index.evaluators(run, 10)) == (None, ["quality"])
