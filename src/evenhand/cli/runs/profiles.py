@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from evenhand.cli.options import RunOptions, is_typed, opened_if_there, texts_given
-from evenhand.cli.runs.finish import report_of
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, pace_of, session
 from evenhand.cli.runs.start import require_prices
@@ -26,6 +25,7 @@ from evenhand.profiles.job import Scoring
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import RankingJob, all_rounds
 from evenhand.reports.json_text import strict_json
+from evenhand.reports.report import Report
 from evenhand.suites.definition import with_paths
 from evenhand.suites.document import read_mapping
 
@@ -150,13 +150,15 @@ def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> E
 
             require_prices(expected)
         _tell_plan(at_work, planned, expected)
+
+        def keep(report: Report) -> None:
+            if wanted.artifacts is not None:
+                write_artifacts(report, wanted.artifacts)
+                at_work.console.note(f"wrote {wanted.artifacts}")
+
         with StoreLocation(manner.db).opened() as store:
             run = plan(store, job, scope)
-            code = at_work.work_on(store, run, job, pace_of(manner, None))
-            if wanted.artifacts is not None:
-                write_artifacts(report_of(store, store.runs.find(run.id)), wanted.artifacts)
-                at_work.console.note(f"wrote {wanted.artifacts}")
-            return code
+            return at_work.work_on(store, run, job, pace_of(manner, None), also=keep)
 
 
 def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> Auditing:

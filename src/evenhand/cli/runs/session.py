@@ -30,7 +30,7 @@ from evenhand.engine.budget import Limits
 from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS, Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.phrases import counted
-from evenhand.reports.report import format_of
+from evenhand.reports.report import Report, format_of
 from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
@@ -122,8 +122,10 @@ class Session:
         place = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
         return f"evenhand resume {run.id}{place}"
 
-    def work_on(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> ExitCode:
-        """Work on a run until it ends, tell how it ended, and give the exit code."""
+    def work_on(
+        self, store: Store, run: RunRecord, job: Job, pace: Pace, *, also: Callable[[Report], None] | None = None
+    ) -> ExitCode:
+        """Work on a run until it ends, report how it ended, and return the exit code; ``also`` gets the report, too."""
         expected, done = store.extent(run)
         if job.following is not None:
             expected = job.following.total(store, run)
@@ -139,12 +141,15 @@ class Session:
         except Exception:
             self.console.error(f"the run broke off; when that is mended, go on with: {self.again(run)}")
             raise
-        return self.end(store, ended)
+        return self.end(store, ended, also=also)
 
-    def end(self, store: Store, run: RunRecord) -> ExitCode:
-        """Tell how a run ended, and give the exit code."""
+    def end(self, store: Store, run: RunRecord, *, also: Callable[[Report], None] | None = None) -> ExitCode:
+        """Report how a run ended, and return the exit code."""
         report = report_of(store, run)
-        return end(report, self.console, again=self.again(run), outputs=self.outputs, json=self.json)
+        code = end(report, self.console, again=self.again(run), outputs=self.outputs, json=self.json)
+        if also is not None:
+            also(report)
+        return code
 
     def _tell_outage(self, outage: Outage) -> None:
         self.console.note(str(outage))
