@@ -195,14 +195,14 @@ class Run:
         write(self.whole_report, Path(path))
         return Path(path)
 
-    @property
+    @functools.cached_property
     def whole_report(self) -> Report:
         """The run with its numbers, for whoever writes a report of it."""
         return Report(
             run=self.record,
             summary=self.summary,
             gates=self.gates,
-            results=lambda: self,
+            results=self.__iter__,
             overview=self._overview,
             at=self._at,
         )

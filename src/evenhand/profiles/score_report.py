@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from evenhand.domain.run import RunStatus
-from evenhand.profiles.scores import ProfileScore, ScoringNumbers, by_score, from_0_to_10, scores_and_numbers
+from evenhand.profiles.scores import ProfileScore, ScoringNumbers, from_0_to_10, scores_and_numbers
 from evenhand.reports.csv import cell
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.json_text import strict_json
@@ -38,7 +38,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
         file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False, _environ={},
     )  # fmt: skip
-    scores, numbers = scores_and_numbers(report.summary, report.results())
+    scores, numbers = report.once(_scores)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for heading in ("score", "spread", "failed"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -57,9 +57,13 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def _scores(report: Report) -> tuple[list[ProfileScore], ScoringNumbers]:
+    return scores_and_numbers(report.summary, report.results())
+
+
 def rows(report: Report) -> dict[str, Any]:
     """Return the scores and the numbers as plain JSON values."""
-    scores, numbers = scores_and_numbers(report.summary, report.results())
+    scores, numbers = report.once(_scores)
     return {"scoring": numbers.as_dict(), "profiles": [one.as_dict() for one in scores]}
 
 
@@ -71,13 +75,13 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in by_score(report.results()):
+    for one in report.once(_scores)[0]:
         row = one.as_dict()
         writer.writerow([cell(row[column]) for column in COLUMNS])
 
 
 def _write_jsonl(report: Report, out: TextIO) -> None:
-    out.writelines(strict_json(one.as_dict()) + "\n" for one in by_score(report.results()))
+    out.writelines(strict_json(one.as_dict()) + "\n" for one in report.once(_scores)[0])
 
 
 def _write_json(report: Report, out: TextIO) -> None:
@@ -91,7 +95,7 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_markdown(report: Report, out: TextIO) -> None:
-    scores, numbers = scores_and_numbers(report.summary, report.results())
+    scores, numbers = report.once(_scores)
     lines = [f"# {escaped(_title(report, None), None)}", ""]
     lines += [f"- {escaped(line, None)}" for line in _sentences(report, numbers)]
     lines += ["", "| score | spread | failed | profile | why |", "|---:|---:|---:|---|---|"]

@@ -7,9 +7,9 @@ import importlib
 import io
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final, TextIO, TypeAlias, cast
+from typing import Any, BinaryIO, Final, TextIO, TypeAlias, TypeVar, cast
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
@@ -18,6 +18,8 @@ from evenhand.domain.summary import Summary
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.overview import Overview, survey
 from evenhand.reports.phrases import Standing
+
+_Computed = TypeVar("_Computed")
 
 
 @contextlib.contextmanager
@@ -51,6 +53,13 @@ class Report:
     gates: tuple[GateResult, ...] = ()
     overview: Overview | None = None
     at: Callable[[Sequence[int]], Iterable[CaseResult]] | None = None
+    _computed: dict[Callable[[Report], Any], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, compute: Callable[[Report], _Computed]) -> _Computed:
+        """Return what a function works out from this report: for the first who asks, and all others share it."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        return cast("_Computed", self._computed[compute])
 
     def highlights(self) -> Highlights:
         """Return the cases to look at first."""

@@ -8,8 +8,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+
+from evenhand.profiles.audit import report
+from evenhand.profiles.audit.result import numbers_of
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 
@@ -333,3 +337,17 @@ def test_without_a_judge_or_a_file_it_says_what_to_do(design: Callable[..., str]
     assert "set EVENHAND_JUDGE, or write judge: openai/gpt-5-mini into the design" in nobody.err
     assert "nothing.yaml: there is no such file" in nothing.err
     assert "in a file whose name ends in .yaml or .yml" in odd.err
+
+
+def test_an_audit_is_worked_out_once_however_many_files_are_written(
+    design: Callable[..., str], judged_by: Callable[..., Any], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_by()
+    fit = Mock(wraps=numbers_of)
+    monkeypatch.setattr(report, "numbers_of", fit)
+    gates = {"max_group_effect": 9}
+
+    done = command("audit", design(gates=gates), "-o", "a.csv", "-o", "a.html", "-o", "a.md", "--artifacts", "kept")
+
+    assert done.code == 0
+    assert fit.call_count == 1

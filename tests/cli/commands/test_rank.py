@@ -8,8 +8,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+
+from evenhand.profiles.ranking import report
+from evenhand.profiles.ranking.fit import ranks_from
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 
@@ -162,3 +166,17 @@ def test_a_mistake_is_told_before_anybody_is_asked(
     assert told in done.err
     assert judge.asked == []
     assert not Path(".evenhand").exists() or command("runs", "list").out == "no runs yet\n"
+
+
+def test_a_ranking_is_fitted_once_however_many_files_are_written(
+    people: Path, judge: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = Mock(wraps=ranks_from)
+    monkeypatch.setattr(report, "ranks_from", fit)
+    files = [option for ending in ("csv", "html", "md", "json", "jsonl") for option in ("-o", f"ranking.{ending}")]
+
+    done = command("rank", "people.jsonl", *GROUPED, *files)
+
+    assert done.code == 0
+    assert [Path(name).stat().st_size > 0 for name in files[1::2]] == [True] * 5
+    assert fit.call_count == 1

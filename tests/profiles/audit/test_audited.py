@@ -8,11 +8,14 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from evenhand import Audit, ConfigError, RunStoppedError, audit
+from evenhand.profiles.audit import report
 from evenhand.profiles.audit.diff import diff_markdown, write_diff
+from evenhand.profiles.audit.result import numbers_of
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 
@@ -192,3 +195,18 @@ def test_a_group_that_is_not_scored_any_more_is_worse() -> None:
     assert found.lost == ("name: Ben",)
     assert found.is_worse
     assert "scored in A and not at all in B" in diff_markdown(found)
+
+
+def test_an_audit_is_worked_out_once_for_its_numbers_its_report_and_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = Mock(wraps=numbers_of)
+    monkeypatch.setattr(report, "numbers_of", fit)
+    found = audited(changes={"gates": {"max_group_effect": 0.3}})
+
+    assert found.report()
+    assert found.save(tmp_path / "audit.html").exists()
+    assert found.save_artifacts(tmp_path / "kept").exists()
+
+    assert not found.passed
+    assert fit.call_count == 1

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,7 +32,7 @@ from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.modes import with_next_rounds
-from evenhand.profiles.ranking import entrants
+from evenhand.profiles.ranking import entrants, report
 from evenhand.profiles.ranking.fit import ranks_from
 
 pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
@@ -377,3 +378,18 @@ def test_other_runs_are_no_rankings() -> None:
 
     with pytest.raises(ConfigError, match="does not rank profiles"):
         RankedProfiles(run)
+
+
+def test_a_ranking_is_fitted_once_for_its_numbers_its_report_and_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = Mock(wraps=ranks_from)
+    monkeypatch.setattr(report, "ranks_from", fit)
+    ranked = rank(worth(8), criteria="Worth", judge=honest, group_size=4, rounds=2, store=None)
+
+    assert ranked.report()
+    for name in ("a.csv", "a.html", "a.json"):
+        assert ranked.save(tmp_path / name).exists()
+
+    assert (len(ranked.order), ranked.tiers > 0) == (8, True)
+    assert fit.call_count == 1

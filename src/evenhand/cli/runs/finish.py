@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evenhand.cli.console import Console
 from evenhand.domain.failure import Failure
@@ -23,11 +24,12 @@ def report_of(store: Store, run: RunRecord) -> Report:
     """Make the report of a run from what is stored alone."""
     overview = overview_of(store, run)
     gates = Gates.of(run.definition.get("gates")).check(overview.summary)
+    report = report_from(store, run, overview, gates)
     if is_audit(run.definition):
-        from evenhand.profiles.audit.result import numbers_of  # noqa: PLC0415 - it loads numpy
+        from evenhand.profiles.audit.report import audit_of  # noqa: PLC0415 - it loads numpy
 
-        gates += numbers_of(run.definition, store.results(run)).gates
-    return report_from(store, run, overview, gates)
+        report = replace(report, gates=gates + audit_of(report).gates)
+    return report
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:

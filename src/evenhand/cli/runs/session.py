@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import typer
 
@@ -29,7 +29,7 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.phrases import counted
-from evenhand.reports.report import format_of
+from evenhand.reports.report import Report, format_of
 from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
@@ -101,6 +101,8 @@ class Interrupts:
 
 WATCH_SECONDS = 0.1
 
+WhenDone: TypeAlias = Callable[[Report], None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -118,8 +120,10 @@ class Session:
         db = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
         return f"evenhand resume {run.id}{db}"
 
-    def work_on(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> ExitCode:
-        """Work on a run until it ends, report the result, and return the exit code."""
+    def work_on(
+        self, store: Store, run: RunRecord, job: Job, pace: Pace, *, when_done: WhenDone | None = None
+    ) -> ExitCode:
+        """Work on a run until it ends, report the result, and return the exit code; ``when_done`` gets the report."""
         expected, done = store.extent(run)
         if job.following is not None:
             expected = job.following.total(store, run)
@@ -135,14 +139,17 @@ class Session:
         except Exception:
             self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
             raise
-        return self.end(store, ended)
+        return self.end(store, ended, when_done=when_done)
 
-    def end(self, store: Store, run: RunRecord) -> ExitCode:
+    def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
         """Report the result of a run, and return the exit code."""
         report = report_of(store, run)
-        return finish(
+        code = finish(
             report, self.console, resume_command=self.resume_command(run), outputs=self.outputs, json=self.json
         )
+        if when_done is not None:
+            when_done(report)
+        return code
 
     def _report_outage(self, outage: Outage) -> None:
         self.console.note(str(outage))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evenhand.cli.database import open_or_empty
 from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope
-from evenhand.cli.runs.session import Session, pace_of
+from evenhand.cli.runs.session import Session, WhenDone, pace_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
@@ -27,7 +27,7 @@ class NewRun:
 
     ``notes`` returns warnings, once the cases are read and before anything is spent. ``outline`` describes the design
     as part of an estimate; ``announce`` returns lines about the plan from the estimate. ``estimated`` is the job to
-    estimate, if not ``job``. ``when_done`` is called with the run once it has ended.
+    estimate, if not ``job``. ``when_done`` is called with the report of the run.
     """
 
     job: Job
@@ -37,7 +37,7 @@ class NewRun:
     outline: Sequence[str] = ()
     announce: Callable[[Estimate], Iterable[str]] | None = None
     estimated: Job | None = None
-    when_done: Callable[[Store, RunRecord], None] | None = None
+    when_done: WhenDone | None = None
 
 
 def start_run(
@@ -65,10 +65,7 @@ def start_run(
         _show_notes(session, new)
         for line in lines:
             session.console.note(line)
-        code = session.work_on(opened, run, job, pace_of(options, new.concurrency))
-        if new.when_done is not None:
-            new.when_done(opened, opened.runs.find(run.id))
-        return code
+        return session.work_on(opened, run, job, pace_of(options, new.concurrency), when_done=new.when_done)
 
 
 def require_prices(store: Store, job: Job, scope: Scope, options: RunOptions) -> None:

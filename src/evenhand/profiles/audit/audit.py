@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from evenhand.domain.errors import ConfigError
@@ -14,7 +14,7 @@ from evenhand.profiles.audit import report
 from evenhand.profiles.audit.artifacts import write_artifacts
 from evenhand.profiles.audit.diff import AuditDiff, diff
 from evenhand.profiles.audit.effects import Effect
-from evenhand.profiles.audit.result import AuditNumbers, numbers_of
+from evenhand.profiles.audit.result import AuditNumbers
 from evenhand.profiles.job import is_audit
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report
@@ -37,10 +37,10 @@ class Audit:
         """Open a stored audit by the id of its run, by the beginning of it, or as ``last``."""
         return cls(Run.open(wanted, store=store))
 
-    @functools.cached_property
+    @property
     def numbers(self) -> AuditNumbers:
         """All numbers: levels, effects, impact ratios, swaps, spread, and what cannot be told apart."""
-        return numbers_of(self.run.record.definition, self.run)
+        return report.audit_of(self.run.whole_report)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -76,8 +76,7 @@ class Audit:
 
     @property
     def _report(self) -> Report:
-        run = self.run
-        return Report(run=run.record, summary=run.summary, gates=self.gates, results=lambda: run)
+        return replace(self.run.whole_report, gates=self.gates)
 
     def __repr__(self) -> str:
         found = [f"{one.name} {one.estimate:+.2f}" for one in self.effects if one.found and one.is_group]

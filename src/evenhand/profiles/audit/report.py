@@ -105,8 +105,12 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-def of_report(report: Report) -> AuditNumbers:
-    """Work out the numbers of an audit from its report."""
+def audit_of(report: Report) -> AuditNumbers:
+    """Return the numbers of an audit's report, which are worked out once, however many files are written."""
+    return report.once(_work_out)
+
+
+def _work_out(report: Report) -> AuditNumbers:
     return numbers_of(report.run.definition, report.results())
 
 
@@ -121,7 +125,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 def rows(report: Report) -> dict[str, Any]:
     """Return the audit, the scores and the numbers as plain JSON values."""
-    numbers = of_report(report).as_dict()
+    numbers = audit_of(report).as_dict()
     return {"audit": {**numbers, "notice": NO_CERTIFICATE}, **score_report.rows(report)}
 
 
@@ -138,7 +142,7 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in of_report(report).effects:
+    for one in audit_of(report).effects:
         row = one.as_dict()
         around = row["interval"] or {}
         row |= {"low": around.get("low"), "high": around.get("high")}
@@ -157,7 +161,7 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_html(report: Report, out: TextIO) -> None:
-    write_html(report, out, section=section(report, of_report(report)))
+    write_html(report, out, section=section(report, audit_of(report)))
 
 
 WRITERS: Final[dict[str, Writer]] = {
@@ -175,7 +179,7 @@ def _title(report: Report, limit: int | None) -> str:
 
 
 def _all_parts(report: Report, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
-    yield from parts(of_report(report), most=most)
+    yield from parts(audit_of(report), most=most)
     if report.gates:
         yield Sentences(
             title="Gates", lines=tuple(f"{'met' if one.ok else 'MISSED'}: {one.words}" for one in report.gates)

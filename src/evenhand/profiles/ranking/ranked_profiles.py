@@ -13,8 +13,6 @@ from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking import report
-from evenhand.profiles.ranking.fit import ranks_from
-from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import LengthEffect, PositionBias, RankedProfile, Ranks
 from evenhand.reports.phrases import counted
 
@@ -43,10 +41,10 @@ class RankedProfiles:
         """Open a stored run by its id, by the beginning of it, or as ``last``."""
         return cls(Run.open(wanted, store=store))
 
-    @functools.cached_property
+    @property
     def ranks(self) -> Ranks:
         """Everything that is said of the ranking, worked out once."""
-        return ranks_from(self.run, seed=design_of(self.run.record.definition).seed)
+        return report.ranks_of(self.run.whole_report)
 
     def __len__(self) -> int:
         return len(self.ranks.profiles)

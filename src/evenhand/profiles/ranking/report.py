@@ -213,8 +213,12 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-def ranks_in(report: Report) -> Ranks:
-    """Work out the ranking from its report."""
+def ranks_of(report: Report) -> Ranks:
+    """Return the ranking of a report, which is fitted once, however many files are written."""
+    return report.once(_fit)
+
+
+def _fit(report: Report) -> Ranks:
     return ranks_from(report.results(), seed=design_of(report.run.definition).seed)
 
 
@@ -228,7 +232,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 def rows(report: Report) -> dict[str, Any]:
     """Return the ranking as plain JSON values."""
-    ranks = ranks_in(report)
+    ranks = ranks_of(report)
     design = design_of(report.run.definition).as_dict()
     return {"ranking": {**design, **ranks.numbers()}, "profiles": [one.as_dict() for one in ranks.profiles]}
 
@@ -241,7 +245,7 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in ranks_in(report).profiles:
+    for one in ranks_of(report).profiles:
         row = one.as_dict()
         row["low"], row["high"] = one.interval or (None, None)
         around = one.win_rate_interval
@@ -250,7 +254,7 @@ def _write_csv(report: Report, out: TextIO) -> None:
 
 
 def _write_jsonl(report: Report, out: TextIO) -> None:
-    out.writelines(strict_json(one.as_dict()) + "\n" for one in ranks_in(report).profiles)
+    out.writelines(strict_json(one.as_dict()) + "\n" for one in ranks_of(report).profiles)
 
 
 def _write_json(report: Report, out: TextIO) -> None:
@@ -264,7 +268,7 @@ def _write_markdown(report: Report, out: TextIO) -> None:
 
 def _write_html(report: Report, out: TextIO) -> None:
     design = design_of(report.run.definition)
-    write_html(report, out, section=section(ranks_in(report), design))
+    write_html(report, out, section=section(ranks_of(report), design))
 
 
 WRITERS: Final[dict[str, Writer]] = {
@@ -277,7 +281,7 @@ WRITERS: Final[dict[str, Writer]] = {
 
 
 def _blocks(report: Report, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
-    yield from blocks(ranks_in(report), design_of(report.run.definition), most=most)
+    yield from blocks(ranks_of(report), design_of(report.run.definition), most=most)
     told = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
     yield Sentences(lines=tuple(filter(None, told)))
 
