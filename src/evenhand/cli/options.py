@@ -289,7 +289,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryOptions(RunOptions):
-    """The options of a command that may go on with an earlier run."""
+    """The options of a command that can resume an earlier run."""
 
     retry_errors: RetryErrors = False
 
