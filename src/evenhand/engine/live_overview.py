@@ -11,7 +11,6 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, R
 from evenhand.domain.stored import evaluation_from
 from evenhand.reports.overview import FORMAT, Survey
 from evenhand.store.rows import PATIENT, answer_of, dumps, loads
-from evenhand.store.runs import Summaries
 from evenhand.store.store import Store
 
 _Value = TypeVar("_Value")
@@ -79,8 +78,9 @@ class LiveOverview:
         if run.status is not RunStatus.FINISHED or counts != (run.cases, run.evaluations, run.answers):
             return
         if self._is_sound and self._survey.is_exact:
-            summaries = Summaries(store.database)
-            summaries.keep(run, summaries.coverage(run), dumps(self._survey.overview().as_dict()), format=FORMAT)
+            store.summaries.keep(
+                run, store.summaries.coverage(run), dumps(self._survey.overview().as_dict()), format=FORMAT
+            )
 
 
 class _UnfinishedCase:

@@ -194,7 +194,7 @@ class Runner:
         """Say how the run ended, and what it took that stands in no evaluation."""
         if calls := self.gateway.abandoned_calls:
             self._store.runs.abandon(self._run, calls, self.gateway.abandoned_cost)
-        with self._store.database.transaction():
+        with self._store.transaction():
             ended = self._store.runs.mark(self._run, status, reason)
             if self._overview is not None:
                 self._overview.keep(self._store, ended)
