@@ -23,19 +23,17 @@ from evenhand.cli.options import (
     is_typed,
     require_judge,
 )
-from evenhand.cli.runs.finish import report_of
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.gates import ExitCode
-from evenhand.domain.run import RunRecord
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.audit import Audit
 from evenhand.profiles.audit.design import WHAT, AuditDesign
 from evenhand.profiles.audit.diff import diff_json, diff_text, diff_writer, write_diff
 from evenhand.profiles.audit.job import auditing
-from evenhand.store.store import Store
+from evenhand.reports.report import Report
 from evenhand.suites.definition import with_paths
 from evenhand.suites.document import read_mapping
 
@@ -77,9 +75,9 @@ def run_audit(
         timeout=options.timeout,
     )
 
-    def save(store: Store, run: RunRecord) -> None:
+    def save(report: Report) -> None:
         if artifacts is not None:
-            write_artifacts(report_of(store, run), artifacts)
+            write_artifacts(report, artifacts)
             session.console.note(f"wrote {artifacts}")
 
     with open_session(ctx, options) as session, unasked(estimate):

@@ -29,7 +29,7 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Runner
 from evenhand.reports.phrases import counted
-from evenhand.reports.report import format_of
+from evenhand.reports.report import Report, format_of
 from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
@@ -118,8 +118,10 @@ class Session:
         db = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
         return f"evenhand resume {run.id}{db}"
 
-    def work_on(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> ExitCode:
-        """Work on a run until it ends, report the result, and return the exit code."""
+    def work_on(
+        self, store: Store, run: RunRecord, job: Job, pace: Pace, *, also: Callable[[Report], None] | None = None
+    ) -> ExitCode:
+        """Work on a run until it ends, report the result, and return the exit code; ``also`` gets the report, too."""
         expected, done = store.extent(run)
         if job.following is not None:
             expected = job.following.total(store, run)
@@ -135,14 +137,16 @@ class Session:
         except Exception:
             self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
             raise
-        return self.end(store, ended)
+        return self.end(store, ended, also=also)
 
-    def end(self, store: Store, run: RunRecord) -> ExitCode:
+    def end(self, store: Store, run: RunRecord, *, also: Callable[[Report], None] | None = None) -> ExitCode:
         """Report the result of a run, and return the exit code."""
         report = report_of(store, run)
-        return finish(
-            report, self.console, resume_command=self.resume_command(run), outputs=self.outputs, json=self.json
-        )
+        again = self.resume_command(run)
+        code = finish(report, self.console, resume_command=again, outputs=self.outputs, json=self.json)
+        if also is not None:
+            also(report)
+        return code
 
     def _report_outage(self, outage: Outage) -> None:
         self.console.note(str(outage))

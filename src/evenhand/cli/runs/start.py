@@ -19,6 +19,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import mode_of
 from evenhand.reports.json_text import strict_json
+from evenhand.reports.report import Report
 from evenhand.store.store import Store
 
 
@@ -28,7 +29,7 @@ class NewRun:
 
     ``notes`` returns warnings, once the cases are read and before anything is spent. ``outline`` describes the design
     as part of an estimate; ``announce`` returns lines about the plan from the estimate. ``estimated`` is the job to
-    estimate, if not ``job``. ``when_done`` is called with the run once it has ended.
+    estimate, if not ``job``. ``when_done`` is called with the report once the run has ended.
     """
 
     job: Job
@@ -38,7 +39,7 @@ class NewRun:
     outline: Sequence[str] = ()
     announce: Callable[[Estimate], Iterable[str]] | None = None
     estimated: Job | None = None
-    when_done: Callable[[Store, RunRecord], None] | None = None
+    when_done: Callable[[Report], None] | None = None
 
 
 def start_run(
@@ -66,10 +67,7 @@ def start_run(
         _show_notes(session, new)
         for line in lines:
             session.console.note(line)
-        code = session.work_on(opened, run, job, pace_of(options, new.concurrency))
-        if new.when_done is not None:
-            new.when_done(opened, opened.runs.find(run.id))
-        return code
+        return session.work_on(opened, run, job, pace_of(options, new.concurrency), also=new.when_done)
 
 
 def require_prices(store: Store, job: Job, scope: Scope, options: RunOptions) -> None:
