@@ -11,7 +11,8 @@ import pytest
 
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.html.charts import BINS, bin_of, means_plot, score_histogram, verdict_bar
+from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.overview import BINS, bin_of
 from evenhand.reports.phrases import Standing
 
 

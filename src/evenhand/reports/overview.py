@@ -14,9 +14,8 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.domain.verdict import Thresholds
+from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
 from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
-from evenhand.reports.html.charts import BINS, bin_of
 from evenhand.reports.phrases import Standing
 from evenhand.reports.summary import MODEL, Summarizer
 
@@ -31,6 +30,19 @@ _NESTED: Final = frozenset(("members", "meta_judge"))
 _MOST_ALIKE: Final = 1000
 # By a name of its own: to look into an enum, for each case, takes seven times as long.
 _SCORED: Final = Status.SCORED
+
+
+# How finely the spread of scores is counted.
+BINS: Final = 20
+
+
+def bin_of(score: float) -> int:
+    """Return the number of the histogram's bin for a score.
+
+    >>> bin_of(0.1 + 0.7), bin_of(1.0)
+    (16, 19)
+    """
+    return min(int(score * BINS + FLOAT_NOISE), BINS - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
