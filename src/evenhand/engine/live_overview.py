@@ -73,14 +73,16 @@ class LiveOverview:
         )
 
     def keep(self, store: Store, run: RunRecord) -> None:
-        """Keep the overview of a run that has just ended, if it is what its rows would give."""
+        """Keep the overview of a run that has just ended, if it is what its rows would give.
+
+        This is part of the transaction that marks the run as finished, and fails with it.
+        """
         counts = (self._cases, self._evaluations, self._answers)
         if run.status is not RunStatus.FINISHED or counts != (run.cases, run.evaluations, run.answers):
             return
         if self._is_sound and self._survey.is_exact:
-            store.summaries.keep(
-                run, store.summaries.coverage(run), dumps(self._survey.overview().as_dict()), format=FORMAT
-            )
+            kept, overview = store.summaries, self._survey.overview()
+            kept.write(run, kept.coverage(run), dumps(overview.as_dict()), format=FORMAT)
 
 
 class _UnfinishedCase:

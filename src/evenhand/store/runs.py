@@ -50,12 +50,16 @@ class Summaries:
     def keep(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
         """Keep what was worked out, if the store can be written to and the run is still there."""
         with contextlib.suppress(StoreError):
-            self._db.execute(
-                "INSERT INTO summaries (run, format, covers, checksum, content) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
-                "checksum = excluded.checksum, content = excluded.content",
-                [run.number, format, coverage, _summary_checksum(run, format, coverage, content), content],
-            )
+            self.write(run, coverage, content, format=format)
+
+    def write(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
+        """Write what was worked out; raises ``StoreError`` where that cannot be."""
+        self._db.execute(
+            "INSERT INTO summaries (run, format, covers, checksum, content) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
+            "checksum = excluded.checksum, content = excluded.content",
+            [run.number, format, coverage, _summary_checksum(run, format, coverage, content), content],
+        )
 
 
 def _summary_checksum(run: RunRecord, *parts: str) -> str:

@@ -165,7 +165,7 @@ def test_an_audit_that_is_not_finished_is_not_compared() -> None:
     with pytest.raises(RunStoppedError) as caught:
         audited(max_calls=6, concurrency=1)
 
-    with pytest.raises(ConfigError, match="is not finished; go on with: evenhand resume"):
+    with pytest.raises(ConfigError, match="is not finished; resume with: evenhand resume"):
         audited().diff(Audit(caught.value.run))
 
 

@@ -30,7 +30,7 @@ def read_output(value: object) -> TargetOutput:
     """Read text, or an object such as ``{"answer": "Paris", "cost": 0.01}``; raises ``ContractError``.
 
     >>> read_output({"answer": {"city": "Paris"}, "latency": 0.5})
-    Told(text='{"city": "Paris"}', messages=(), latency=0.5, cost=None)
+    TargetOutput(text='{"city": "Paris"}', messages=(), latency=0.5, cost=None)
 
     An answer that is no text is taken as JSON. Other keys are ignored.
     """

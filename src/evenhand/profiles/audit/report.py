@@ -27,7 +27,8 @@ from evenhand.profiles.audit.sentences import (
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
 from evenhand.reports.html.case import badge
-from evenhand.reports.html.forest import Axis, forest, mark, shown
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
@@ -73,7 +74,7 @@ def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> H
     rows = []
     for one, (name, *numbers) in effects:
         said = f"{one.name}: {signed(one.estimate)} {signed_interval(one.interval)}"
-        rows.append((name, mark(said, one.estimate, _span(one.interval), axis), numbers))
+        rows.append((name, interval_mark(said, one.estimate, _span(one.interval), axis), numbers))
     table = forest(EFFECT_HEADINGS, rows, f"{signed(-reach)} to {signed(reach)}")
     return tag("div", tag("h2", title), table)
 
@@ -85,7 +86,7 @@ def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Html:
     rows = []
     for one, (name, *cells) in zip(impacts, grid.rows, strict=True):
         said = f"{name}: {score_text(one.ratio)} {interval_text(one.interval)}, the line at {FOUR_FIFTHS:.2f}"
-        rows.append((name, mark(said, one.ratio, _span(one.interval), axis), cells))
+        rows.append((name, interval_mark(said, one.ratio, _span(one.interval), axis), cells))
     return tag("div", tag("h2", grid.title), forest(grid.headings, rows, f"0 to {reach:.2f}"))
 
 

@@ -14,7 +14,8 @@ from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
-from evenhand.reports.html.forest import Axis, forest, mark, shown
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import Html, tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
@@ -177,7 +178,7 @@ def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
 
 def _drawn(one: RankedProfile, axis: Axis) -> Html:
     said = f"{one.id}: no rank" if one.rank is None else f"{one.id}: rank {one.rank}, 95 %: {span_text(one)}"
-    return mark(said, one.rank, one.interval, axis)
+    return interval_mark(said, one.rank, one.interval, axis)
 
 
 def _numbers(one: RankedProfile, design: RankingDesign) -> list[str]:
@@ -200,7 +201,7 @@ def _slots(ranks: Ranks) -> list[Html]:
         return []
     axis = Axis(left=0, right=1, line=0.5)
     rows = [
-        (f"slot {slot}", mark(f"slot {slot}: mean place {place:.2f}", place, None, axis), [score_text(place)])
+        (f"slot {slot}", interval_mark(f"slot {slot}: mean place {place:.2f}", place, None, axis), [score_text(place)])
         for slot, place in enumerate(places, 1)
     ]
     title = tag("h2", "Mean place by the slot in which a profile was shown")

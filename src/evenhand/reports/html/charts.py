@@ -1,4 +1,4 @@
-"""Charts, drawn as SVG: a bar of verdicts, a histogram of scores, means with their intervals.
+"""Charts, drawn as SVG: bars of verdicts and of outcomes, a histogram of scores, estimates with their intervals.
 
 They stretch with the page while their letters keep their size: what lies across is given in percent, what lies
 upright in pixels. Colours come from the classes that a style sheet knows; where there is none, as in a notebook, the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from evenhand.domain.summary import Summary, Tally
@@ -106,26 +107,76 @@ def _forest_row(name: str, tally: Tally) -> Html:
         tag("td", score_text(tally.mean), class_="number"),
         tag("td", interval_text(tally.interval), class_="number"),
         tag("td", f"{tally.scored:,} of {tally.n:,}", class_="number"),
-        tag("td", _interval_mark(name, tally), class_="drawn"),
+        tag("td", _mean_mark(name, tally), class_="drawn"),
     )
 
 
-def _interval_mark(name: str, tally: Tally) -> Html:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The scale of estimates, from its left end to its right one, with a line to hold them against, and a grid.
+
+    ``kind`` is the class of that line.
+    """
+
+    left: float
+    right: float
+    line: float | None = None
+    kind: str = "threshold"
+    grid: tuple[float, ...] = ()
+
+    def share(self, value: float) -> float:
+        """Return where a value lies, from 0 at the left end to 1 at the right one; what is beyond an end lies at it."""
+        share = (value - self.left) / (self.right - self.left) if self.right != self.left else 0.5
+        return min(max(share, 0.0), 1.0)
+
+
+_SCORES: Final = Axis(left=0, right=1, grid=(0, 0.25, 0.5, 0.75, 1))
+
+
+def interval_mark(
+    title: str,
+    estimate: float | None,
+    interval: tuple[float, float] | None,
+    axis: Axis,
+    *,
+    said: str | None = None,
+    width: str = _PLOT_WIDTH,
+) -> Html:
+    """Draw an estimate with its interval; the title, and ``said``, are for those who do not look."""
     middle = _ROW_HEIGHT / 2
-    drawn = [_line(at, 0, at, _ROW_HEIGHT, "grid") for at in (0, 0.25, 0.5, 0.75, 1)]
-    said = f"{name}: no mean"
-    if tally.mean is not None:
-        said = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
-        if tally.interval is not None:
-            low, high = max(tally.interval.low, 0.0), min(tally.interval.high, 1.0)
-            said += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
-            drawn += [
-                _line(low, middle, high, middle, "interval"),
-                _line(low, middle - 4, low, middle + 4, "interval"),
-                _line(high, middle - 4, high, middle + 4, "interval"),
-            ]
-        drawn.append(tag("circle", cx=_percent(tally.mean), cy=f"{middle:g}", r="4.5", class_="mean"))
-    return _svg(name, said, *drawn, height=_ROW_HEIGHT, width=_PLOT_WIDTH, class_="chart")
+    marks = [_line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
+    if axis.line is not None:
+        at = axis.share(axis.line)
+        marks.append(_line(at, 0, at, _ROW_HEIGHT, axis.kind))
+    if interval is not None:
+        low, high = sorted(map(axis.share, interval))
+        marks.append(_line(low, middle, high, middle, "interval"))
+        marks += [_line(end, middle - 4, end, middle + 4, "interval") for end in (low, high)]
+    if estimate is not None:
+        marks.append(tag("circle", cx=_percent(axis.share(estimate)), cy=f"{middle:g}", r="4.5", class_="mean"))
+    return _svg(title, said, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
+
+
+def outcome_bar(counts: Sequence[tuple[Standing, int, str]], said: str) -> Html:
+    """Draw one bar with a part for each outcome: in which colour, how many, and in words."""
+    total = max(sum(count for _, count, _ in counts), 1)
+    ends = list(itertools.accumulate(count / total for _, count, _ in counts))
+    parts = [
+        _mark(colour, start, end - start, 0.5, _BAR_HEIGHT - 1, said=words)
+        for (colour, count, words), start, end in zip(counts, [0.0, *ends], ends, strict=False)
+        if count
+    ]
+    return _svg("Wins, ties and losses", said, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+
+
+def _mean_mark(name: str, tally: Tally) -> Html:
+    if tally.mean is None:
+        return interval_mark(name, None, None, _SCORES, said=f"{name}: no mean")
+    said = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
+    if tally.interval is None:
+        return interval_mark(name, tally.mean, None, _SCORES, said=said)
+    said += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
+    return interval_mark(name, tally.mean, (tally.interval.low, tally.interval.high), _SCORES, said=said)
 
 
 def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
@@ -207,12 +258,12 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
                stroke="currentColor", stroke_opacity=faint)  # fmt: skip
 
 
-def _svg(title: str, said: str, *drawn: Html, height: int, class_: str, width: str = "100%") -> Html:
+def _svg(title: str, said: str | None, *marks: Html, height: int, class_: str, width: str = "100%") -> Html:
     return tag(
         "svg",
         tag("title", title),
-        tag("desc", said),
-        *drawn,
+        None if said is None else tag("desc", said),
+        *marks,
         role="img",
         width=width,
         height=height,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +16,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
-from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import as_markup
@@ -27,10 +26,6 @@ from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, ChangeFilter, compare_in_background, newest_pair
 from evenhand.store.results import case_positions
 from evenhand.store.store import Store
-
-_ROW: Final = 28
-_BAR: Final = 16
-_WORDS: Final = (("win", "wins", "pass"), ("tie", "ties", "not_evaluated"), ("loss", "losses", "fail"))
 
 
 def reach(found: Iterable[PairedDifference]) -> float:
@@ -44,46 +39,22 @@ def reach(found: Iterable[PairedDifference]) -> float:
     return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
 
 
-def interval_mark(name: str, found: PairedDifference, most: float) -> Markup:
+def _difference_mark(name: str, found: PairedDifference, most: float) -> Markup:
     """Draw a difference with its interval on an axis from ``-most`` to ``most``."""
-    middle = _ROW / 2
-
-    def across(value: float) -> str:
-        return f"{50 + 50 * max(min(value / most, 1.0), -1.0):.5g}%"
-
-    def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
-        return tag("line", x1=across(x1), y1=f"{y1:g}", x2=across(x2), y2=f"{y2:g}", class_=kind)
-
-    marks = [line(at, 0, at, _ROW, "grid") for at in (-most, most)] + [line(0, 0, 0, _ROW, "zero")]
-    if found.interval is not None:
-        low, high = found.interval.low, found.interval.high
-        marks.append(line(low, middle, high, middle, "interval"))
-        marks += [line(at, middle - 4, at, middle + 4, "interval") for at in (low, high)]
-    if found.difference is not None:
-        marks.append(tag("circle", cx=across(found.difference), cy=f"{middle:g}", r="4.5", class_="mean"))
+    axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
+    interval = None if found.interval is None else (found.interval.low, found.interval.high)
     said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
-    title = (tag("title", name), tag("desc", said))
-    return as_markup(
-        tag("svg", *title, *marks, role="img", width="100%", height=_ROW, class_="chart", overflow="visible")
-    )
+    return as_markup(interval_mark(name, found.difference, interval, axis, said=said, width="100%"))
 
 
-def outcome_bar(found: PairedDifference) -> Markup:
+def _outcomes(found: PairedDifference) -> Markup:
     """Draw one bar for the cases in which B scored more, the same, and less."""
-    counts = (found.wins, found.ties, found.losses)
-    ends = [0.0, *itertools.accumulate(count / max(found.n, 1) for count in counts)]
-    parts = [
-        tag("rect", tag("title", f"{count:,} {one if count == 1 else many} for B"), x=f"{100 * start:.5g}%",
-            width=f"{100 * (end - start):.5g}%", y="0.5", height=_BAR - 1, class_=f"mark-{kind}")
-        for count, (one, many, kind), start, end in zip(counts, _WORDS, ends[:-1], ends[1:], strict=True) if count
-    ]  # fmt: skip
-    said = f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B"
-    title = (tag("title", "Wins, ties and losses"), tag("desc", said))
-    return as_markup(
-        tag(
-            "svg", *title, *parts, role="img", width="100%", height=_BAR, class_="chart verdict-bar", overflow="visible"
-        )
-    )
+    counts = [
+        (Standing.PASS, found.wins, f"{counted(found.wins, 'win')} for B"),
+        (Standing.NOT_EVALUATED, found.ties, f"{counted(found.ties, 'tie')} for B"),
+        (Standing.FAIL, found.losses, f"{counted(found.losses, 'loss', 'losses')} for B"),
+    ]
+    return as_markup(outcome_bar(counts, f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B"))
 
 
 router = APIRouter()
@@ -166,7 +137,7 @@ def _shown(store: Store, found: Comparison, address: _Address, change_filter: Ch
         "found": found,
         "sentence": verdict_sentence(subject.scores),
         "facts": list(_facts(subject)),
-        "bar": outcome_bar(subject.scores) if subject.scores.n else None,
+        "bar": _outcomes(subject.scores) if subject.scores.n else None,
         "rows": [_row(name, one, found, most, address) for name, one in several],
         "most": most,
         "standings": [Standing(name) for name in STANDINGS],
@@ -221,7 +192,7 @@ def _row(name: str | None, one: Compared, found: Comparison, most: float, addres
         "p": p_text(one.scores.p if one.p_holm is None else one.p_holm),
         "n": f"{one.scores.n:,}",
         "lacking": one.scores.lacking,
-        "mark": interval_mark(called, one.scores, most),
+        "mark": _difference_mark(called, one.scores, most),
     }
 
 

@@ -24,7 +24,7 @@ from evenhand.server.runs.progress import AT_WORK
 
 if TYPE_CHECKING:
     from evenhand.profiles.ranking.result import RankedProfile, Ranks
-    from evenhand.reports.html.forest import Axis
+    from evenhand.reports.html.charts import Axis
 
 
 router = APIRouter()
@@ -95,7 +95,7 @@ def _tiers(
     ranks: Ranks, first: int, last: int, address: str, *, in_pairs: bool
 ) -> Iterator[tuple[str, str, list[LeaderboardRow]]]:
     """Yield the profiles of a page by tier: what it is called, how many are in it, and its rows."""
-    from evenhand.reports.html.forest import Axis  # noqa: PLC0415
+    from evenhand.reports.html.charts import Axis  # noqa: PLC0415
 
     axis = Axis(left=1, right=_worst(ranks))
     shown = ranks.profiles[first:last]
@@ -111,7 +111,7 @@ def _title(tier: int | None) -> str:
 
 def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
     from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
-    from evenhand.reports.html.forest import mark  # noqa: PLC0415
+    from evenhand.reports.html.charts import interval_mark  # noqa: PLC0415
 
     said = "no rank" if one.rank is None else f"rank {one.rank:,}, 95 %: {span_text(one)}"
     rates = (
@@ -124,20 +124,20 @@ def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> L
         id=one.id,
         groups=f"{address}/results?{urlencode({'profile': one.id})}",
         rank=NONE if one.rank is None else f"{one.rank:,}",
-        mark=as_markup(mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
+        mark=as_markup(interval_mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
         numbers=(span_text(one), score_text(one.strength), *rates, groups),
     )
 
 
 def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
     """Draw the mean place of the profiles in each slot; without bias all are at one half."""
-    from evenhand.reports.html.forest import Axis, mark  # noqa: PLC0415
+    from evenhand.reports.html.charts import Axis, interval_mark  # noqa: PLC0415
 
     axis = Axis(left=0, right=1, line=0.5)
     return [
         (
             f"{slot + 1}, letter {ascii_uppercase[slot]}",
-            as_markup(mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
+            as_markup(interval_mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
             score_text(place),
         )
         for slot, place in enumerate(ranks.position.test.places)
