@@ -38,6 +38,10 @@ BINS: Final = 20
 def bin_of(score: float) -> int:
     """Return the number of the histogram's bin for a score.
 
+    >>> bin_of(0.1 + 0.7), bin_of(1.0)
+    (16, 19)
+    """
+    return min(int(score * BINS + FLOAT_NOISE), BINS - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
