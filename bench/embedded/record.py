@@ -17,7 +17,7 @@ from typing import Any
 
 from evenhand import Case, PromptEvaluator, Reply, rank, resolve
 from evenhand.domain.ask import Ask
-from evenhand.models.recorded import written
+from evenhand.models.replay import written
 from evenhand.suites.suite import read_suite
 
 ROOT = Path(__file__).resolve().parents[2]

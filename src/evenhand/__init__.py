@@ -87,8 +87,8 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.profile_score import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
+    from evenhand.models.replay import Scripted as Scripted
     from evenhand.models.resolve import resolve as resolve
-    from evenhand.models.scripted import Scripted as Scripted
     from evenhand.profiles.audit.audit import Audit as Audit
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles as RankedProfiles
     from evenhand.profiles.ranking.result import RankedProfile as RankedProfile
@@ -145,7 +145,7 @@ _HOMES = {
     "evaluators.schema.evaluator": ("SchemaEvaluator",),
     "evaluators.profile_score": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
-    "models.scripted": ("Scripted",),
+    "models.replay": ("Scripted",),
     "profiles.audit.audit": ("Audit",),
     "profiles.ranking.result": ("RankedProfile",),
     "profiles.ranking.ranked_profiles": ("RankedProfiles",),

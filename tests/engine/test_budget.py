@@ -13,7 +13,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply
 from evenhand.engine.budget import Budget, Limits
 from evenhand.models.prices import PriceBook
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
 
 # What one reply of the judges here costs: 100 tokens in, 10 out.

@@ -31,7 +31,7 @@ from evenhand.evaluators.code import CodeJudgeEvaluator
 from evenhand.evaluators.composite import CompositeEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.prices import PRICES_AS_OF, PriceBook
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 CASE = Case(question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris")
 UNANSWERED = Case(question="Capital of France?", expected_outcome="Names Paris")

@@ -17,7 +17,7 @@ from evenhand.engine.target import target_of
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
 from evenhand.engine.targets.model import ModelTarget
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 
 def shout(text: str) -> str:

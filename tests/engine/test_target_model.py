@@ -20,7 +20,7 @@ from evenhand.drive.driver import drive
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.models.prices import PriceBook
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 CASE = Case(question="Capital of France?", metadata={"country": "France", "facts": {"größe": 3}})
 

@@ -24,7 +24,7 @@ from evenhand.engine.targets.output import ANSWERS
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.prices import PRICES_AS_OF, PriceBook
 from evenhand.models.providers import same_family
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TARGETS = (DOCS / "targets.md").read_text(encoding="utf-8")

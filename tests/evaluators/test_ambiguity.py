@@ -17,7 +17,7 @@ from evenhand.evaluators.group_ranking import GroupRankingEvaluator
 from evenhand.evaluators.pairwise import PairwiseEvaluator
 from evenhand.evaluators.profile_score import ProfileScoreEvaluator
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 CASE = Case(question="?", candidate_answer="Rome", reference_answer="Paris", expected_outcome="Names Paris")
 GROUP = Case(metadata={"profiles": [{"id": "anna", "text": "One year."}, {"id": "ben", "text": "Ten years."}]})

@@ -29,7 +29,7 @@ from evenhand import (
 from evenhand.cli.main import app
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Attempt
-from evenhand.models.recorded import written
+from evenhand.models.replay import written
 from evenhand.suites.suite import problems, read_suite
 
 CASE = Case(

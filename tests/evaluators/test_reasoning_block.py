@@ -9,7 +9,7 @@ from evenhand.domain.errors import ContractError
 from evenhand.evaluators.freeform import freeform_contract
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.evaluators.reading import Finder, read_reply
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 FREEFORM = freeform_contract()
 DRAFT = '{"score": 0.9}'

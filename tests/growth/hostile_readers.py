@@ -409,7 +409,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.cli.settings import load_settings, read_env_file
     from evenhand.domain.gates import Gates
     from evenhand.domain.scale import scale_of
-    from evenhand.models.recorded import recorded
+    from evenhand.models.replay import recorded
     from evenhand.profiles.audit.design import AuditDesign
     from evenhand.profiles.sources import profiles_from
     from evenhand.store.location import without_password
@@ -546,7 +546,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader(
         "exported prompts", ("workspace/documents.py", "workspace/documents.py", "domain/prompt.py"), of_prompts
     )
-    yield Reader("recorded replies", ("models/recorded.py",), of_recorded)
+    yield Reader("recorded replies", ("models/replay.py",), of_recorded)
     yield Reader("a file of variables", ("cli/settings.py",), of_environment)
     yield Reader(
         "a mapping file",

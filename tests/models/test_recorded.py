@@ -24,7 +24,7 @@ from evenhand import (
 from evenhand.domain.ask import Ask
 from evenhand.domain.reply import Unanswered
 from evenhand.models.prices import PriceBook
-from evenhand.models.recorded import Recorded, question_key, recorded, written
+from evenhand.models.replay import Recorded, question_key, recorded, written
 
 ABOUT = {"model": "embedded/qwen2.5-coder-1.5b", "prefers_logprobs": True, "yes_from": 0.3}
 CASE = Case(question="Capital?", candidate_answer="Paris", reference_answer="Paris, France", expected_outcome="Paris")

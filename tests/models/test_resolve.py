@@ -12,8 +12,8 @@ from evenhand.domain.errors import ConfigError, MissingKeyError, UnknownNameErro
 from evenhand.domain.secret import Secret
 from evenhand.models.client import HttpModel
 from evenhand.models.providers import OLLAMA, OPENAI
+from evenhand.models.replay import Scripted
 from evenhand.models.resolve import resolve
-from evenhand.models.scripted import Scripted
 from evenhand.registry import points
 
 

@@ -15,7 +15,7 @@ from evenhand.engine.comparison import Side, compare_runs
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
 from evenhand.workspace.trial import Trial
 

@@ -82,7 +82,7 @@ PROMPTS: Final = Group(
             function="prompt_files:import_prompts", examples=("evenhand prompts import prompts.json --dry-run",)
         ),
         "run": Command(
-            function="prompt_run:run_prompt",
+            function="prompts:run_prompt",
             examples=("evenhand prompts run refunds --model openai/gpt-5-mini --judge openai/gpt-5",),
         ),
     },
@@ -128,7 +128,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         examples=("evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html",),
     ),
     "resume": Command(
-        function="resume:resume",
+        function="run:resume",
         help="Resume a run and complete it.",
         examples=("evenhand resume 20261115-093000-k7mq --retry-errors",),
     ),
@@ -138,7 +138,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         examples=("evenhand report last -o report.html -o junit.xml",),
     ),
     "compare": Command(
-        function="compare:compare",
+        function="report:compare",
         help="Compare two runs, case by case.",
         examples=("evenhand compare 20261115-093000-k7mq last --fail-if-worse",),
     ),
@@ -149,12 +149,12 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         examples=("evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'",),
     ),
     "score": Command(
-        function="score:score",
+        function="profiles:score",
         help="Score profiles from 0 to 10 by criteria.",
         examples=("evenhand score people.jsonl --criteria @criteria.md --repeat 3 -o scores.csv",),
     ),
     "rank": Command(
-        function="rank:rank",
+        function="profiles:rank",
         help="Rank profiles by criteria.",
         examples=("evenhand rank people.jsonl --criteria @criteria.md --top 10 -o ranking.html",),
     ),

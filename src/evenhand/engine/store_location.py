@@ -78,3 +78,14 @@ def _settled(url: str) -> str:
 
 # ``default`` is what the variable names, or a file in the working directory.
 PlaceLike: TypeAlias = StoreLocation | Store | str | os.PathLike[str] | None
+
+
+@contextlib.contextmanager
+def open_or_empty(db: str | Store) -> Iterator[Store]:
+    """Open a database to read it, or an empty one in memory if there is none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            store = stack.enter_context(StoreLocation(db).opened(to_read=True))
+        except RunNotFoundError:
+            store = stack.enter_context(StoreLocation(None).opened())
+        yield store

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
-from evenhand.models.recorded import recorded
+from evenhand.models.replay import recorded
 
 pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
 

@@ -15,7 +15,7 @@ from pydantic_ai.models.test import TestModel
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.adapters.adapt import adapt
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 Put = Callable[..., Reply | Unanswered]
 

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 MESSAGES = (Message("system", "Be strict."), Message("user", "2 + 2?"))
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from evenhand.domain.case import Case
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
 from evenhand.workspace.trial import Trial
 

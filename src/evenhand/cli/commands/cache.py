@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console, confirm
-from evenhand.cli.database import open_or_empty
 from evenhand.cli.options import DB, Db, Json, Yes
+from evenhand.engine.store_location import open_or_empty
 from evenhand.reports.json import moment
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted, moment_text

@@ -13,10 +13,9 @@ import typer
 import yaml
 
 from evenhand.cli.console import Console, input_bytes
-from evenhand.cli.database import open_or_empty
 from evenhand.cli.options import DB, Db, DryRun, ExportFile, Json, Judge, Quiet
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.evaluators.reading import parse_strict
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted

@@ -1,16 +1,30 @@
-"""`evenhand report [RUN]`: show a run, or write its report to files."""
+"""`evenhand report` and `evenhand compare`: show a run, or one run against another."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from evenhand.api.runs import compare as compare_runs
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, OUTPUT_HELP, Canonical, Db, Json, Quiet, RunOrLast, display_name
+from evenhand.cli.options import (
+    DB,
+    OUTPUT_HELP,
+    RUN_HELP,
+    Canonical,
+    ComparisonFiles,
+    Db,
+    Json,
+    Quiet,
+    RunOrLast,
+    display_name,
+)
 from evenhand.cli.runs.finish import report_of, show, write_files
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.gates import ExitCode
 from evenhand.engine.store_location import StoreLocation
+from evenhand.reports.comparison import comparison_json, comparison_text, comparison_writer, write_comparison
 from evenhand.reports.json import write_canonical
 from evenhand.reports.report import format_of
 
@@ -48,3 +62,48 @@ def report(
             write_files(stored, files, console)
         if json or not (canonical or files):
             show(stored, console, json=json)
+
+
+_DEFAULT_LIMIT: Final = 10
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=f"The run before: {RUN_HELP}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run after, which is compared with it.")],
+    *,
+    evaluator: Annotated[
+        str | None, typer.Option("--evaluator", metavar="NAME", help="Compare by this evaluator, not by whole cases.")
+    ] = None,
+    # Not called limit here: that is a setting of other commands, and means something else.
+    max_changes: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, help="How many changed cases to list, the largest first.")
+    ] = _DEFAULT_LIMIT,
+    files: ComparisonFiles = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were judged differently.")
+    ] = False,
+    fail_if_worse: Annotated[
+        bool, typer.Option("--fail-if-worse", help="Exit with 100 if B is significantly worse.")
+    ] = False,
+    db: Db = DB,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> ExitCode:
+    """Compare two runs, case by case.
+
+    Is run B better than run A? Cases are paired by their ids. The report has the difference with its confidence
+    interval, a significance test, wins and losses, and the cases that changed; if there is too little data, it says so.
+    Runs judged by different judges, evaluators or rubrics are refused.
+    """
+    for path in files or ():
+        comparison_writer(path)
+    console = Console(quiet=quiet)
+    comparison = compare_runs(a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, store=db)
+    for path in files or ():
+        write_comparison(comparison, path)
+        console.note(f"wrote {path}")
+    if json:
+        console.result(comparison_json(comparison))
+    elif not files and not quiet:
+        console.result(comparison_text(comparison, width=console.width))
+    return ExitCode.GATE_FAILED if fail_if_worse and comparison.subject.scores.worse else ExitCode.OK

@@ -1,4 +1,4 @@
-"""`evenhand run SUITE`: judge a suite."""
+"""`evenhand run` and `evenhand resume`: judge a suite, and complete a run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ import typer
 from evenhand.cli.options import (
     AnswersFrom,
     Estimate,
+    Fork,
     Judge,
     Limit,
     Only,
     Repeat,
     RetryOptions,
+    RunOrLast,
     Target,
     display_name,
     is_typed,
 )
 from evenhand.cli.runs.overrides import CommandScope, Overrides, read_with_overrides
-from evenhand.cli.runs.resume import resume_run
+from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import ExitCode
+from evenhand.domain.run import RunStatus
 from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.suites.lint import kinship_notes
@@ -95,3 +98,33 @@ def _notes(suite: Suite, *, judge_is_typed: bool) -> list[str]:
     why_idle = suite.why_judge_is_idle if judge_is_typed else ""
     idle = [f"--judge has no effect: {why_idle}"] if why_idle else []
     return [*idle, *suite.notes, *kinship_notes(suite.definition)]
+
+
+def resume(
+    ctx: typer.Context,
+    run: RunOrLast = "last",
+    *,
+    fork: Fork = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Let an imported run run programs and use its own addresses.")
+    ] = False,
+    judge: Judge = None,
+    target: Target = None,
+    options: RetryOptions,
+) -> ExitCode:
+    """Resume a run and complete it.
+
+    The result is that of a run that was never interrupted. If the suite has changed since, nothing is done and the
+    changes are listed. With --fork they are accepted: a new run keeps what is still valid, and judges the rest again.
+
+    The exit codes are those of `evenhand run`.
+    """
+    with open_session(ctx, options) as session, StoreLocation(options.db).opened(to_read=True) as store:
+        record = store.runs.find(run)
+        if record.status is RunStatus.FINISHED and not (fork or options.retry_errors):
+            session.console.note(f"run {record.id} is finished; --retry-errors retries its errors")
+            return session.end(store, record)
+        store.require_writable()
+        if is_imported(record) and not trust:
+            require_trust(store, record)
+        return resume_run(store, record, session, options, typed=Overrides.typed(ctx, judge, target), fork=fork)

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console, input_bytes
-from evenhand.cli.database import open_or_empty
 from evenhand.cli.options import DB, Db, DryRun, ExportFile, Quiet, RunId
 from evenhand.domain.errors import ConfigError
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.profiles.imported import case_check
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import written_whole

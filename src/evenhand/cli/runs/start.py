@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from evenhand.cli.database import open_or_empty
 from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, WhenDone, pace_of
@@ -15,7 +14,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.profiles.job import mode_of
 from evenhand.reports.json_text import strict_json
 from evenhand.store.store import Store

@@ -12,7 +12,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.evaluators.reading import parse_strict
-from evenhand.models.scripted import Scripted
+from evenhand.models.replay import Scripted
 
 MODES: Final = ("freeform", "rubric", "pairwise")
 SCORES: Final = ("auto", "text", "samples", "logprobs")
