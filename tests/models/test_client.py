@@ -86,7 +86,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "200 with another compression": (
         {"body": b"...", "headers": {"Content-Encoding": "br"}},
-        "invalid_body: the response is packed as 'br', unasked",
+        "invalid_body: the response is compressed as 'br', which was not requested",
     ),
 }
 

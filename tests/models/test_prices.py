@@ -94,7 +94,7 @@ def test_a_listed_snapshot_keeps_its_price_whatever_the_user_says_of_the_model()
     [
         (["openai/gpt-5-mini"], "prices must be a mapping such as {openai/gpt-5-mini: {input: 0.25, output: 2.0"),
         ({"": {}}, "prices: '' is not a model name, such as openai/gpt-5-mini"),
-        ({3: {}}, "prices: 3 is no name of a model"),
+        ({3: {}}, "prices: 3 is not a model name"),
         ({"a/b": 0.25}, "prices: a/b is 0.25; write {input: 0.25, output: 2.0, cached_input: 0.025}, in dollars"),
         ({"a/b": {"input": 1}}, "prices: a/b: output is missing; write {input: 0.25"),
         ({"a/b": {"output": 1}}, "prices: a/b: input is missing"),

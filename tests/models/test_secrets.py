@@ -249,7 +249,7 @@ def test_an_address_that_cannot_be_right_is_told_without_the_value_of_its_variab
     monkeypatch.setenv("GATEWAY", value)
 
     with pytest.raises(
-        ValueError, match=r"base_url '\$\{GATEWAY\}' .* once the value of GATEWAY stands in it"
+        ValueError, match=r"base_url '\$\{GATEWAY\}' .* once the value of GATEWAY is filled in"
     ) as caught:
         OPENAI("m", base_url="${GATEWAY}", api_key="k")
 

@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "chunks and a length": (OK + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n", IMPROPER),
     "another transfer": (
         OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        IMPROPER + "its body is sent as 'gzip, chunked', unasked",
+        IMPROPER + "its body is sent as 'gzip, chunked', which was not requested",
     ),
     "chunks within": (OK + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", IMPROPER),
     "an upgrade": (

@@ -37,7 +37,7 @@ def test_a_body_that_is_not_packed_is_left_alone(serve: Serve, encoding: str) ->
 @pytest.mark.parametrize(
     ("body", "encoding", "told"),
     [
-        (b"\x0b\x02\x80", "br", "the response is packed as 'br', unasked"),
+        (b"\x0b\x02\x80", "br", "the response is compressed as 'br', which was not requested"),
         (WHOLE[:-9], "gzip", '{"said": "hi"}'),
         (WHOLE + b"garbage", "gzip", '{"said": "hi"}'),
         (b"", "gzip", "an empty body"),
