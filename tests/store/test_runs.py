@@ -191,9 +191,9 @@ def test_a_run_that_a_living_process_works_on_is_busy(url: str, within: Within) 
         run = store.runs.find(identity)
 
         assert store.runs.in_hand(run)
-        with pytest.raises(RunBusyError, match=rf"run {identity} is being worked on by process \d+ on "):
+        with pytest.raises(RunBusyError, match=rf"run {identity} is in use by process \d+ on "):
             store.runs.claim(run)
-        with pytest.raises(RunBusyError, match=rf"run {identity} is being worked on; stop that first"):
+        with pytest.raises(RunBusyError, match=rf"run {identity} is in progress; stop it first"):
             store.runs.delete(run)
         assert store.runs.find(identity) == run
 

@@ -65,7 +65,7 @@ def location_of(url: str) -> Location | None:
 
 
 def is_misread(url: str) -> bool:
-    """Tell whether a URL has an ``@`` or a ``/`` too many: libpq would take a part of the password for the host."""
+    """Return whether a URL has an ``@`` or a ``/`` too many: libpq would take a part of the password for the host."""
     authority, _, rest = url.partition("://")[2].partition("?")[0].partition("/")
     _, _, hosts = authority.rpartition("@")
     return url.count("@") > 1 or "@" in rest or not all(map(_HOST.fullmatch, hosts.split(",")))

@@ -1,4 +1,4 @@
-"""What the lines of an exported run must be: they may come from anybody, and are checked before they are believed."""
+"""The format of an exported run: its lines may come from anybody, so they are validated."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         double = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"the key {double!r:.80} stands twice")
+        raise ValueError(f"duplicate key {double!r:.80}")
     return found
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:
@@ -228,7 +228,7 @@ def checked_run(given: Any, where: str) -> dict[str, Any]:
 
 
 def checked_case(line: Mapping[str, Any], content: str, where: str, *, position: int) -> tuple[str, int]:
-    """Check a case, and give its id and how many evaluators judge it."""
+    """Validate a case, and return its id and how many evaluators judge it."""
     _check(line, _CASE | {"position": _whole(position, position)}, f"{where}: case")
     made = _made(lambda: planned_from(position, line["hash"], line["expected"], content), f"{where}: case")
     identity = made.case.id
@@ -247,7 +247,7 @@ def checked_answer(given: Mapping[str, Any], content: str, where: str, *, repeat
 
 
 def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, expected: int, repeat: int) -> Row:
-    """Return the columns of an evaluation; those that tell what was found come from the evaluation itself."""
+    """Return the columns of an evaluation; those with results come from the evaluation itself."""
     where = f"{where}: evaluation"
     _check(given, _EVALUATION | {"place": _whole(0, expected - 1), "sample": _whole(0, repeat - 1)}, where)
     _check_attempts(given, where)
@@ -282,7 +282,7 @@ def _check(given: Any, shape: Mapping[str, Kind], where: str) -> None:
 
 
 def _made(make: Callable[[], Any], where: str) -> Any:
-    """Make a value from what was given; whatever is wrong with it is said to be wrong there."""
+    """Make a value from JSON; an error names where it is."""
     try:
         return make()
     except (KeyError, TypeError, ValueError) as error:
