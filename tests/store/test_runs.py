@@ -133,7 +133,7 @@ def test_a_beginning_that_several_share_is_refused_with_them(store: Store, made:
     for identity in ("20260102-bbbb", "20260102-bbcc"):
         with_id(store, made, identity)
 
-    with pytest.raises(RunNotFoundError, match="several runs begin with '20260102-b': 20260102-bbcc, 20260102-bbbb"):
+    with pytest.raises(RunNotFoundError, match="several runs start with '20260102-b': 20260102-bbcc, 20260102-bbbb"):
         store.runs.find("20260102-b")
 
 

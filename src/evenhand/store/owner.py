@@ -1,7 +1,7 @@
 """Which process runs a run, and whether it is still alive.
 
 A process is known by its host, its number, when it started, and the machine it runs on: the boot of the kernel, and the
-namespace in which its number counts. Numbers are given again, and containers share both host names and numbers, so that
+namespace in which its number counts. Numbers are reused, and containers share both host names and numbers, so that
 where one cannot be certain, the last sign of life decides.
 """
 
@@ -106,8 +106,8 @@ def _started(process: int) -> str | None:
         return _UNKNOWN
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         command = ["ps", "-o", "lstart=", "-p", str(process)]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=_PS_SECONDS, check=False).stdout  # noqa: S603 - a number
-        return "-".join(told.replace(":", ".").split()) or _UNKNOWN
+        output = subprocess.run(command, capture_output=True, text=True, timeout=_PS_SECONDS, check=False).stdout  # noqa: S603 - a number
+        return "-".join(output.replace(":", ".").split()) or _UNKNOWN
     return _UNKNOWN
 
 

@@ -63,17 +63,19 @@ class Prompts:
             self._add_version(known.id, seen + 1, text, time.time())
             return self.find(known.id)
 
-    def find(self, wanted: str, version: int | None = None) -> Prompt:
+    def find(self, id_or_name: str, version: int | None = None) -> Prompt:
         """Find a prompt by its id or its name, in its latest or in some version."""
         which = "p.latest" if version is None else "?"
         asked = [] if version is None else [max(0, min(version, _LARGEST))]
         rows = self._db.rows(
             f"{_PROMPT} WHERE v.version = {which} AND (p.id = ? OR p.name = ?) ORDER BY p.id = ? DESC LIMIT 1",
-            [*asked, column(wanted), column(wanted), column(wanted)],
+            [*asked, column(id_or_name), column(id_or_name), column(id_or_name)],
         )
         if not rows:
             what = (
-                f"no prompt {wanted!r:.200}" if version is None else f"no version {version} of prompt {wanted!r:.200}"
+                f"no prompt {id_or_name!r:.200}"
+                if version is None
+                else f"no version {version} of prompt {id_or_name!r:.200}"
             )
             raise NotFoundError(f"{what} in {self._db.where}")
         return _prompt(rows[0])

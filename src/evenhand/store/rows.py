@@ -69,11 +69,11 @@ def case_content(planned: PlannedCase) -> dict[str, Any]:
 
 def planned_from(position: int, digest: str, expected: int, content: str) -> PlannedCase:
     """Read a case."""
-    given: Mapping[str, Any] = loads(content)
-    evaluators = given.get("evaluators")
+    fields: Mapping[str, Any] = loads(content)
+    evaluators = fields.get("evaluators")
     return PlannedCase(
         position=position,
-        case=case_from(given["case"]),
+        case=case_from(fields["case"]),
         evaluators=None if evaluators is None else tuple(evaluators),
         hash=digest,
         expected=expected,

@@ -116,12 +116,12 @@ class Runs:
             self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
         return int(number)
 
-    def find(self, wanted: str, *, verify: bool = True) -> RunRecord:
+    def find(self, run_id: str, *, verify: bool = True) -> RunRecord:
         """Find a run by its id, by a unique prefix of it, or as ``last``.
 
         Without ``verify``, also one whose row is damaged, to inspect or delete it.
         """
-        if wanted == "last":
+        if run_id == "last":
             rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT 1")  # noqa: S608
             if not rows:
                 self._db.check("runs")
@@ -130,18 +130,18 @@ class Runs:
         # Not by LIKE, for which the databases disagree about capitals, and some letters mean any.
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM runs WHERE SUBSTR(id, 1, ?) = ? ORDER BY LENGTH(id), number DESC LIMIT 3",  # noqa: S608
-            [len(wanted), column(wanted)],
+            [len(run_id), column(run_id)],
         )
-        exact = [row for row in rows if row[_ID] == wanted] or rows
+        exact = [row for row in rows if row[_ID] == run_id] or rows
         if len(exact) == 1:
             return _record(exact[0], verify=verify)
         self._db.check("runs")
         if exact:
             several = ", ".join(str(row[_ID]) for row in exact)
-            raise RunNotFoundError(f"several runs begin with {wanted!r}: {several} …; give more of the id")
+            raise RunNotFoundError(f"several runs start with {run_id!r}: {several} …; give more of the id")
         latest = ", ".join(run.id for run in self.newest(3))
         known = f"; the latest are {latest}" if latest else "; there is none yet"
-        raise RunNotFoundError(f"no run {wanted!r} in {self._db.where}{known}")
+        raise RunNotFoundError(f"no run {run_id!r} in {self._db.where}{known}")
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
         """Return the runs, the newest first."""

@@ -182,14 +182,14 @@ class SQLite(Database):
             raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}; restore a backup")
 
     def _advice(self, error: Exception) -> str:
-        told = str(error)
-        if "disk is full" in told:
+        message = str(error)
+        if "disk is full" in message:
             return "; what was committed before is safe: make room, then resume"
-        if "locked" in told or "busy" in told:
+        if "locked" in message or "busy" in message:
             return f"; another process has been writing for more than {WAIT_SECONDS:.0f} seconds: try again"
-        if "readonly" in told or "unable to open" in told:
+        if "readonly" in message or "unable to open" in message:
             return "; is there a folder of that name, and may you write in it?"
-        if "not a database" in told:
+        if "not a database" in message:
             return "; it is another kind of file: give the right one with --db"
         return ""
 

@@ -189,11 +189,11 @@ def _check_kind(header: Mapping[str, Any], where: str) -> None:
         raise ConfigError(f"{where}: it is written in format {version!r:.20}, and this Evenhand reads {SCHEMA_VERSION}")
 
 
-def _free_id(store: Store, wanted: str) -> str:
-    identity, number = wanted, 1
+def _free_id(store: Store, preferred: str) -> str:
+    identity, number = preferred, 1
     while store.database.rows("SELECT 1 FROM runs WHERE id = ?", [identity]):
         number += 1
-        identity = f"{wanted}-{number}"
+        identity = f"{preferred}-{number}"
     return identity
 
 

@@ -72,7 +72,7 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
 
 
 _PAGE: Final = 256
-# So many of a run's troubles are told; the rest is counted.
+# How many problems of a run are listed; the rest is counted.
 _MOST_TOLD: Final = 20
 _OF_RUNS: Final = ("cases", "answers", "evaluations", "replies")
 
@@ -129,9 +129,9 @@ def verify_database(store: Store) -> list[str]:
     return found
 
 
-def verify_run(store: Store, wanted: str) -> Verified:
+def verify_run(store: Store, run_id: str) -> Verified:
     """Verify the checksum of every row of a run, and the counts."""
-    run = store.runs.find(wanted, verify=False)
+    run = store.runs.find(run_id, verify=False)
     verified = Verified(id=run.id)
     try:
         _verify_record(store, run, verified)
