@@ -229,7 +229,7 @@ def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> Non
     page = visit(f"/runs/{site.pairs}/ranking", java_script_enabled=False)
 
     expect(page.get_by_role("columnheader", name="Wins, length-adjusted")).to_be_visible()
-    expect(page.get_by_text("Mean place by the slot")).to_be_visible()
+    expect(page.get_by_text("Mean place by position shown")).to_be_visible()
     page.get_by_role("link", name="nurse-05").click()
     expect(page.locator("#results tbody tr")).to_have_count(5)
     page.get_by_role("link", name="round-1").first.click()

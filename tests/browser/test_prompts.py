@@ -294,7 +294,7 @@ def test_what_is_exported_can_be_imported_elsewhere(
         page.get_by_role("link", name="Export all").click()
     waiting.value.save_as(tmp_path / "prompts.json")
     other = tab("/io", server=elsewhere)
-    other.get_by_label("A file").set_input_files(tmp_path / "prompts.json")
+    other.get_by_label("File", exact=True).set_input_files(tmp_path / "prompts.json")
     other.get_by_role("button", name="Check", exact=True).click()
     expect(other.get_by_role("status")).to_contain_text("nothing has been changed yet")
     assert elsewhere.store.prompts.all() == []
@@ -403,7 +403,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     running.store.prompts.edit(by_judge, PromptText(name="Refunds", content="Theirs."), seen=2)
     page.get_by_label("System prompt").fill("Mine.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="Somebody else saved version 3")).to_be_visible()
+    expect(page.get_by_role("heading", name="Somebody else has saved version 3")).to_be_visible()
     page.wait_for_load_state()
     found["conflict"] = Axe().run(page).violations_count
     page.get_by_role("button", name="Save").click()

@@ -244,7 +244,7 @@ def test_a_run_is_started_watched_to_its_end_and_looked_into(
     expect(page.get_by_text("Live: this page updates by itself.")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     expect(page.locator("[data-live=title]")).to_have_text("5 of 24 evaluations")
-    expect(page.locator("[data-live=rate]")).to_have_text("2.5 a second")
+    expect(page.locator("[data-live=rate]")).to_have_text("2.5 per second")
     verdicts.release(19)
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
     expect(page.get_by_role("heading", name="By model")).to_be_visible()

@@ -176,7 +176,7 @@ def test_a_run_whose_planning_was_killed_is_named_again_and_says_what_to_do(clie
     assert (again.status, job) == (RunStatus.PLANNING, None)
     assert (told["status"], told["cases"]) == ("interrupted", 0)
     assert told["reason"].startswith("its process ended while it was being planned")
-    assert "delete it, and start it again" in page
+    assert "delete it and start it again" in page
     assert f"/runs/{again.id}/resume" not in page
     assert (resumed.status_code, deleted.status_code) == (422, 204)
 

@@ -24,7 +24,7 @@ from evenhand.store.store import Store
 from evenhand.store.transfer import export_lines, import_lines
 from evenhand.store.verification import verify_database, verify_run
 
-DAMAGED = r"is damaged: .*; restore a backup, or delete the run; evenhand runs verify tells which rows are damaged"
+DAMAGED = r"is damaged: .*; restore a backup, or delete the run; evenhand runs verify lists the damaged rows"
 MENDED = "restore a backup"
 
 
@@ -231,7 +231,7 @@ def test_a_damaged_reply_is_told(store: Store, run: RunRecord) -> None:
     change(store, "replies", "characters", 11, where="key = 'reply 2'")
 
     for key in ("reply 1", "reply 2"):
-        with pytest.raises(StoreError, match=rf"the cache is damaged: the reply {key} is not as it was written; "):
+        with pytest.raises(StoreError, match=rf"the cache is damaged: the reply {key} does not match its checksum; "):
             store.reply(key)
     assert store.reply("reply 0") == {"text": '{"score": 1}', "usage": None}
     assert verify_run(store, run.id).damages == 2

@@ -21,7 +21,7 @@ from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.store.rows import Batch, answer_row
 from evenhand.store.store import Store, open_store
 
-TAKEN = r"was taken over by process \d+ on .*; what it found is kept there, and this one stops"
+TAKEN = r"was taken over by process \d+ on .*, which keeps the results; this process stops"
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_who_took_a_run_over_writes_on_and_lets_it_go(store: Store, second: Stor
     made.judge(second, run, 0, made.judgment())
     second.runs.mark(run, RunStatus.FINISHED)
 
-    with pytest.raises(RunBusyError, match=rf"run {run.id} was taken over by another process; "):
+    with pytest.raises(RunBusyError, match=rf"run {run.id} was taken over by another process, "):
         made.judge(store, run, 0, made.judgment(0.0, round=1))
     assert store.extent(run) == (1, 1)
     store.runs.claim(run)
@@ -87,7 +87,7 @@ def test_a_run_that_was_deleted_meanwhile_takes_nothing(store: Store, second: St
     second.runs.claim(run)
     second.runs.delete(second.runs.mark(run, RunStatus.FINISHED))
 
-    with pytest.raises(RunNotFoundError, match="it was deleted meanwhile"):
+    with pytest.raises(RunNotFoundError, match="any more: it was deleted"):
         made.judge(store, run, 0, made.judgment())
 
 

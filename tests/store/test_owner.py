@@ -102,7 +102,7 @@ def test_a_run_of_an_older_version_is_free_when_its_process_was_silent(store: St
     sql = "UPDATE runs SET owner = ?, seen = ? WHERE number = ?"
     owner = f"{this_process().host}:{child.pid}:t"
     store.database.execute(sql, [owner, ago(NOW), run.number])
-    with pytest.raises(RunBusyError, match=f"is being worked on by process {child.pid} on "):
+    with pytest.raises(RunBusyError, match=f"is in use by process {child.pid} on "):
         store.runs.claim(run)
 
     store.database.execute(sql, [owner, ago(LONG_AGO), run.number])

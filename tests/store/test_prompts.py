@@ -50,7 +50,7 @@ def test_the_second_of_two_editors_is_told_and_the_first_loses_nothing(store: St
     made = store.prompts.create(TEXT)
     store.prompts.edit(made.id, replace(TEXT, content="first"), seen=1)
 
-    with pytest.raises(ConflictError, match="'refunds' is at version 2, and version 1 was edited"):
+    with pytest.raises(ConflictError, match="'refunds' is at version 2, but this edit is based on version 1"):
         store.prompts.edit(made.id, replace(TEXT, content="second"), seen=1)
 
     assert store.prompts.find(made.id).text.content == "first"
@@ -174,7 +174,7 @@ def test_a_test_case_is_edited_by_one_at_a_time(store: Store) -> None:
     (case,) = store.prompts.add_cases(made.id, [TestCaseText(input="x", reference="right")])
     changed = store.prompts.edit_case(case.id, TestCaseText(input="y"), seen=1)
 
-    with pytest.raises(ConflictError, match="is at version 2, and version 1 was edited"):
+    with pytest.raises(ConflictError, match="is at version 2, but this edit is based on version 1"):
         store.prompts.edit_case(case.id, TestCaseText(input="z"), seen=1)
     same = store.prompts.edit_case(case.id, TestCaseText(input="y"), seen=2)
 
@@ -253,7 +253,7 @@ def test_a_transaction_of_which_a_part_went_wrong_is_not_kept_even_if_that_was_o
                 store.prompts.create(TEXT)
 
     store.prompts.create(TEXT)
-    with pytest.raises(StoreError, match="a part of it went wrong, so all of it was undone"):
+    with pytest.raises(StoreError, match="a part of it failed, so all of it was rolled back"):
         overlook()
 
     assert [one.name for one in store.prompts.all()] == ["refunds"]
@@ -267,7 +267,7 @@ def test_a_statement_that_was_refused_and_overlooked_undoes_the_transaction_too(
             with pytest.raises(StoreError, match="cannot read"):
                 store.database.rows("SELECT * FROM nowhere")
 
-    with pytest.raises(StoreError, match="all of it was undone"):
+    with pytest.raises(StoreError, match="all of it was rolled back"):
         overlook()
 
     assert store.prompts.all() == []

@@ -133,7 +133,7 @@ def test_a_beginning_that_several_share_is_refused_with_them(store: Store, made:
     for identity in ("20260102-bbbb", "20260102-bbcc"):
         with_id(store, made, identity)
 
-    with pytest.raises(RunNotFoundError, match="several runs begin with '20260102-b': 20260102-bbcc, 20260102-bbbb"):
+    with pytest.raises(RunNotFoundError, match="several runs start with '20260102-b': 20260102-bbcc, 20260102-bbbb"):
         store.runs.find("20260102-b")
 
 
@@ -191,9 +191,9 @@ def test_a_run_that_a_living_process_works_on_is_busy(url: str, within: Within) 
         run = store.runs.find(identity)
 
         assert store.runs.in_hand(run)
-        with pytest.raises(RunBusyError, match=rf"run {identity} is being worked on by process \d+ on "):
+        with pytest.raises(RunBusyError, match=rf"run {identity} is in use by process \d+ on "):
             store.runs.claim(run)
-        with pytest.raises(RunBusyError, match=rf"run {identity} is being worked on; stop that first"):
+        with pytest.raises(RunBusyError, match=rf"run {identity} is in progress; stop it first"):
             store.runs.delete(run)
         assert store.runs.find(identity) == run
 

@@ -163,9 +163,7 @@ def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_is_told(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(
-        StoreError, match=r"cannot make .*runs\.db: (File exists|Not a directory).*; give another place"
-    ):
+    with pytest.raises(StoreError, match=r"cannot create .*runs\.db: (File exists|Not a directory).*; choose another"):
         open_store(str(tmp_path / place))
 
 
@@ -195,7 +193,7 @@ def test_a_folder_in_which_one_may_not_write_is_told(within: Within) -> None:
         told = within(AS_NOBODY, file).communicate()[0]
 
         Path(folder).chmod(0o755)
-    assert f"cannot make {file}: Permission denied; give another place with --db" in told
+    assert f"cannot create {file}: Permission denied; choose another with --db" in told
 
 
 def test_damage_is_found(path: Path, made: Any) -> None:

@@ -401,7 +401,7 @@ def test_deleting_a_run_deletes_what_is_in_it_and_nothing_else(store: Store, mad
 @pytest.mark.parametrize("url", ["mysql://x", "sqlit:///x", "http://x/y"])
 def test_a_store_that_nobody_knows_is_refused_with_those_that_are(url: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"no store speaks '\w+'; .*(did you mean 'sqlite'|postgresql).*path of a file"
+        ConfigError, match=r"unsupported database '\w+'; .*(did you mean 'sqlite'|postgresql).*path of a file"
     ):
         open_store(url)
 

@@ -146,7 +146,7 @@ def test_lines_are_lines(store: Store, rich_run: Callable[[Store], RunRecord]) -
 def test_a_run_whose_planning_never_ended_is_not_exported(store: Store) -> None:
     run = store.runs.create(name="refunds", source=None, definition={}, options={})
 
-    with pytest.raises(ConfigError, match="were never all read"):
+    with pytest.raises(ConfigError, match="were not all read"):
         list(export_lines(store, run))
 
 
@@ -293,7 +293,7 @@ def test_a_corrupt_record_among_ten_thousand_is_named_and_nothing_is_imported(st
         (b"", "this is not strict JSON"),
         (b"\n", "this is not strict JSON"),
         (b"[1]\n", "a line must be one JSON object"),
-        (b'{"case": {"id": "a"}, "case": {}}\n', "the key 'case' stands twice"),
+        (b'{"case": {"id": "a"}, "case": {}}\n', "duplicate key 'case'"),
         (b'{"case": {"id": NaN}}\n', "this is not strict JSON"),
         (b'{"case": {"id": 1e999}}\n', "this is not strict JSON"),
         (b'{"case": {"id": "\xff"}}\n', "this is not strict JSON"),
@@ -365,7 +365,7 @@ def changed(line: bytes, path: str, value: Any) -> bytes:
         (1, "evaluations.0.attempts", [{"kind": "x"}], "2: evaluation: attempt: kind is 'x'"),
         (1, "evaluations.0.checks", [{"id": 1}], "2: evaluation: check: id is 1"),
         (1, "evaluations.0.usage", {"input_tokens": "many"}, "2: evaluation: usage is "),
-        (2, "case.id", "case-0", "3: the case 'case-0' is there twice"),
+        (2, "case.id", "case-0", "3: duplicate case id 'case-0'"),
     ],
 )
 def test_a_line_that_is_wrong_is_refused_by_its_number(
@@ -386,7 +386,7 @@ def test_an_evaluation_that_is_there_twice_is_refused(other: Store) -> None:
     one = json.loads(given[1])["evaluations"][0]
     given[1] = changed(given[1], "evaluations", [one, one])
 
-    with pytest.raises(ConfigError, match="2: an evaluation of the same sample and round is there twice"):
+    with pytest.raises(ConfigError, match="2: duplicate evaluation of the same sample and round"):
         import_lines(other, given)
 
 

@@ -118,10 +118,10 @@ GRACE_SECONDS: Final = 1
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> list[str]:
+def serve(settings: ServerSettings, on_ready: Callable[[ServerSettings], None]) -> list[str]:
     """Serve until a signal arrives; return the ids of the runs that were interrupted.
 
-    ``told`` is called once the server listens, with settings that have the actual port.
+    ``on_ready`` is called once the server listens, with settings that have the actual port.
     """
     with StoreLocation(settings.db).opened(or_read_only=True):
         pass  # what is wrong with the database is said before anybody connects
@@ -137,7 +137,7 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        server = _Server(config, lambda: told(settings))
+        server = _Server(config, lambda: on_ready(settings))
         with _not_killed_by_signals(), _ended_by_hangup(server):
             server.run(sockets=[listening])
         if not server.started:
@@ -148,14 +148,14 @@ def serve(settings: ServerSettings, told: Callable[[ServerSettings], None]) -> l
 class _Server(uvicorn.Server):
     """A server that ends all event streams as soon as it shuts down; it would wait for them otherwise."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._told = told
+        self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._told()
+            self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app: Any = self.config.app

@@ -69,13 +69,13 @@ class Problem(HTTPException):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem details."""
-        told: dict[str, Any] = {"type": "about:blank", "status": self.status, "title": self.title}
+        details: dict[str, Any] = {"type": "about:blank", "status": self.status, "title": self.title}
         if self.detail:
-            told["detail"] = self.detail
+            details["detail"] = self.detail
         if self.field is not None:
             fields = [(self.field, self.detail), *self.others]
-            told["errors"] = [{"field": field, "detail": detail} for field, detail in fields]
-        return told
+            details["errors"] = [{"field": field, "detail": detail} for field, detail in fields]
+        return details
 
     def response(self, scope: Scope) -> Response:
         """Return the response: JSON under /api, a page elsewhere."""

@@ -149,9 +149,9 @@ async def guard(request: Request) -> None:
 
 async def _shows_token(request: Request, settings: ServerSettings) -> bool:
     token = settings.token.reveal()
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if given:
-        return scheme.lower() == "bearer" and equal(given.strip(), token)
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if credentials:
+        return scheme.lower() == "bearer" and equal(credentials.strip(), token)
     if settings.is_public and request.method in SAFE_METHODS:
         return equal(request.cookies.get(SESSION_COOKIE, ""), settings.session)
     field = await _token_field(request)
@@ -176,9 +176,9 @@ def _is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS
 
 
-def equal(given: str, token: str) -> bool:
+def equal(secret: str, token: str) -> bool:
     """Compare a secret in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), token.encode())
 
 
 class _Answer:

@@ -1,1 +1,1 @@
-"""Keeping runs: one schema and one set of statements, in a file or in PostgreSQL."""
+"""Stored runs: one schema and one set of statements, for SQLite and PostgreSQL."""

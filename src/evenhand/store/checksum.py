@@ -1,4 +1,4 @@
-"""Checksums of rows: what tells a row as it was written from one that a disk, or a hand, has changed since.
+"""Checksums of rows, which show whether a row has changed since it was written.
 
 A checksum is one 64-bit number of two halves. The upper one is the CRC-32 of the row's content, its long text; the
 lower one that of all other columns, begun with the upper. So a reader that leaves the content in the database can
@@ -72,7 +72,7 @@ def of_run(columns: Columns, half: int) -> int:
 
 
 def of_reply(key: str, model: str, run: int | None, characters: int | None, content: str) -> int:
-    """Return the checksum of a reply in the cache, without when it was kept; the row it points to has its own."""
+    """Return the checksum of a reply in the cache, without its time; the row it points to has its own."""
     return crc32(f"{key} {model} {run} {characters} {content}".encode())
 
 

@@ -1,7 +1,7 @@
-"""A database that speaks SQL: what SQLite and PostgreSQL have in common here.
+"""A SQL database: what SQLite and PostgreSQL have in common here.
 
 Statements are written once, with ``?`` for values. What differs between the two is in their own modules: how to
-connect, how to begin to write, and what an automatic number is called.
+connect, how to begin a transaction, and what an automatic number is called.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Database(ABC):
     def transaction(self) -> Iterator[None]:
         """Do everything inside, or nothing of it; one within another is part of that.
 
-        Once something in it went wrong, nothing of it is done, even if whoever began it would go on: PostgreSQL would
-        take the commit and keep nothing.
+        After an error inside, all of it is rolled back, even if the caller continues: PostgreSQL would accept the
+        commit and store nothing.
         """
         with self._mine:
             if self._within:
@@ -59,7 +59,7 @@ class Database(ABC):
             try:
                 yield
                 if self._broken:
-                    raise StoreError(f"cannot write to {self.where}: a part of it went wrong, so all of it was undone")
+                    raise StoreError(f"cannot write to {self.where}: a part of it failed, so all of it was rolled back")
                 self.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(*self.trouble):  # the first trouble is the one to tell
@@ -69,7 +69,7 @@ class Database(ABC):
                 self._within = False
 
     def require_writable(self) -> None:
-        """Raise ``ReadOnlyError`` if the database can only be read, before anything is begun that must be kept."""
+        """Raise ``ReadOnlyError`` if the database can only be read, before anything is started that must be stored."""
         if self.read_only:
             raise ReadOnlyError(
                 f"{self.where} is read-only, and this would write to it; give another database with --db, or copy it "
@@ -77,7 +77,7 @@ class Database(ABC):
             )
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Ask for rows."""
+        """Run a query and return its rows."""
         with self._mine:
             try:
                 found: list[tuple[Any, ...]] = self._run(sql, values).fetchall()
@@ -87,7 +87,7 @@ class Database(ABC):
         return found
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Change something, and tell how many rows changed."""
+        """Run a statement, and return how many rows changed."""
         with self._mine:
             try:
                 count: int = self._run(sql, values).rowcount
@@ -97,7 +97,7 @@ class Database(ABC):
         return count
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Do the same change with many rows of values."""
+        """Run a statement with many rows of values."""
         if not rows:
             return
         with self._mine:
@@ -108,11 +108,11 @@ class Database(ABC):
                 raise self._told("write to", error) from error
 
     def _told(self, what: str, error: Exception) -> StoreError:
-        """Put trouble into words: what could not be done, where, why, and what would help."""
+        """Make an error: what could not be done, where, why, and what would help."""
         return StoreError(f"cannot {what} {self.where}: {error}{self._advice(error)}")
 
     def _advice(self, error: Exception) -> str:  # noqa: ARG002 - for the dialects that have some
-        """Say what would help, where that is known."""
+        """Return what would help, if that is known."""
         return ""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Database(ABC):
 
     @abstractmethod
     def _run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement and give its cursor."""
+        """Run a statement and return its cursor."""
 
     @abstractmethod
     def _run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -129,7 +129,7 @@ class Database(ABC):
 
     @abstractmethod
     def has_table(self, name: str) -> bool:
-        """Tell whether there is a table of that name."""
+        """Return whether there is a table of that name."""
 
     @abstractmethod
     def lock(self) -> None:

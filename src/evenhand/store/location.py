@@ -48,24 +48,24 @@ def location_of(url: str) -> Location | None:
         return None
     settings = [setting.partition("=") for setting in (found["query"] or "").split("&") if setting]
     name = (found["path"] or "")[1:]
-    told = {key: value for key, _, value in settings if key in _OPEN}
+    public = {key: value for key, _, value in settings if key in _OPEN}
     if not all(equals for _, equals, _ in settings) or not all(
         _NAME.fullmatch(unquote(one))
-        for one in (name, told.get("dbname", ""))  # which may be a whole URL of its own
+        for one in (name, public.get("dbname", ""))  # which may be a whole URL of its own
     ):
         return None
-    hosts = ":".join(filter(None, (found["hosts"] or told.get("host"), told.get("port"))))
+    hosts = ":".join(filter(None, (found["hosts"] or public.get("host"), public.get("port"))))
     login = "" if found["user"] is None else f"{found['user']}{'' if found['password'] is None else f':{HIDDEN}'}@"
     query = "&".join(f"{key}={value if key in _OPEN else HIDDEN}" for key, _, value in settings)
     return Location(
-        where=f"postgresql://{hosts}/{told.get('dbname', name)}",
+        where=f"postgresql://{hosts}/{public.get('dbname', name)}",
         written=f"{found['scheme']}://{login}{found['hosts']}{found['path'] or ''}{'?' if query else ''}{query}",
         passwords=(found["password"] or "", *(value for key, _, value in settings if key not in _OPEN)),
     )
 
 
 def is_misread(url: str) -> bool:
-    """Tell whether a URL has an ``@`` or a ``/`` too many: libpq would take a part of the password for the host."""
+    """Return whether a URL has an ``@`` or a ``/`` too many: libpq would take a part of the password for the host."""
     authority, _, rest = url.partition("://")[2].partition("?")[0].partition("/")
     _, _, hosts = authority.rpartition("@")
     return url.count("@") > 1 or "@" in rest or not all(map(_HOST.fullmatch, hosts.split(",")))

@@ -1,7 +1,7 @@
-"""Which process works on a run, and whether it still lives.
+"""Which process runs a run, and whether it is still alive.
 
 A process is known by its host, its number, when it started, and the machine it runs on: the boot of the kernel, and the
-namespace in which its number counts. Numbers are given again, and containers share both host names and numbers, so that
+namespace in which its number counts. Numbers are reused, and containers share both host names and numbers, so that
 where one cannot be certain, the last sign of life decides.
 """
 
@@ -40,7 +40,7 @@ class Owner(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Owner:
-        """Read what stands in the table: ``host:process:started:machine:token``, or ``host:process:token``."""
+        """Parse the column: ``host:process:started:machine:token``, or ``host:process:token``."""
         parts = text.split(":")
         host, process, token = parts[0], parts[1] if len(parts) > 1 else "", parts[-1]
         number = int(process) if process.isascii() and process.isdecimal() else 0
@@ -49,7 +49,7 @@ class Owner(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands in the table."""
+        """The value of the column."""
         return ":".join((self.host, str(self.process), self.started, self.machine, self.token))
 
     @property
@@ -58,7 +58,7 @@ class Owner(NamedTuple):
         return f"process {self.process} on {self.host}"
 
     def lives(self, seen: float | None) -> bool:
-        """Tell whether the process lives; ``seen`` is when it was last heard of."""
+        """Return whether the process is alive; ``seen`` is the time of its last heartbeat."""
         me = this_process()
         if self == me:
             return True
@@ -74,7 +74,7 @@ class Owner(NamedTuple):
 
 
 def this_process() -> Owner:
-    """Return the process that asks."""
+    """Return this process."""
     return _process(os.getpid())
 
 
@@ -89,7 +89,7 @@ _TOKEN: Final = secrets.token_hex(4)
 
 
 def _started(process: int) -> str | None:
-    """Say when a process started, in words of no meaning but their own; None where there is no such process."""
+    """Return when a process started, as an opaque text; None if there is no such process."""
     if os.name != "posix" or process <= 0:
         return _UNKNOWN
     try:
@@ -106,13 +106,13 @@ def _started(process: int) -> str | None:
         return _UNKNOWN
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         command = ["ps", "-o", "lstart=", "-p", str(process)]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=_PS_SECONDS, check=False).stdout  # noqa: S603 - a number
-        return "-".join(told.replace(":", ".").split()) or _UNKNOWN
+        output = subprocess.run(command, capture_output=True, text=True, timeout=_PS_SECONDS, check=False).stdout  # noqa: S603 - a number
+        return "-".join(output.replace(":", ".").split()) or _UNKNOWN
     return _UNKNOWN
 
 
 def _machine() -> str:
-    """Name the machine, and the namespace of process numbers on it; unknown where nothing tells."""
+    """Return the machine and its namespace of process numbers, or unknown."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip().replace(":", "-")

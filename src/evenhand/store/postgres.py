@@ -1,4 +1,4 @@
-"""PostgreSQL, by URL: for runs that several machines shall see."""
+"""PostgreSQL, by URL: for runs that several machines share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Postgres(Database):
             cursor.executemany(_with_its_places(sql).encode(), rows)
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is a table of that name."""
+        """Return whether there is a table of that name."""
         return self.rows("SELECT to_regclass(?) IS NOT NULL", [f"{SCHEMA}.{name}"]) == [(True,)]
 
     def lock(self) -> None:
@@ -97,7 +97,7 @@ def connect(url: str) -> Postgres:
 
 @functools.cache
 def _with_its_places(sql: str) -> str:
-    """Write a statement as psycopg wants it. There are few of them, and none has ``?`` or ``%`` in a text."""
+    """Write a statement for psycopg. There are few of them, and none has ``?`` or ``%`` in a text."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 

@@ -1,4 +1,4 @@
-"""The tables of prompts, their versions and their test cases. Whoever edits says which version they saw."""
+"""The tables of prompts, their versions and their test cases. An edit names the version it is based on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Prompts:
         self._db = database
 
     def create(self, text: PromptText) -> Prompt:
-        """Keep a new prompt; its name must be its own."""
+        """Create a prompt; its name must be unique."""
         now, key = time.time(), _new_id("p")
         with self._db.transaction():
             self._db.lock()
@@ -44,14 +44,14 @@ class Prompts:
             return self.find(key)
 
     def edit(self, prompt_id: str, text: PromptText, *, seen: int) -> Prompt:
-        """Add a version to a prompt, unless somebody else did so since version ``seen``; no change adds none."""
+        """Add a version to a prompt, unless there is a later version than ``seen``; no change adds none."""
         with self._db.transaction():
             self._db.lock()
             known = self.find(prompt_id)
             if known.latest != seen:
                 raise ConflictError(
-                    f"prompt {known.name!r} is at version {known.latest}, and version {seen} was edited; look at what "
-                    "changed, and save again"
+                    f"prompt {known.name!r} is at version {known.latest}, but this edit is based on version {seen}; "
+                    "see what changed, and save again"
                 )
             if known.text == text:
                 return known
@@ -63,23 +63,25 @@ class Prompts:
             self._add_version(known.id, seen + 1, text, time.time())
             return self.find(known.id)
 
-    def find(self, wanted: str, version: int | None = None) -> Prompt:
-        """Find a prompt by its id or its name, as it is now or as it was in some version."""
+    def find(self, id_or_name: str, version: int | None = None) -> Prompt:
+        """Find a prompt by its id or its name, in its latest or in some version."""
         which = "p.latest" if version is None else "?"
         asked = [] if version is None else [max(0, min(version, _LARGEST))]
         rows = self._db.rows(
             f"{_PROMPT} WHERE v.version = {which} AND (p.id = ? OR p.name = ?) ORDER BY p.id = ? DESC LIMIT 1",
-            [*asked, column(wanted), column(wanted), column(wanted)],
+            [*asked, column(id_or_name), column(id_or_name), column(id_or_name)],
         )
         if not rows:
             what = (
-                f"no prompt {wanted!r:.200}" if version is None else f"no version {version} of prompt {wanted!r:.200}"
+                f"no prompt {id_or_name!r:.200}"
+                if version is None
+                else f"no version {version} of prompt {id_or_name!r:.200}"
             )
             raise NotFoundError(f"{what} in {self._db.where}")
         return _prompt(rows[0])
 
     def all(self) -> list[Prompt]:
-        """Return all prompts as they are now, by their names."""
+        """Return all prompts in their latest versions, by name."""
         found = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
         return sorted(found, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
@@ -89,14 +91,14 @@ class Prompts:
         return [_prompt(row) for row in found]
 
     def delete(self, prompt_id: str) -> None:
-        """Delete a prompt with its versions and test cases; its runs stay, and keep what they need."""
+        """Delete a prompt with its versions and test cases; its runs are kept, with what they need."""
         with self._db.transaction():
             self._db.lock()
             known = self.find(prompt_id)
             self._db.execute("DELETE FROM prompts WHERE number = ?", [known.number])
 
     def add_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[TestCase]:
-        """Keep new test cases of a prompt."""
+        """Create test cases of a prompt."""
         now, keys = time.time(), [_new_id("t") for _ in texts]
         with self._db.transaction():
             self._db.lock()
@@ -109,14 +111,14 @@ class Prompts:
             return [self.find_case(key) for key in keys]
 
     def edit_case(self, case_id: str, text: TestCaseText, *, seen: int) -> TestCase:
-        """Write a test case anew, unless somebody else did so since version ``seen``; no change is none."""
+        """Replace a test case, unless there is a later version than ``seen``; no change adds none."""
         with self._db.transaction():
             self._db.lock()
             known = self.find_case(case_id)
             if known.version != seen:
                 raise ConflictError(
-                    f"test case {case_id} is at version {known.version}, and version {seen} was edited; look at what "
-                    "changed, and save again"
+                    f"test case {case_id} is at version {known.version}, but this edit is based on version {seen}; "
+                    "see what changed, and save again"
                 )
             if known.text == text:
                 return known
@@ -135,7 +137,7 @@ class Prompts:
         return _case(rows[0])
 
     def cases(self, prompt_id: str) -> Iterator[TestCase]:
-        """Yield the test cases of a prompt in the order in which they were made, page by page."""
+        """Yield the test cases of a prompt in the order in which they were created, page by page."""
         after = 0
         while rows := self._db.rows(
             f"{_CASE} WHERE p.id = ? AND t.number > ? ORDER BY t.number LIMIT ?", [column(prompt_id), after, PAGE]
@@ -144,13 +146,13 @@ class Prompts:
             after = rows[-1][8]
 
     def delete_case(self, case_id: str) -> None:
-        """Delete a test case; runs keep what they judged of it."""
+        """Delete a test case; earlier runs keep their results for it."""
         if not self._db.execute("DELETE FROM test_cases WHERE id = ?", [column(case_id)]):
             raise NotFoundError(f"no test case {case_id!r:.200} in {self._db.where}")
 
     def _require_free(self, name: str) -> None:
         if self._db.rows("SELECT 1 FROM prompts WHERE name = ?", [column(name)]):
-            raise ConflictError(f"there is a prompt named {name!r} already; names must differ")
+            raise ConflictError(f"there is a prompt named {name!r} already; names must be unique")
 
     def _add_version(self, prompt_id: str, version: int, text: PromptText, now: float) -> None:
         self._db.execute(

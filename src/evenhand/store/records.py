@@ -1,4 +1,4 @@
-"""The rows of a run, written with checksums and held against them when read: a damaged one is not passed on."""
+"""The rows of a run, written with checksums and verified when read: a damaged row is not passed on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evenhand.store.database import Database
 
 Row: TypeAlias = tuple[Any, ...]
 
-MENDING: Final = "restore a backup, or delete the run; evenhand runs verify tells which rows are damaged"
+MENDING: Final = "restore a backup, or delete the run; evenhand runs verify lists the damaged rows"
 # What a column of another type than was written may raise.
 NOT_AS_WRITTEN: Final = (TypeError, ValueError, AttributeError, OverflowError, KeyError)
 
 
 class Table(NamedTuple):
-    """A table whose rows belong to a run: what one is called, its columns before the content, and the decimal ones."""
+    """A table whose rows belong to a run: what a row is called, the columns before its content, the decimal ones."""
 
     name: str
     row: str
@@ -39,7 +39,7 @@ class Table(NamedTuple):
         return [(*row, seal(row[0], row[1:-1], half(row[-1]))) for row in rows]
 
     def is_sound(self, run: int, columns: Row, known: Any, content: Any = None) -> bool:
-        """Tell whether a row is as it was written; without the content, whether its columns are."""
+        """Return whether a row matches its checksum; without the content, whether its columns do."""
         try:
             for place in self.decimals:
                 if type(columns[place]) is not float and columns[place] is not None:
@@ -59,7 +59,7 @@ class Table(NamedTuple):
         order: str = "position",
         content: bool = True,
     ) -> list[Row]:
-        """Read rows of a run: columns, content and checksum; raises ``StoreError`` if one is not as it was written.
+        """Read rows of a run: columns, content and checksum; raise ``StoreError`` if one does not match its checksum.
 
         Without ``content`` that stays in the database, and the columns alone are verified.
         """
@@ -72,7 +72,7 @@ class Table(NamedTuple):
         return found
 
     def place_of(self, row: Row) -> str:
-        """Say where a row stands in its run, as far as that can be believed."""
+        """Describe where a row is in its run, as far as its columns can be trusted."""
         position, *more = row
         names = [f"{name} {value!r:.20}" for name, value in zip(self.columns[1:], more, strict=False) if name in _TOLD]
         return ", ".join([f"the case at position {position!r:.20}", *names])
@@ -82,9 +82,9 @@ _TOLD: Final = ("id", "place", "sample", "round")
 
 
 def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content: bool = False) -> None:
-    """Raise ``StoreError`` if one of the rows is not as it was written: columns, content where it was read, checksum.
+    """Raise ``StoreError`` if one of the rows does not match its checksum.
 
-    Whatever stands after that is nobody's column.
+    Rows have columns, content if it was read, and the checksum; what follows is ignored.
     """
     width = len(table.columns)
     for row in rows:
@@ -92,7 +92,7 @@ def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content:
         if known is None and not run.covered:
             continue
         if (content and type(text) is not str) or not table.is_sound(run.number, row[:width], known, text):
-            refuse_damage(run, f"the {table.row} of {table.place_of(row)} is not as it was written")
+            refuse_damage(run, f"the {table.row} of {table.place_of(row)} does not match its checksum")
 
 
 def by_position(rows: Iterable[Row]) -> dict[int, list[Row]]:
@@ -104,7 +104,7 @@ def by_position(rows: Iterable[Row]) -> dict[int, list[Row]]:
 
 
 def refuse_damage(run: RunRecord, what: str) -> NoReturn:
-    """Say that a run is damaged, and what can be done about it."""
+    """Raise ``StoreError`` with what is damaged, and what can be done about it."""
     raise StoreError(f"run {run.id} is damaged: {what}; {MENDING}")
 
 

@@ -1,7 +1,7 @@
-"""The cache: which replies there are, and where in the runs each of them stands.
+"""The cache: which replies there are, and where in the runs each of them is.
 
-The text of a reply is kept once, in the evaluation or the answer that it led to; the cache has the place. With the run,
-its replies go from the cache as well. Rows of older versions have the text themselves, and stay.
+The text of a reply is kept once, in the evaluation or the answer that it led to; the cache has the place. Deleting
+the run deletes its replies from the cache. Rows of older versions have the text themselves, and stay.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FoundReply(NamedTuple):
     rest: Mapping[str, Any] | None = None
 
     def at(self, row: Sequence[Any], *, is_answer: bool) -> tuple[Any, ...]:
-        """Write the reply for the cache, as one that stands in a row of an answer or an evaluation."""
+        """Write the reply for the cache, as part of a row of an answer or an evaluation."""
         key, model, attempt, characters, rest = self
         if is_answer:
             run, position, sample, number = row[:4]
@@ -63,7 +63,7 @@ class Replies:
         self._db.execute_many(_ADD, [_whole(row) if len(row) == _WHOLE else row for row in rows])
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        """Look up a reply from before: its text, and what else there was to it."""
+        """Look up a reply: its text, and the rest of it."""
         rows = self._db.rows("SELECT model, run, characters, content, checksum FROM replies WHERE key = ?", [key])
         if not rows:
             return None
@@ -71,7 +71,7 @@ class Replies:
         if (known is not None or number is not None) and not _is_sound(
             (key, model, number, characters, content), known
         ):
-            raise StoreError(f"the cache is damaged: the reply {key} is not as it was written; {_MENDING}")
+            raise StoreError(f"the cache is damaged: the reply {key} does not match its checksum; {_MENDING}")
         found: dict[str, Any] = loads(content)
         if number is None:
             return found
@@ -95,7 +95,7 @@ class Replies:
             after = rows[-1][0]
 
     def by_model(self) -> list[tuple[str, int, int, float]]:
-        """Tell for each model how many replies there are, how many characters they have, and since when."""
+        """Return for each model how many replies there are, how many characters they have, and since when."""
         rows = self._db.rows(
             "SELECT model, COUNT(*), SUM(COALESCE(characters, LENGTH(content))), MIN(created) FROM replies "
             "GROUP BY model ORDER BY model"
@@ -103,7 +103,7 @@ class Replies:
         return [(model, count, int(size), oldest) for model, count, size, oldest in rows]
 
     def forget(self, model: str | None = None) -> int:
-        """Forget all replies, or those of one model, and tell how many that were."""
+        """Delete all replies, or those of one model, and return how many there were."""
         with self._db.transaction():
             if model is None:
                 return self._db.execute("DELETE FROM replies")

@@ -28,7 +28,7 @@ _LAST_ROUNDS: Final = (
 class StoredEvaluation:
     """The last round of an evaluation as lists need it; ``content`` and ``answer`` are JSON values, as they are stored.
 
-    ``answer`` is the target's; None where the case brought its own.
+    ``answer`` is the target's; None if the case has its own.
     """
 
     position: int

@@ -36,7 +36,7 @@ class Batch:
 
 
 def dumps(value: object) -> str:
-    """Write JSON for a column. NaN becomes null; what JSON cannot say becomes text."""
+    """Write JSON for a column. NaN becomes null; other values that are not JSON become text."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # whole numbers of more than 64 bits, lone surrogates, and what is nested deep
@@ -50,7 +50,7 @@ def loads(text: str) -> Any:
         return json.loads(text) if text.startswith(PATIENT) else orjson.loads(text)
     except ValueError:
         raise StoreError(
-            f"the database is damaged: a row has no JSON where it should: {text!r:.80}; evenhand runs verify says where"
+            f"the database is damaged: invalid JSON in a row: {text!r:.80}; evenhand runs verify shows where"
         ) from None
 
 
@@ -69,11 +69,11 @@ def case_content(planned: PlannedCase) -> dict[str, Any]:
 
 def planned_from(position: int, digest: str, expected: int, content: str) -> PlannedCase:
     """Read a case."""
-    given: Mapping[str, Any] = loads(content)
-    evaluators = given.get("evaluators")
+    fields: Mapping[str, Any] = loads(content)
+    evaluators = fields.get("evaluators")
     return PlannedCase(
         position=position,
-        case=case_from(given["case"]),
+        case=case_from(fields["case"]),
         evaluators=None if evaluators is None else tuple(evaluators),
         hash=digest,
         expected=expected,
@@ -87,7 +87,7 @@ def planned_of_row(row: Sequence[Any]) -> PlannedCase:
 
 
 def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
-    """Write an answer that a target made; its text stands in it once, and not in the attempt that brought it again."""
+    """Write an answer of a target; its text is stored once, and not again in its attempt."""
     written = answer_to(answer)
     for attempt, known in zip(answer.attempts, written["attempts"], strict=True):
         if attempt.raw is not None and attempt.raw == answer.text:
@@ -97,7 +97,7 @@ def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
 
 
 def answer_fields(content: str) -> dict[str, Any]:
-    """Read the fields of an answer, each attempt with its words."""
+    """Read the fields of an answer, each attempt with its text."""
     fields: dict[str, Any] = loads(content)
     for attempt in fields.get("attempts", ()):
         if attempt.get("raw") is _THE_TEXT:
@@ -106,14 +106,14 @@ def answer_fields(content: str) -> dict[str, Any]:
 
 
 def answer_of(content: str) -> MadeAnswer:
-    """Read an answer that a target made."""
+    """Read an answer of a target."""
     return answer_from(answer_fields(content))
 
 
 def evaluation_row(
     run: int, position: int, place: int, judgment: Judgment, content: str | None = None
 ) -> tuple[Any, ...]:
-    """Write an evaluation, or what is written of it already; what is looked for by itself has its own column too."""
+    """Write an evaluation, or its content if that is written already; what is searched by has its own column."""
     evaluation = judgment.evaluation
     return (
         run,
@@ -178,13 +178,13 @@ def stored_case(
         judgment = judgment_of_row(row)
         rounds = judged.setdefault((row[1], row[2]), [])
         if rounds and rounds[-1].round == judgment.round:
-            refuse_damage(run, f"an evaluation of the case at position {planned.position} is there twice")
+            refuse_damage(run, f"duplicate evaluation of the case at position {planned.position}")
         rounds.append(judgment)
     made: dict[int, list[MadeAnswer]] = {}
     for _, sample, number, content, _ in answers:
         answer_rounds = made.setdefault(sample, [])
         if answer_rounds and answer_rounds[-1].round == number:
-            refuse_damage(run, f"an answer to the case at position {planned.position} is there twice")
+            refuse_damage(run, f"duplicate answer to the case at position {planned.position}")
         answer_rounds.append(answer_of(content))
     result = CaseResult(
         position=planned.position,
@@ -202,5 +202,5 @@ def stored_case(
 
 
 def reply_row(key: str, model: str, content: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Write a reply for the cache whole, text and all."""
+    """Write a whole reply for the cache, with its text."""
     return (key, model, time.time(), dumps(content))

@@ -1,4 +1,4 @@
-"""The numbers of runs as they were worked out: shown only while they are those of the rows, and whole."""
+"""The table of runs, and that of their summaries, which are used only while they match the rows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from evenhand.version import __version__
 
 
 class Summaries:
-    """The table of summaries. What one says is text to it; ``format`` names the way in which it was written."""
+    """The table of summaries. Their content is opaque text; ``format`` names how it was written."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def coverage(self, run: RunRecord) -> str:
-        """Say what the numbers of a run depend on, so that it differs once something was added.
+        """Return what the summary of a run depends on, which changes once something is added.
 
-        Rows are added to a run, and neither changed nor taken out; so their counts tell.
+        Rows are only ever added to a run, so their counts suffice.
         """
         counts = {
             table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
@@ -38,7 +38,7 @@ class Summaries:
         return dumps({**counts, "repeat": run.repeat, "thresholds": thresholds})
 
     def find(self, run: RunRecord, coverage: str, *, format: str) -> str | None:  # noqa: A002 - what it is called
-        """Return what is kept of a run; None where that is nothing, damaged, or of other rows than there are now."""
+        """Return the summary of a run; None if there is none, or it is damaged or out of date."""
         rows = self._db.rows("SELECT format, covers, checksum, content FROM summaries WHERE run = ?", [run.number])
         for kept_format, covers, written, content in rows:
             if (kept_format, covers) != (format, coverage):
@@ -48,7 +48,7 @@ class Summaries:
         return None
 
     def keep(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
-        """Keep what was worked out, if the store can be written to and the run is still there."""
+        """Store a summary, if the store can be written to and the run still exists."""
         with contextlib.suppress(StoreError):
             self.write(run, coverage, content, format=format)
 
@@ -96,7 +96,7 @@ class Runs:
         repeat: int = 1,
         forked_from: str | None = None,
     ) -> RunRecord:
-        """Make a run, claimed by this process, whose cases are still to be put in."""
+        """Create a run, claimed by this process, without cases yet."""
         created = time.time()
         columns = {
             "id": _new_id(created), "name": column(name), "status": RunStatus.PLANNING.value, "reason": "",
@@ -110,7 +110,7 @@ class Runs:
             return _record(self._row(number))
 
     def add(self, columns: Mapping[str, Any], **rest: Any) -> int:
-        """Add a run by its columns, and give its number; those of which nothing is said are as usual."""
+        """Add a run by its columns, and return its number; omitted columns have their defaults."""
         known = {"abandoned_calls": 0, "abandoned_cost": 0.0, **columns, "covered": 1, **rest}
         names, marks = ", ".join(known), ", ".join("?" * len(known))
         with self._db.transaction():
@@ -120,12 +120,12 @@ class Runs:
             self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
         return int(number)
 
-    def find(self, wanted: str, *, verify: bool = True) -> RunRecord:
-        """Find a run by its id, by the beginning of it that no other run has, or as ``last``.
+    def find(self, run_id: str, *, verify: bool = True) -> RunRecord:
+        """Find a run by its id, by a unique prefix of it, or as ``last``.
 
-        Without ``verify``, also one whose row is damaged: to be looked into, or deleted.
+        Without ``verify``, also one whose row is damaged, to inspect or delete it.
         """
-        if wanted == "last":
+        if run_id == "last":
             rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT 1")  # noqa: S608
             if not rows:
                 self._db.check("runs")
@@ -134,18 +134,18 @@ class Runs:
         # Not by LIKE, for which the databases disagree about capitals, and some letters mean any.
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM runs WHERE SUBSTR(id, 1, ?) = ? ORDER BY LENGTH(id), number DESC LIMIT 3",  # noqa: S608
-            [len(wanted), column(wanted)],
+            [len(run_id), column(run_id)],
         )
-        exact = [row for row in rows if row[_ID] == wanted] or rows
+        exact = [row for row in rows if row[_ID] == run_id] or rows
         if len(exact) == 1:
             return _record(exact[0], verify=verify)
         self._db.check("runs")
         if exact:
             several = ", ".join(str(row[_ID]) for row in exact)
-            raise RunNotFoundError(f"several runs begin with {wanted!r}: {several} …; give more of the id")
+            raise RunNotFoundError(f"several runs start with {run_id!r}: {several} …; give more of the id")
         latest = ", ".join(run.id for run in self.newest(3))
         known = f"; the latest are {latest}" if latest else "; there is none yet"
-        raise RunNotFoundError(f"no run {wanted!r} in {self._db.where}{known}")
+        raise RunNotFoundError(f"no run {run_id!r} in {self._db.where}{known}")
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
         """Return the runs, the newest first."""
@@ -169,18 +169,18 @@ class Runs:
         return [run for run in (self.find(run_id) for (run_id,) in rows) if name in run.options]
 
     def is_sound(self, run: RunRecord) -> bool | None:
-        """Tell whether the row of a run is as it was written; None where it has no checksum to tell by."""
+        """Return whether the row of a run matches its checksum; None if it has none."""
         row = self._row(run.number, verify=False)
         return None if row[-1] is None and not row[_COVERED] else _is_sound(row)
 
     def claim(self, run: RunRecord) -> None:
-        """Take a run over, unless a process that lives is at work on it; who had it before cannot write any more."""
+        """Claim a run, unless a live process has it; its previous owner cannot write any more."""
         me = this_process()
         with self._db.transaction():
             self._db.lock()
             owner, seen, fence = self._owner(run)
             if owner is not None and owner != me and owner.lives(seen):
-                raise RunBusyError(f"run {run.id} is being worked on by {owner.words}")
+                raise RunBusyError(f"run {run.id} is in use by {owner.words}")
             self._db.execute(
                 "UPDATE runs SET owner = ?, seen = ?, fence = ? WHERE number = ?",
                 [me.text, time.time(), fence + 1, run.number],
@@ -202,7 +202,7 @@ class Runs:
             self._say(number)
 
     def alive(self, run: RunRecord) -> None:
-        """Tell others that this process is still at work on a run; raises ``RunBusyError`` if it has lost it."""
+        """Send a heartbeat for a run; raise ``RunBusyError`` if this process has lost it."""
         held = self._held.get(run.number)
         if held is None:
             self._db.execute("UPDATE runs SET seen = ? WHERE number = ?", [time.time(), run.number])
@@ -215,7 +215,7 @@ class Runs:
         return self._db.execute(sql, [time.time(), number, self._held[number]]) == 1
 
     def mark(self, run: RunRecord, status: RunStatus, reason: str = "", *, cases: int | None = None) -> RunRecord:
-        """Say how far a run has come; all but ``running`` and ``planning`` let go of it."""
+        """Set the status of a run; all but ``running`` and ``planning`` release it."""
         at_work = status in (RunStatus.RUNNING, RunStatus.PLANNING)
         ended = status is RunStatus.FINISHED
         with self._db.transaction():
@@ -235,12 +235,12 @@ class Runs:
         return changed
 
     def count(self, run: RunRecord) -> RunRecord:
-        """Note how many rows a finished run has, so that one that is lost is missed."""
+        """Store how many rows a finished run has, so that a lost one is noticed."""
         with self._db.transaction():
             return self._change(run, **self._counts(run))
 
     def abandon(self, run: RunRecord, calls: int, cost: float | None) -> None:
-        """Count calls that stand in no evaluation, since the run stopped before it was made."""
+        """Count calls that are part of no evaluation, because the run stopped before."""
         with self._db.transaction():
             self.require(run.number)
             known = _record(self._row(run.number))
@@ -254,20 +254,20 @@ class Runs:
             self._change(run, options=dumps(options))
 
     def in_hand(self, run: RunRecord) -> bool:
-        """Tell whether a process that lives is at work on a run."""
+        """Return whether a live process has a run."""
         owner, seen, _ = self._owner(run)
         return owner is not None and owner.lives(seen)
 
     def delete(self, run: RunRecord) -> None:
-        """Delete a run with everything in it, unless a process that lives is at work on it."""
+        """Delete a run with everything in it, unless a live process has it."""
         with self._db.transaction():
             self._db.lock()
             if self.in_hand(run):
-                raise RunBusyError(f"run {run.id} is being worked on; stop that first")
+                raise RunBusyError(f"run {run.id} is in progress; stop it first")
             self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
 
     def _owner(self, run: RunRecord) -> tuple[Owner | None, float | None, int]:
-        """Return the process that works on a run, when it was last heard of, and the fencing number."""
+        """Return the process that has a run, the time of its last heartbeat, and the fencing number."""
         rows = self._db.rows("SELECT owner, seen, fence FROM runs WHERE number = ? AND id = ?", [run.number, run.id])
         if not rows:
             raise RunNotFoundError(f"run {run.id} is not in {self._db.where} any more")
@@ -277,10 +277,10 @@ class Runs:
     def _refuse_lost(self, number: int) -> None:
         rows = self._db.rows("SELECT id, owner FROM runs WHERE number = ?", [number])
         if not rows:
-            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted meanwhile")
+            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted")
         identity, owner = rows[0]
         who = "another process" if owner is None else Owner.read(owner).words
-        raise RunBusyError(f"run {identity} was taken over by {who}; what it found is kept there, and this one stops")
+        raise RunBusyError(f"run {identity} was taken over by {who}, which keeps the results; this process stops")
 
     def _counts(self, run: RunRecord) -> dict[str, int]:
         return {
@@ -291,7 +291,7 @@ class Runs:
     def _row(self, number: int, *, verify: bool = True) -> tuple[Any, ...]:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs WHERE number = ?{self._db.for_update}", [number])  # noqa: S608
         if not rows:
-            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted meanwhile")
+            raise RunNotFoundError(f"the run is not in {self._db.where} any more: it was deleted")
         if verify:
             _record(rows[0])
         return rows[0]
@@ -331,7 +331,7 @@ def _is_sound(row: tuple[Any, ...]) -> bool:
 def _record(row: tuple[Any, ...], *, verify: bool = True) -> RunRecord:
     covered = row[_COVERED]
     if verify and not (row[-1] is None and covered == 0) and not _is_sound(row):
-        raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row is not as it was written; {MENDING}")
+        raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row does not match its checksum; {MENDING}")
     known = dict(zip(_NAMES, row, strict=False))
     try:
         read = {"status": RunStatus(known["status"]), "covered": bool(covered)}

@@ -1,4 +1,4 @@
-"""What the lines of an exported run must be: they may come from anybody, and are checked before they are believed."""
+"""The format of an exported run: its lines may come from anybody, so they are validated."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         double = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"the key {double!r:.80} stands twice")
+        raise ValueError(f"duplicate key {double!r:.80}")
     return found
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:
@@ -213,22 +213,22 @@ _ATTEMPT: Final = {
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
 
 
-def checked_run(given: Any, where: str) -> dict[str, Any]:
+def checked_run(fields: Any, where: str) -> dict[str, Any]:
     """Return the fields of a run."""
-    _check(given, _RUN, f"{where}: run")
-    _check(given["options"], _OPTIONS, f"{where}: run: options")
-    _check_definition(given["definition"], f"{where}: run: definition")
+    _check(fields, _RUN, f"{where}: run")
+    _check(fields["options"], _OPTIONS, f"{where}: run: options")
+    _check_definition(fields["definition"], f"{where}: run: definition")
     try:
-        Thresholds.of(given["definition"].get("thresholds"))
-        Gates.of(given["definition"].get("gates"))
+        Thresholds.of(fields["definition"].get("thresholds"))
+        Gates.of(fields["definition"].get("gates"))
     except ConfigError as error:
         raise ConfigError(f"{where}: run: definition: {error}") from None
-    known: dict[str, Any] = given
+    known: dict[str, Any] = fields
     return known
 
 
 def checked_case(line: Mapping[str, Any], content: str, where: str, *, position: int) -> tuple[str, int]:
-    """Check a case, and give its id and how many evaluators judge it."""
+    """Validate a case, and return its id and how many evaluators judge it."""
     _check(line, _CASE | {"position": _whole(position, position)}, f"{where}: case")
     made = _made(lambda: planned_from(position, line["hash"], line["expected"], content), f"{where}: case")
     identity = made.case.id
@@ -237,54 +237,54 @@ def checked_case(line: Mapping[str, Any], content: str, where: str, *, position:
     return identity, made.expected
 
 
-def checked_answer(given: Mapping[str, Any], content: str, where: str, *, repeat: int) -> Row:
+def checked_answer(fields: Mapping[str, Any], content: str, where: str, *, repeat: int) -> Row:
     """Return the sample, round and content of an answer."""
     where = f"{where}: answer"
-    _check(given, _ANSWER | {"sample": _whole(0, repeat - 1)}, where)
-    _check_attempts(given, where)
+    _check(fields, _ANSWER | {"sample": _whole(0, repeat - 1)}, where)
+    _check_attempts(fields, where)
     made = _made(lambda: answer_of(content), where)
     return made.sample, made.round, content
 
 
-def checked_evaluation(given: Mapping[str, Any], content: str, where: str, *, expected: int, repeat: int) -> Row:
-    """Return the columns of an evaluation; those that tell what was found come from the evaluation itself."""
+def checked_evaluation(fields: Mapping[str, Any], content: str, where: str, *, expected: int, repeat: int) -> Row:
+    """Return the columns of an evaluation; those with results come from the evaluation itself."""
     where = f"{where}: evaluation"
-    _check(given, _EVALUATION | {"place": _whole(0, expected - 1), "sample": _whole(0, repeat - 1)}, where)
-    _check_attempts(given, where)
-    for check in given.get("checks", ()):
+    _check(fields, _EVALUATION | {"place": _whole(0, expected - 1), "sample": _whole(0, repeat - 1)}, where)
+    _check_attempts(fields, where)
+    for check in fields.get("checks", ()):
         _check(check, _CHECK, f"{where}: check")
-    columns = [given[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
+    columns = [fields[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
     judgment = _made(lambda: judgment_of([*columns, content]), where)
-    return evaluation_row(0, 0, given["place"], judgment, content)[2:]
+    return evaluation_row(0, 0, fields["place"], judgment, content)[2:]
 
 
-def _check_definition(given: Mapping[str, Any], where: str) -> None:
-    _check(given, _DEFINITION, where)
-    for evaluator in given.get("evaluators", ()):
+def _check_definition(fields: Mapping[str, Any], where: str) -> None:
+    _check(fields, _DEFINITION, where)
+    for evaluator in fields.get("evaluators", ()):
         _check(evaluator, _EVALUATOR, f"{where}: evaluator")
-    if "prompt" in given:
-        _check(given["prompt"], _PROMPT, f"{where}: prompt")
+    if "prompt" in fields:
+        _check(fields["prompt"], _PROMPT, f"{where}: prompt")
 
 
-def _check_attempts(given: Mapping[str, Any], where: str) -> None:
-    for attempt in given.get("attempts", ()):
+def _check_attempts(fields: Mapping[str, Any], where: str) -> None:
+    for attempt in fields.get("attempts", ()):
         _check(attempt, _ATTEMPT, f"{where}: attempt")
 
 
-def _check(given: Any, shape: Mapping[str, Kind], where: str) -> None:
-    if not isinstance(given, Mapping):
+def _check(fields: Any, shape: Mapping[str, Kind], where: str) -> None:
+    if not isinstance(fields, Mapping):
         raise ConfigError(f"{where} must be an object")
     for name, kind in shape.items():
-        value = given.get(name, _MISSING)
+        value = fields.get(name, _MISSING)
         if not kind.holds(value):
-            told = "is missing" if value is _MISSING else f"is {value!r:.80}"
-            raise ConfigError(f"{where}: {name} {told}; it must be {kind.words}")
+            problem = "is missing" if value is _MISSING else f"is {value!r:.80}"
+            raise ConfigError(f"{where}: {name} {problem}; it must be {kind.words}")
 
 
 def _made(make: Callable[[], Any], where: str) -> Any:
-    """Make a value from what was given; whatever is wrong with it is said to be wrong there."""
+    """Make a value from JSON; an error names where it is."""
     try:
         return make()
     except (KeyError, TypeError, ValueError) as error:
-        told = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(f"{where}: {told:.300}") from None
+        problem = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"{where}: {problem:.300}") from None

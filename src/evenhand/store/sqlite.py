@@ -112,7 +112,7 @@ class SQLite(Database):
                 return
 
     def _require_whole_log(self) -> None:
-        """Refuse a log of which commits were lost, and keep a copy of it: closing folds the rest into the file."""
+        """Refuse a log that has lost commits, and keep a copy of it: closing checkpoints the rest."""
         log = log_of(self.where)
         ((page_size,),) = self._run("PRAGMA page_size").fetchall()
         lost = 0
@@ -137,11 +137,11 @@ class SQLite(Database):
             shutil.copyfile(log, copy)
         raise StoreError(
             f"{log} is damaged: {lost:,} commits in it cannot be read any more, and all before them are sound; restore "
-            f"a backup, or do this again to go on without them (the log is kept as {copy})"
+            f"a backup, or run this again to continue without them (the log is kept as {copy})"
         )
 
     def _last_frame(self) -> int | None:
-        """Return the number of the last frame of the log that was read; None while another process folds it in."""
+        """Return the number of the last frame of the log that was read; None while another process checkpoints it."""
         ((_, last, _),) = self._run("PRAGMA wal_checkpoint").fetchall()
         return last if last >= 0 else None
 
@@ -164,14 +164,14 @@ class SQLite(Database):
         self._connection.executemany(sql, rows)
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is a table of that name."""
+        """Return whether there is a table of that name."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
 
     def lock(self) -> None:
         """Do nothing: whoever writes here is alone."""
 
     def close(self) -> None:
-        """Close the connection; the last one to close folds the WAL into the file."""
+        """Close the connection; the last one to close checkpoints the WAL."""
         with self._mine:
             self._connection.close()
 
@@ -182,14 +182,14 @@ class SQLite(Database):
             raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}; restore a backup")
 
     def _advice(self, error: Exception) -> str:
-        told = str(error)
-        if "disk is full" in told:
+        message = str(error)
+        if "disk is full" in message:
             return "; what was committed before is safe: make room, then resume"
-        if "locked" in told or "busy" in told:
+        if "locked" in message or "busy" in message:
             return f"; another process has been writing for more than {WAIT_SECONDS:.0f} seconds: try again"
-        if "readonly" in told or "unable to open" in told:
+        if "readonly" in message or "unable to open" in message:
             return "; is there a folder of that name, and may you write in it?"
-        if "not a database" in told:
+        if "not a database" in message:
             return "; it is another kind of file: give the right one with --db"
         return ""
 
@@ -229,4 +229,4 @@ def _prepare(path: Path) -> None:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise StoreError(f"cannot make {path}: {error.strerror}; give another place with --db") from None
+        raise StoreError(f"cannot create {path}: {error.strerror}; choose another with --db") from None

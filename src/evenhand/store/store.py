@@ -1,4 +1,4 @@
-"""The store: where a run's cases come from and where its evaluations go, each finished when its commit has returned."""
+"""The store of runs: their cases, answers and evaluations, each done once its commit has returned."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def open_store(url: str = DEFAULT_URL) -> Store:
     scheme = {"postgres": "postgresql"}.get(scheme, scheme)
     known = registry.points(STORES)
     if scheme not in known:
-        raise ConfigError(f"no store speaks {scheme!r}{did_you_mean(scheme, known)}; or give the path of a file")
+        raise ConfigError(f"unsupported database {scheme!r}{did_you_mean(scheme, known)}; or give the path of a file")
     database: Database = known[scheme].load()(url)
     try:
         migrations.migrate(database, migrations.known())
@@ -88,7 +88,7 @@ class Store:
         return self.database.quick
 
     def require_writable(self) -> None:
-        """Raise ``ReadOnlyError`` if the database can only be read, before anything is begun that must be kept."""
+        """Raise ``ReadOnlyError`` if the database can only be read, before anything is started that must be stored."""
         self.database.require_writable()
 
     @contextlib.contextmanager
@@ -111,7 +111,7 @@ class Store:
             self.database.execute_many(CASES.insert, CASES.sealed(rows))
 
     def forget_cases(self, run: RunRecord) -> None:
-        """Take all cases out of a run whose planning did not come to its end."""
+        """Delete all cases of a run that was not planned to the end."""
         with self.database.transaction():
             self.runs.require(run.number)
             self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
@@ -132,7 +132,7 @@ class Store:
             yield from ((row[1], row[2]) for row in rows)
 
     def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
-        """Read the cases of a run from one on; that one is missing is noticed, too."""
+        """Read the cases of a run from a position on; a missing one is an error."""
         following = first
         where = "position BETWEEN ? AND ?"
         while rows := CASES.read(self.database, run, where, [following, following + PAGE - 1], content=content):
@@ -145,19 +145,19 @@ class Store:
             self._refuse_unless_changed(run, f"of its {run.cases:,} cases, there are only {following:,}")
 
     def judged(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int, int], tuple[int, str, str]]:
-        """Tell what is there for some positions: by position, place and sample its last round, status and error."""
+        """Return what some positions have: by position, place and sample the last round, status and error."""
         return {
             row[:3]: (row[3], row[6], _error_in(row[-2]) if row[6] == "error" else "")
             for row in self._between(EVALUATIONS, run, first, last, "round")
         }
 
     def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], list[MadeAnswer]]:
-        """Return the target's answers for some positions, by position and sample: each round, the last one counts."""
+        """Return the target's answers for some positions, by position and sample, with all rounds."""
         found: dict[tuple[int, int], list[MadeAnswer]] = {}
         for position, sample, number, content, _ in self._between(ANSWERS, run, first, last, "round"):
             rounds = found.setdefault((position, sample), [])
             if rounds and rounds[-1].round == number:
-                refuse_damage(run, f"an answer to the case at position {position} is there twice")
+                refuse_damage(run, f"duplicate answer to the case at position {position}")
             rounds.append(answer_of(content))
         return found
 
@@ -165,7 +165,7 @@ class Store:
         return table.read(self.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
 
     def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
-        """Find a case of a run by its id, with the answer that the target made for it first."""
+        """Find a case of a run by its id, with the target's first answer."""
         rows = CASES.read(self.database, run, "id = ?", [identity])
         if not rows:
             return None
@@ -174,7 +174,7 @@ class Store:
         return planned.case, rounds[-1] if rounds else None
 
     def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
-        """Find cases in a run, by their id and hash: for each place now, the place there."""
+        """Find cases in another run by id and hash: return their positions there by those here."""
         marks = ", ".join("?" * len(cases))
         ids = [one.case.id for one in cases]
         rows = CASES.read(self.database, run, f"id IN ({marks})", ids, content=False)
@@ -192,8 +192,8 @@ class Store:
     ) -> int:
         """Copy evaluations into a run: those of the given keys, each to its position and place.
 
-        ``positions`` are the cases' places now and before. With ``answers``, those of the target come along; those
-        that were judged do in any case.
+        ``positions`` are the positions of the cases now and before. With ``answers``, the target's answers are copied
+        too; those that were judged always are.
         """
         copied = 0
         with self.database.transaction():
@@ -220,7 +220,7 @@ class Store:
             self.database.execute(_COPY_ANSWER, [run.number, now, seal, before.number, *row[:3]])
 
     def _content_half(self, table: Table, run: RunRecord, row: Row) -> int:
-        """Return the content's half of a row's checksum; of an older row that has none, worked out now."""
+        """Return the content's half of a row's checksum; of an older row that has none, computed now."""
         if row[-1] is not None:
             return checksum.half_in(row[-1])
         keys = [name for name in ("position", "place", "sample", "round") if name in table.columns]
@@ -229,7 +229,7 @@ class Store:
         return checksum.content_half(content)
 
     def extent(self, run: RunRecord) -> tuple[int, int]:
-        """Tell how many evaluations a run is to have, and how many it has."""
+        """Return how many evaluations a run is to have, and how many it has."""
         ((expected,),) = self.database.rows("SELECT SUM(expected) FROM cases WHERE run = ?", [run.number])
         ((judged,),) = self.database.rows(
             "SELECT COUNT(*) FROM (SELECT DISTINCT position, place, sample FROM evaluations WHERE run = ?) AS done",
@@ -238,7 +238,7 @@ class Store:
         return int(expected or 0) * run.repeat, int(judged)
 
     def commit(self, batch: Batch) -> None:
-        """Write rows in one transaction. What is there already stays: a second worker's evaluation is not a second."""
+        """Write rows in one transaction. Rows that exist already stay as they are."""
         with self.database.transaction():
             for rows in (batch.answers, batch.evaluations):
                 if rows:
@@ -293,13 +293,13 @@ class Store:
             self._refuse_unless_changed(run, f"of its {known:,} {what}, there are {count:,}")
 
     def _refuse_unless_changed(self, run: RunRecord, what: str) -> None:
-        """Refuse a run of which something is missing, unless it has gone on since it was looked up."""
+        """Refuse a run of which something is missing, unless it has changed since it was read."""
         now = self.runs.find(run.id)
         if (now.number, now.status, now.finished, now.cases) == (run.number, run.status, run.finished, run.cases):
             refuse_damage(run, what)
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
-        """Look up a reply from before."""
+        """Look up a cached reply."""
         return self.replies.find(key)
 
     def reply_keys(self) -> Iterator[str]:
@@ -307,11 +307,11 @@ class Store:
         return self.replies.keys()
 
     def replies_by_model(self) -> list[tuple[str, int, int, float]]:
-        """Tell what the cache holds: for each model how many replies, how many characters, and since when."""
+        """Return what the cache holds: for each model how many replies, how many characters, and since when."""
         return self.replies.by_model()
 
     def forget_replies(self, model: str | None = None) -> int:
-        """Empty the cache, or what it holds of one model, and tell how many replies that were."""
+        """Empty the cache, or the part of one model, and return how many replies there were."""
         return self.replies.forget(model)
 
 

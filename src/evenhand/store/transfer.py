@@ -1,7 +1,7 @@
 """A run as a file: JSON lines that another store, or a later version, reads back as they were.
 
 The first line has the run, each further one a case with its answers and evaluations of all rounds. Fields that this
-version does not know are kept. Where the suite lies on the disk is not told.
+version does not know are kept. The path of the suite is left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_A_RUN: Final = (
 def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
     """Write a run line by line; memory stays flat."""
     if run.status is RunStatus.PLANNING:
-        raise ConfigError(f"the cases of run {run.id} were never all read; resume it first, or delete it")
+        raise ConfigError(f"the cases of run {run.id} were not all read; resume it first, or delete it")
     yield _line({"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)})
     for rows in store.case_rows(run):
         first, last = rows[0][0], rows[-1][0]
@@ -78,7 +78,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What was read: the id that the run has here, the one that it came with, and how much there was."""
+    """The outcome of an import: the id of the run here, its original id, and counts."""
 
     id: str
     original_id: str
@@ -99,14 +99,14 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 
 class CaseCheck(Protocol):
-    """Looks at the cases of a run one by one, and raises ``ConfigError`` where one cannot be read."""
+    """Checks the cases of a run one by one; raises ``ConfigError`` if one is invalid."""
 
     def take(self, result: CaseResult) -> None:
-        """Look at the next case."""
+        """Check the next case."""
         ...
 
     def end(self) -> None:
-        """Look at all of them together, when the last one was taken."""
+        """Check all of them together, after the last one."""
         ...
 
 
@@ -120,9 +120,9 @@ def import_lines(
 ) -> Imported:
     """Read a run into a store: all of it or, if one line is wrong, nothing (REL-V5).
 
-    Nothing that the run defines is built, imported or run. It is marked as imported, and gets another id where the
-    store has its own already. ``name`` is what mistakes are said to be in; a dry run finds them all the same. What
-    only some kinds of runs have is for ``check``: it is given the definition, and returns what looks at the cases.
+    Nothing that the run defines is built, imported or run. It is marked as imported, and gets another id if the
+    store has that id already. ``name`` is the file that errors name; a dry run finds the same errors. ``check`` is for
+    what only some kinds of runs have: it takes the definition, and returns what checks the cases.
     """
     try:
         with store.database.transaction():
@@ -162,7 +162,7 @@ def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Impo
 def _check_results(
     store: Store, run: RunRecord, check: Callable[[Mapping[str, Any]], CaseCheck | None], name: str
 ) -> None:
-    """Look at a run that was read, before it is kept."""
+    """Check an imported run before it is committed."""
     where = f"{name}:1: run: definition"
     try:
         if (of_cases := check(run.definition)) is None:
@@ -189,11 +189,11 @@ def _check_kind(header: Mapping[str, Any], where: str) -> None:
         raise ConfigError(f"{where}: it is written in format {version!r:.20}, and this Evenhand reads {SCHEMA_VERSION}")
 
 
-def _free_id(store: Store, wanted: str) -> str:
-    identity, number = wanted, 1
+def _free_id(store: Store, preferred: str) -> str:
+    identity, number = preferred, 1
     while store.database.rows("SELECT 1 FROM runs WHERE id = ?", [identity]):
         number += 1
-        identity = f"{wanted}-{number}"
+        identity = f"{preferred}-{number}"
     return identity
 
 
@@ -206,11 +206,11 @@ def _add_run(store: Store, run: Mapping[str, Any], identity: str) -> int:
 
 
 def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, position: int, repeat: int) -> int:
-    """Add a case with all that belongs to it, and tell how many evaluations that were."""
+    """Add a case with its answers and evaluations, and return how many evaluations there are."""
     content = {name: value for name, value in line.items() if name not in _OF_A_CASE}
     identity, expected = checked_case(line, dumps(content), where, position=position)
     if store.database.rows("SELECT 1 FROM cases WHERE run = ? AND id = ?", [run, identity]):
-        raise ConfigError(f"{where}: the case {identity!r:.80} is there twice")
+        raise ConfigError(f"{where}: duplicate case id {identity!r:.80}")
     store.add_cases([(run, position, identity, line["hash"], expected, dumps(content))])
     answers = [checked_answer(one, dumps(one), where, repeat=repeat) for one in line["answers"]]
     _add(store, ANSWERS, [(run, position, *one) for one in _once(answers, where, "answer", 2)])
@@ -227,7 +227,7 @@ def _add(store: Store, table: Table, rows: list[Row]) -> None:
 
 
 def _once(rows: list[Row], where: str, what: str, width: int) -> list[Row]:
-    """Refuse rows whose first columns, which tell them apart, are equal."""
+    """Refuse rows whose first columns, which identify them, are equal."""
     if len({row[:width] for row in rows}) < len(rows):
-        raise ConfigError(f"{where}: an {what} of the same sample and round is there twice")
+        raise ConfigError(f"{where}: duplicate {what} of the same sample and round")
     return rows

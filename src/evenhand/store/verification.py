@@ -34,7 +34,7 @@ def log_of(database: str) -> Path:
 
 
 def has_frames(log: Path) -> bool:
-    """Tell whether there is anything in a log."""
+    """Return whether there is anything in a log."""
     try:
         return log.stat().st_size > _HEAD.size
     except OSError:
@@ -72,14 +72,14 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
 
 
 _PAGE: Final = 256
-# So many of a run's troubles are told; the rest is counted.
+# How many problems of a run are listed; the rest is counted.
 _MOST_TOLD: Final = 20
 _OF_RUNS: Final = ("cases", "answers", "evaluations", "replies")
 
 
 @dataclass(slots=True, kw_only=True)
 class Verified:
-    """What was found about a run: how many rows it has, how many have no checksum to tell by, and what is wrong."""
+    """The verification of a run: how many rows it has, how many have no checksum, and what is wrong."""
 
     id: str
     rows: int = 0
@@ -89,17 +89,17 @@ class Verified:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong, as far as one can tell."""
+        """Whether no damage was found."""
         return not self.damages
 
     def add(self, what: str) -> None:
-        """Note something that is wrong."""
+        """Add something that is wrong."""
         self.damages += 1
         if len(self.told) < _MOST_TOLD:
             self.told.append(what)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it to programs."""
+        """Return it as plain JSON values."""
         return {
             "id": self.id,
             "status": "ok" if self.is_sound else "damaged",
@@ -111,7 +111,7 @@ class Verified:
 
 
 def verify_database(store: Store) -> list[str]:
-    """Say what is wrong with a database as a whole: by its own account, and rows that belong to no run."""
+    """Return what is wrong with a database as a whole: its own check, and rows that belong to no run."""
     found = []
     try:
         store.database.check()
@@ -129,9 +129,9 @@ def verify_database(store: Store) -> list[str]:
     return found
 
 
-def verify_run(store: Store, wanted: str) -> Verified:
-    """Hold every row of a run against its checksum, and count what should be there."""
-    run = store.runs.find(wanted, verify=False)
+def verify_run(store: Store, run_id: str) -> Verified:
+    """Verify the checksum of every row of a run, and the counts."""
+    run = store.runs.find(run_id, verify=False)
     verified = Verified(id=run.id)
     try:
         _verify_record(store, run, verified)
@@ -149,7 +149,7 @@ def _verify_record(store: Store, run: RunRecord, verified: Verified) -> None:
     is_sound = store.runs.is_sound(run)
     verified.uncovered += is_sound is None
     if is_sound is False:
-        verified.add("its row in the table of runs is not as it was written")
+        verified.add("its row in the table of runs does not match its checksum")
 
 
 def _verify_cases(store: Store, run: RunRecord, verified: Verified) -> int:
@@ -165,7 +165,7 @@ def _verify_cases(store: Store, run: RunRecord, verified: Verified) -> int:
 
 
 def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verified: Verified) -> int:
-    """Verify the answers or the evaluations of a run, and tell how many there are."""
+    """Verify the answers or the evaluations of a run, and return how many there are."""
     count = 0
     before: Row = ()
     keys = len(table.columns) if table is ANSWERS else 4
@@ -175,7 +175,7 @@ def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verifie
         if not isinstance(row[0], int) or not 0 <= row[0] < cases:
             verified.add(f"an {table.row} belongs to no case: {table.place_of(row)}")
         if row[:keys] == before:
-            verified.add(f"an {table.row} is there twice: {table.place_of(row)}")
+            verified.add(f"duplicate {table.row}: {table.place_of(row)}")
         before = row[:keys]
     return count
 
@@ -190,7 +190,7 @@ def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> N
         except (StoreError, AttributeError, TypeError):
             verified.add(f"the {table.row} of {table.place_of(row)} cannot be read")
     elif not isinstance(content, str) or not table.is_sound(run.number, tuple(columns), known, content):
-        verified.add(f"the {table.row} of {table.place_of(row)} is not as it was written")
+        verified.add(f"the {table.row} of {table.place_of(row)} does not match its checksum")
 
 
 def _verify_counts(store: Store, run: RunRecord, counts: dict[str, int], verified: Verified) -> None:
@@ -214,7 +214,7 @@ def _verify_replies(store: Store, run: RunRecord, verified: Verified) -> None:
 
 
 def _rows(store: Store, table: Table, run: RunRecord, order: str) -> Iterator[Row]:
-    """Read the rows of a run as they are, page by page, by what tells them apart."""
+    """Read the rows of a run as they are, page by page, by what identifies them."""
     keys = order.split(", ")
     names = ", ".join((*table.columns, "content", "checksum"))
     marks = ", ".join("?" * len(keys))

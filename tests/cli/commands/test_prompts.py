@@ -100,7 +100,7 @@ def test_texts_come_typed_from_files_and_through_a_pipe(prompts: Callable[..., A
         (["new", "there"], "there is a prompt named 'there' already"),
         (["edit", "there"], "nothing to change: give --name, --content"),
         (["edit", "none", "--content", "x"], "no prompt 'none' in "),
-        (["edit", "there", "--content", "x", "--seen", "7"], "is at version 1, and version 7 was edited"),
+        (["edit", "there", "--content", "x", "--seen", "7"], "is at version 1, but this edit is based on version 7"),
         (["show", "there", "--version", "99999999999999999999"], "no version 99999999999999999999 of prompt 'there'"),
         (["add-case", "there", "--input", " "], "--input: it is empty; write what the model is asked"),
         (["add-case", "there", "--input", "x", "--schema", "[]"], "--schema: $: [] is not of types"),
@@ -152,7 +152,7 @@ def test_test_cases_are_edited_and_removed(prompts: Callable[..., Any]) -> None:
     removed = prompts("remove-case", second)
 
     assert (edited.json["input"], edited.json["evaluation_schema"], edited.json["reference"]) == ("x", PRICED, "r")
-    assert "is at version 2, and version 1 was edited" in late.err
+    assert "is at version 2, but this edit is based on version 1" in late.err
     assert (half.code, removed.code) == (2, 0)
     assert [one["id"] for one in prompts("show", "p", "--json").json["test_cases"]] == [first]
 

@@ -197,8 +197,8 @@ sys.stdin.read()
         other.communicate(b"")
 
     assert (done.code, deleted.code) == (1, 1)
-    assert f"evenhand: run {identity} is being worked on by process {other.pid}" in done.err
-    assert f"run {identity} is being worked on" in deleted.err
+    assert f"evenhand: run {identity} is in use by process {other.pid}" in done.err
+    assert f"run {identity} is in progress" in deleted.err
     assert command("resume").code == 0
 
 

@@ -212,7 +212,7 @@ def test_a_missing_key_is_a_mistake_too(
         (["--judge", "opnai/x"], "no model provider 'opnai'; did you mean 'openai'?"),
         (["--retry-errors"], "there is no run of suite.yaml yet"),
         (["--log-file", "no/such/folder.jsonl"], "--log-file no/such/folder.jsonl: No such file or directory"),
-        (["--db", "nosql://there"], "no store speaks 'nosql'"),
+        (["--db", "nosql://there"], "unsupported database 'nosql'"),
     ],
 )
 def test_an_option_that_cannot_be_right_is_refused(

@@ -71,12 +71,14 @@ def test_a_damaged_run_is_told_and_can_be_deleted(folder: Path, command: Callabl
     deleted = command("runs", "delete", finished, "--yes")
 
     assert report.code == 1
-    assert report.err.startswith(f"evenhand: run {finished} is damaged: its row is not as it was written; restore a ")
+    assert report.err.startswith(
+        f"evenhand: run {finished} is damaged: its row does not match its checksum; restore a "
+    )
     assert (verified.code, as_json.code) == (1, 1)
     assert verified.out.splitlines() == [
         f"{finished}  damaged: 2 faults in 7 rows",
-        "  its row in the table of runs is not as it was written",
-        "  the evaluation of the case at position 1, place 0, sample 0, round 0 is not as it was written",
+        "  its row in the table of runs does not match its checksum",
+        "  the evaluation of the case at position 1, place 0, sample 0, round 0 does not match its checksum",
     ]
     assert as_json.json["runs"][0]["damages"] == 2
     assert (deleted.code, command("runs", "verify").out) == (0, "")

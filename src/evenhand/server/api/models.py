@@ -39,7 +39,7 @@ preview_router = routes("judges")
 def preview_prompts(body: JudgeBody) -> Any:
     """Return the messages that a judge would be sent for a case; nothing is sent or stored."""
     preview = Preview.of(body.model_dump())
-    for field, told in preview.errors.items():
-        raise FieldError(field, told) if field in JudgeBody.model_fields else ConfigError(told)
+    for field, message in preview.errors.items():
+        raise FieldError(field, message) if field in JudgeBody.model_fields else ConfigError(message)
     asks = [{"messages": [{"role": one.role, "content": one.content} for one in ask.messages]} for ask in preview.asks]
     return {"asks": asks, "reply_schema": preview.schema, "why_none": None if preview.asks else preview.why_none}

@@ -103,8 +103,8 @@ def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterat
             if content is None:
                 yield status, "no content", ""
             else:
-                media, given = content
-                example = _example(given.get("schema", {}), schemas)
+                media, body = content
+                example = _example(body.get("schema", {}), schemas)
                 shown = json.dumps(example, indent=2) if isinstance(example, (dict, list)) else ""
                 yield status, media, shown
 

@@ -20,7 +20,7 @@ from evenhand.server.security import MOST_IMPORT_BYTES
 def as_markup(made: Html) -> Markup:
     """Mark up what the reports drew as safe for templates; plain text is refused."""
     if not isinstance(made, Html):
-        raise TypeError(f"markup made by the reports is wanted, not {type(made).__name__}")
+        raise TypeError(f"expected markup made by the reports, not {type(made).__name__}")
     return Markup(made)  # noqa: S704 - made of escaped parts only
 
 

@@ -76,8 +76,8 @@ class ShownJudgment:
         """What is shown beside the score."""
         evaluation, judge = self.evaluation, self.evaluation.details.get("judge")
         is_order = self.scale is None and "outcome" in evaluation.details
-        is_told = evaluation.score_raw in (None, evaluation.score) or self.scale == SCALE.high or is_order
-        raw = None if is_told else f"given as {strict_json(evaluation.score_raw)}"
+        is_shown = evaluation.score_raw in (None, evaluation.score) or self.scale == SCALE.high or is_order
+        raw = None if is_shown else f"given as {strict_json(evaluation.score_raw)}"
         facts = [
             evaluation.type,
             judge if isinstance(judge, str) else None,
@@ -214,10 +214,10 @@ class ShownCase:
     @property
     def rest(self) -> dict[str, Any]:
         """The other fields of the case."""
-        told = case_to(self.case)
+        fields = case_to(self.case)
         if self.scale is None:
-            told["metadata"] = {name: value for name, value in self.case.metadata.items() if name != MEMBERS}
-        return {name: value for name, value in told.items() if name not in _SHOWN_BY_THEMSELVES}
+            fields["metadata"] = {name: value for name, value in self.case.metadata.items() if name != MEMBERS}
+        return {name: value for name, value in fields.items() if name not in _SHOWN_BY_THEMSELVES}
 
     @property
     def attempts(self) -> int:

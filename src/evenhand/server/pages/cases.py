@@ -171,8 +171,8 @@ def _gone(request: Request, store: Store, sent: Form) -> Response:
         prompt = store.prompts.find(sent.text("prompt"))
     except NotFoundError:
         return _orphan(request, draft)
-    told = "The test case was deleted meanwhile. What you wrote is here still; saving makes a new one of it."
-    return _editor(request, prompt, None, draft, said=told, status=404)
+    notice = "The test case was deleted in the meantime. Your text is still here; saving it creates a new one."
+    return _editor(request, prompt, None, draft, said=notice, status=404)
 
 
 def _orphan(request: Request, draft: dict[str, Any]) -> Response:

@@ -117,13 +117,13 @@ class _Address:
         return f"/compare?{urlencode(said)}"
 
 
-def _refusal(told: str, a: str, b: str) -> dict[str, Any]:
+def _refusal(message: str, a: str, b: str) -> dict[str, Any]:
     """Return why the runs are not compared, and whether they could be anyway."""
-    first, *rest = told.replace(f"; or {ANYWAY}", "").splitlines()
+    first, *rest = message.replace(f"; or {ANYWAY}", "").splitlines()
     return {
         "why": first.rstrip(":"),
         "differing": [line.removeprefix("- ") for line in rest if line.startswith("- ")],
-        "anyway": _Address(a=a, b=b, anyway="yes")() if ANYWAY in told else None,
+        "anyway": _Address(a=a, b=b, anyway="yes")() if ANYWAY in message else None,
     }
 
 

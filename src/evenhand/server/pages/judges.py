@@ -74,5 +74,5 @@ def _page(request: Request, draft: dict[str, str]) -> Response:
 
 
 def _draft(sent: Form) -> dict[str, str]:
-    given = {name: sent.text(name) if sent.has(name) else usual for name, usual in _EXAMPLE.items()}
-    return given | {"evidence": sent.text("evidence")}  # a box that is not ticked is not sent
+    fields = {name: sent.text(name) if sent.has(name) else usual for name, usual in _EXAMPLE.items()}
+    return fields | {"evidence": sent.text("evidence")}  # an unchecked box is not sent

@@ -94,8 +94,8 @@ def save_prompt(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -
     try:
         known = store.prompts.find(prompt_id)
     except NotFoundError:
-        told = "The prompt was deleted in the meantime. Your text is still here; saving it creates a new prompt."
-        return _editor(request, None, _draft(sent, None), said=told, status=404)
+        notice = "The prompt was deleted in the meantime. Your text is still here; saving it creates a new prompt."
+        return _editor(request, None, _draft(sent, None), said=notice, status=404)
     # A field can only be unchanged compared with the version that was edited.
     draft = _draft(sent, known.text if known.latest == seen else None)
     try:

@@ -71,11 +71,11 @@ def columns_in_query(request: Request) -> tuple[str, ...] | None:
     """Return the columns that the address asks for, or None."""
     if PARAMETER not in request.query_params:
         return None
-    wanted = [name for name in request.query_params.getlist(PARAMETER) if name]
-    if unknown := [name for name in wanted if name not in _KEYS]:
-        told = f"no column {unknown[0]!r:.40}; available: {', '.join(_KEYS)}"
-        raise Problem(422, "Invalid request", told, field=PARAMETER)
-    return tuple(dict.fromkeys(wanted))
+    names = [name for name in request.query_params.getlist(PARAMETER) if name]
+    if unknown := [name for name in names if name not in _KEYS]:
+        message = f"no column {unknown[0]!r:.40}; available: {', '.join(_KEYS)}"
+        raise Problem(422, "Invalid request", message, field=PARAMETER)
+    return tuple(dict.fromkeys(names))
 
 
 def columns_in_cookie(request: Request) -> tuple[str, ...] | None:
@@ -83,15 +83,15 @@ def columns_in_cookie(request: Request) -> tuple[str, ...] | None:
     said = request.cookies.get(COOKIE)
     if said is None:
         return None
-    wanted = tuple(name for name in said.split(".") if name in _KEYS)
-    return wanted if wanted or not said else None
+    names = tuple(name for name in said.split(".") if name in _KEYS)
+    return names if names or not said else None
 
 
 def default_columns(run: RunRecord, evaluators: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that are useful for a run; scorings of profiles have no hits and misses."""
-    told = {"cost": False, "sample": run.repeat > 1, "evaluator": len(evaluators) > 1, "model": len(models) > 1}
-    told |= {"hits": mode_of(run.definition) is None, "question": not is_scoring(run.definition)}
-    return tuple(key for key in _KEYS if told.get(key, True))
+    useful = {"cost": False, "sample": run.repeat > 1, "evaluator": len(evaluators) > 1, "model": len(models) > 1}
+    useful |= {"hits": mode_of(run.definition) is None, "question": not is_scoring(run.definition)}
+    return tuple(key for key in _KEYS if useful.get(key, True))
 
 
 def columns_with(keys: Sequence[str]) -> list[Column]:
@@ -294,8 +294,8 @@ def one_case(request: Request, run_id: str, position: int, store: StoreDep) -> R
 def case_json(run_id: str, position: int, store: StoreDep) -> Response:
     """Return a case in full as JSON."""
     result = _case(store, find_run(store, run_id), position)
-    told = {"position": position, "case": case_to(result.case), **case_row(result)}
-    return Response(strict_json(told), media_type="application/json")
+    details = {"position": position, "case": case_to(result.case), **case_row(result)}
+    return Response(strict_json(details), media_type="application/json")
 
 
 def _case(store: Store, run: RunRecord, position: int) -> Any:

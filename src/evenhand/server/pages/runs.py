@@ -84,13 +84,13 @@ class BaselineComparison:
 
 
 def _lines(turns: VerdictChanges, address: str) -> list[tuple[str, str]]:
-    told = [
+    lines = [
         (counted(turns.worse, "regression"), f"{address}&way=worse#changes"),
         (counted(turns.better, "improvement"), f"{address}&way=better#changes"),
     ]
     if turns.broken:
-        told.append((f"{counted(turns.broken, 'case')} that lost their score", address))
-    return told
+        lines.append((f"{counted(turns.broken, 'case')} no longer scored", address))
+    return lines
 
 
 @baseline_router.post("/runs/{run_id}/pin")
@@ -120,7 +120,7 @@ _KINDS: Final = {
     "md": "text/markdown; charset=utf-8",
     "xml": "application/xml",
 }
-_TOLD: Final = {"deleted": "Run deleted."}
+_NOTICES: Final = {"deleted": "Run deleted."}
 _CHUNK: Final = 64 * 1024
 
 
@@ -137,8 +137,8 @@ def list_of_runs(
 ) -> Response:
     """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
     prompts = store.prompts.all()
-    wanted = _prompt(store, prompt) if prompt else None
-    found = [run for run in store.runs.newest() if wanted is None or of_prompt(run) == wanted.id]
+    chosen = _prompt(store, prompt) if prompt else None
+    found = [run for run in store.runs.newest() if chosen is None or of_prompt(run) == chosen.id]
     first = min(max(after, 0), max(len(found) - 1, 0))
     here = found[first : first + ON_A_PAGE]
     rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
@@ -148,19 +148,19 @@ def list_of_runs(
         rows=rows,
         pair=newest_pair(row.run for row in rows),
         prompts=prompts,
-        prompt=wanted,
-        told=_TOLD.get(done),
+        prompt=chosen,
+        notice_text=_NOTICES.get(done),
         shown=f"{first + 1:,} to {first + len(here):,} of {len(found):,}" if here else "",
         before=_address(prompt, max(first - ON_A_PAGE, 0)) if first else None,
         after=_address(prompt, first + ON_A_PAGE) if first + ON_A_PAGE < len(found) else None,
     )
 
 
-def _prompt(store: Store, wanted: str) -> Prompt:
+def _prompt(store: Store, name: str) -> Prompt:
     try:
-        return store.prompts.find(wanted)
+        return store.prompts.find(name)
     except NotFoundError:
-        raise Problem(404, "Not found", f"no prompt {wanted!r:.80}; its runs are in the list of all runs") from None
+        raise Problem(404, "Not found", f"no prompt {name!r:.80}; its runs are in the list of all runs") from None
 
 
 def _address(prompt: str, after: int) -> str:

@@ -30,7 +30,7 @@ def show_transfer(request: Request, store: StoreDep, reports: ImportReportsDep, 
 
 @router.get("/io/export")
 def export(store: StoreDep, prompt: Annotated[list[str] | None, Query()] = None) -> Response:
-    """Return prompts as the API does; here, one that was deleted meanwhile is told by a page."""
+    """Return prompts as the API does; here, an error is a page."""
     return export_prompts(store, prompt)
 
 

@@ -128,13 +128,13 @@ class RunManager:
         run, made = await asyncio.to_thread(self._planner.planned, offered, scope, key=key, asked=asked)
         return (run, False) if made is None else (self.drive(run, made, pace), True)
 
-    async def resume(self, wanted: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
+    async def resume(self, run_id: str, change: Callable[[Pace], Pace] = lambda usual: usual) -> RunRecord:
         """Resume a run; refused if it is finished, in progress, or imported.
 
         ``change`` takes the pace at which it would be resumed, and returns the one to use.
         """
         self._require_room()
-        run = await asyncio.to_thread(self._store.runs.find, wanted)
+        run = await asyncio.to_thread(self._store.runs.find, run_id)
         # A claim keeps other processes out, but not a second resume here: it would mark a run that is just ending.
         if run.id in self._work or run.id in self._taking_up:
             raise RunBusyError(f"run {run.id} is already in progress")
@@ -157,9 +157,9 @@ class RunManager:
         work.task.add_done_callback(functools.partial(self._on_done, work))
         return run
 
-    async def cancel(self, wanted: str) -> RunRecord:
+    async def cancel(self, run_id: str) -> RunRecord:
         """Cancel a run: evaluations in flight may finish, nothing new starts, and the run can be resumed."""
-        run = await asyncio.to_thread(self._store.runs.find, wanted)
+        run = await asyncio.to_thread(self._store.runs.find, run_id)
         work = self._work.get(run.id)
         if work is None:
             if await asyncio.to_thread(self._store.runs.in_hand, run):

@@ -57,20 +57,20 @@ class Preview:
 
 
 def _definition(draft: Mapping[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": "preview", "judge": Unasked(draft["model"].strip() or "judge")}
+    definition: dict[str, Any] = {"name": "preview", "judge": Unasked(draft["model"].strip() or "judge")}
     if draft["mode"] == "pairwise":
-        return told | {"type": "pairwise"}
+        return definition | {"type": "pairwise"}
     if draft["mode"] not in MODES:
         raise ConfigError(f"mode: it must be one of {', '.join(MODES)}, not {draft['mode']!r:.40}")
-    told |= {"type": "llm_judge", "score_from": draft["score_from"]}
+    definition |= {"type": "llm_judge", "score_from": draft["score_from"]}
     if draft["template"].strip():
-        told["template"] = draft["template"]
+        definition["template"] = draft["template"]
     if draft["scale"].strip():
-        told["scale"] = draft["scale"].strip()
+        definition["scale"] = draft["scale"].strip()
     if draft["mode"] == "rubric":
-        told |= {"rubrics": _items(draft["rubrics"]), "rubric_mode": draft["rubric_mode"]}
-        told["evidence"] = bool(draft["evidence"])
-    return told
+        definition |= {"rubrics": _items(draft["rubrics"]), "rubric_mode": draft["rubric_mode"]}
+        definition["evidence"] = bool(draft["evidence"])
+    return definition
 
 
 def _items(written: str | list[Any]) -> list[Any]:
@@ -102,5 +102,5 @@ def _field_of(error: Exception) -> str:
     """Return the field that an error belongs to."""
     if isinstance(error, TemplateError):
         return "template"
-    told = str(error)
-    return next((name for name in ("rubrics", "scale", "mode", "score_from") if name in told), "form")
+    message = str(error)
+    return next((name for name in ("rubrics", "scale", "mode", "score_from") if name in message), "form")

@@ -209,7 +209,7 @@ def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
     try:
         return trial.job(store, to_ask=to_ask)
     except (MissingKeyError, MissingModelError) as error:
-        told = str(error).replace(", or give api_key", " where the server runs")
-        if told.startswith(_OF_THE_TARGET):
-            raise FieldError("models", told.removeprefix(_OF_THE_TARGET)) from None
-        raise FieldError("judge", told) from None
+        message = str(error).replace(", or give api_key", " where the server runs")
+        if message.startswith(_OF_THE_TARGET):
+            raise FieldError("models", message.removeprefix(_OF_THE_TARGET)) from None
+        raise FieldError("judge", message) from None

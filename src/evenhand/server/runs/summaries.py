@@ -53,8 +53,8 @@ class Numbers:
     def ranking_sentence(self) -> str:
         """The outcome of a ranking in words: its groups have no scores."""
         cases = self.summary.cases
-        told = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
-        return told if cases.scored == cases.n else f"{told} of {cases.n:,}"
+        sentence = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
+        return sentence if cases.scored == cases.n else f"{sentence} of {cases.n:,}"
 
     def report(self, store: Store, run: RunRecord) -> Report:
         """Return what the writers of files need."""

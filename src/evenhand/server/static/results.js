@@ -1,5 +1,5 @@
-// The table of results, as long as it may be: rows are drawn while they can be seen, and further pages are asked for
-// as somebody comes near their end. What is asked for stands in the address. Without this, the page has its links.
+// The table of results, however long: only visible rows are drawn, and further pages are loaded
+// while scrolling. The filter is in the address. Without this script, the page has links.
 
 import { asSent, isWriting } from "./app.js";
 import { prepare } from "./case.js";
@@ -48,7 +48,7 @@ function start(table) {
 
   // What is wanted
 
-  /** Give what form and headings ask for. @param {HTMLFormElement} from @returns {URLSearchParams} */
+  /** Return the query of form and headings. @param {HTMLFormElement} from @returns {URLSearchParams} */
   function wanted(from = form) {
     const found = new URLSearchParams();
     for (const [name, value] of new FormData(from)) {
@@ -71,15 +71,15 @@ function start(table) {
   /** Ask for a page of rows. @param {string} cursor @returns {Promise<Record<string, any>>} */
   async function page(cursor) {
     const query = wanted();
-    // An error is recorded as a fail, and is no verdict of anybody's.
+    // An error is recorded as a fail, but is not a verdict.
     if (query.has("verdict") && !query.has("status")) query.set("status", "scored");
     for (const name of ["min_score", "max_score"]) if (query.has(name)) query.set(name, String(Number(query.get(name)) / (scale || 1)));
     query.set("limit", String(PAGE));
     if (cursor) query.set("cursor", cursor);
     const answer = await fetch(`${table.dataset.api}?${query}`, { signal: asking.signal });
-    const told = await answer.json();
-    if (!answer.ok) throw new Error(told.errors?.[0] ? `${told.errors[0].field}: ${told.errors[0].detail}` : told.title);
-    return told;
+    const body = await answer.json();
+    if (!answer.ok) throw new Error(body.errors?.[0] ? `${body.errors[0].field}: ${body.errors[0].detail}` : body.title);
+    return body;
   }
 
   /** Show other rows: what is wanted has changed. */
@@ -89,11 +89,11 @@ function start(table) {
     close(false);
     remember();
     try {
-      const told = await page("");
+      const body = await page("");
       rows = [];
       loading = false;
       current = 0;
-      take(told);
+      take(body);
       scroll.scrollTop = 0;
       draw();
     } catch (error) {
@@ -115,11 +115,11 @@ function start(table) {
     }
   }
 
-  /** @param {Record<string, any>} told a page of the API */
-  function take(told) {
-    rows.push(...told.items.map((item) => ({ item, node: null, position: item.position })));
-    ({ total } = told);
-    next = told.next ?? "";
+  /** @param {Record<string, any>} body a page of the API */
+  function take(body) {
+    rows.push(...body.items.map((item) => ({ item, node: null, position: item.position })));
+    ({ total } = body);
+    next = body.next ?? "";
     const word = total === 1 ? "evaluation" : "evaluations";
     const some = [...wanted().keys()].some((name) => name !== "sort" && name !== "descending");
     shown.textContent = total ? `${total.toLocaleString("en")} ${word}${some ? " match" : ""}` : "No matches";

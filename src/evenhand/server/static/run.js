@@ -1,9 +1,9 @@
-// A run while it goes on: the server tells twice a second how it gets on, and the page is loaded anew when it ends.
+// A run in progress: the server sends its progress twice a second, and the page reloads when the run ends.
 
 import { counted, dollars, duration, NONE } from "./numbers.js";
 
 const AT_WORK = ["planning", "running"];
-const PAUSE = 2000; // milliseconds between two questions, where nothing is told unasked
+const PAUSE = 2000; // milliseconds between two requests, where there is no stream
 const AWAY = "The server cannot be reached; retrying.";
 
 const live = document.querySelector("[data-events]");
@@ -19,20 +19,20 @@ function rate(given) {
   return given >= 0.95 ? `${given.toFixed(1)} per second` : `${(60 * given).toFixed(1)} per minute`;
 }
 
-/** @param {Record<string, any>} told how the run gets on */
-function show(told) {
+/** @param {Record<string, any>} progress of the run */
+function show(progress) {
   const bar = live.querySelector('[data-live="bar"]');
-  bar.max = told.total || 1;
-  bar.value = told.done;
-  const more = told.waiting ? ", queued" : told.stopping ? ", stopping" : told.paused ? ", paused" : "";
-  write("title", `${counted(told.done)} of ${counted(told.total)} evaluation${told.total === 1 ? "" : "s"}${more}`);
-  write("rate", rate(told.rate));
-  write("eta", duration(told.eta));
-  for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(told[name]));
-  write("cost", told.calls === null ? NONE : dollars(told.cost));
-  write("paused", told.paused);
+  bar.max = progress.total || 1;
+  bar.value = progress.done;
+  const more = progress.waiting ? ", queued" : progress.stopping ? ", stopping" : progress.paused ? ", paused" : "";
+  write("title", `${counted(progress.done)} of ${counted(progress.total)} evaluation${progress.total === 1 ? "" : "s"}${more}`);
+  write("rate", rate(progress.rate));
+  write("eta", duration(progress.eta));
+  for (const name of ["errors", "retries", "calls", "cached"]) write(name, counted(progress[name]));
+  write("cost", progress.calls === null ? NONE : dollars(progress.cost));
+  write("paused", progress.paused);
   write("note", "Live: this page updates by itself.");
-  document.title = `${told.total ? Math.floor((100 * told.done) / told.total) : 0} % · ${name}`;
+  document.title = `${progress.total ? Math.floor((100 * progress.done) / progress.total) : 0} % · ${name}`;
 }
 
 const name = document.title;
@@ -42,9 +42,9 @@ if (live instanceof HTMLElement) {
   let asking = 0;
   let isOver = false;
 
-  /** @param {Record<string, any>} told */
-  const take = (told) => {
-    if (AT_WORK.includes(told.status)) show(told);
+  /** @param {Record<string, any>} progress */
+  const take = (progress) => {
+    if (AT_WORK.includes(progress.status)) show(progress);
     else {
       stop();
       location.reload();
@@ -56,7 +56,7 @@ if (live instanceof HTMLElement) {
     clearTimeout(asking);
   };
 
-  /** Ask every now and then: a server that too many watch lets no more of them in. */
+  /** Poll instead, where the server has too many streams already. */
   async function ask() {
     try {
       const answer = await fetch(address.replace(/events$/, "progress"));
@@ -70,7 +70,7 @@ if (live instanceof HTMLElement) {
   for (const kind of ["message", "progress", "end"]) events.addEventListener(kind, (event) => take(JSON.parse(event.data)));
   events.addEventListener("error", () => {
     write("note", AWAY);
-    // The browser tries again by itself, unless it was refused.
+    // The browser reconnects by itself, unless it was refused.
     if (events.readyState === EventSource.CLOSED && !asking) ask();
   });
   addEventListener("pagehide", stop);

@@ -1,6 +1,6 @@
-"""Bringing a database up to date: numbered SQL files, all within one transaction.
+"""Migrations of the database: numbered SQL files, all within one transaction.
 
-A database that was written by a newer program is left alone.
+A database of a newer version is left alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def known() -> list[str]:
 
 
 def version_of(database: Database) -> int:
-    """Tell up to which migration a database is."""
+    """Return the last migration of a database."""
     if not database.has_table("schema_version"):
         return 0
     rows = database.rows("SELECT version FROM schema_version")
@@ -54,7 +54,7 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
 
 
 def _refuse_newer(database: Database, newest: int) -> bool:
-    """Tell whether a database is up to date; one from the future is an error."""
+    """Return whether a database is up to date; one of a newer version is an error."""
     version = version_of(database)
     if version > newest:
         raise StoreError(
