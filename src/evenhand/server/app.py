@@ -24,7 +24,7 @@ from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.drive.loop_watch import Block, LoopWatch
 from evenhand.engine.store_location import StoreLocation
 from evenhand.server import api, pages
-from evenhand.server.import_reports import ImportReports
+from evenhand.server.dependencies import ImportReports
 from evenhand.server.problems import Problem
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers

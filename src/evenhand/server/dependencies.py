@@ -7,17 +7,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import secrets
+from collections import OrderedDict
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 
-from evenhand.server.import_reports import ImportReports
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
+from evenhand.workspace.documents import Imported
+
+# So many reports of imports are kept, for the pages that show them.
+_MOST: Final = 32
+
+
+class ImportReports:
+    """The last few reports, each under a random key."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Imported] = OrderedDict()
+
+    def keep(self, report: Imported) -> str:
+        """Keep a report, and return its key."""
+        word = secrets.token_urlsafe(6)
+        self._kept[word] = report
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return word
+
+    def of(self, word: str) -> Imported | None:
+        """Return a report, or None if it is gone."""
+        return self._kept.get(word)
 
 
 def _state(name: str) -> Any:

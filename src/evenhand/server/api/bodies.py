@@ -1,4 +1,4 @@
-"""Request bodies: JSON in either spelling, not nested too deep, and without unknown fields."""
+"""What the routes of the API share: their parameters, and the problems that any of them may report."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import orjson
-from fastapi import Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
+from evenhand.server.api.schemas import ProblemDetails
 from evenhand.server.problems import Problem
 from evenhand.server.runs.requests import (
     LONGEST_NAME,
@@ -23,6 +25,47 @@ from evenhand.server.runs.requests import (
 )
 from evenhand.server.security import guard
 from evenhand.workspace.documents import snake
+
+_PROBLEM: Final = {"model": ProblemDetails, "content": {"application/problem+json": {}}}
+_ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
+    400: _PROBLEM | {"description": "Malformed request."},
+    401: _PROBLEM | {"description": "The token is missing or wrong."},
+    403: _PROBLEM | {"description": "Cross-site request."},
+    404: _PROBLEM | {"description": "Not found."},
+    409: _PROBLEM | {"description": "Conflicts with the current state."},
+    413: _PROBLEM | {"description": "The body is too large."},
+    415: _PROBLEM | {"description": "Unsupported Content-Type; send application/json."},
+    422: _PROBLEM | {"description": "Invalid request; errors names the fields."},
+    429: _PROBLEM | {"description": "Too many changes; Retry-After has the seconds to wait."},
+}
+# Of routes that may have to be asked again.
+BUSY: Final[dict[int | str, dict[str, Any]]] = {
+    503: _PROBLEM | {"description": "Busy; Retry-After has the seconds to wait."}
+}
+# For the OpenAPI document only: the guard asks for it.
+_TOKEN: Final = HTTPBearer(auto_error=False, scheme_name="token", description="EVENHAND_TOKEN, or .evenhand/token.")
+# Ids and names are opaque, and never a path: whatever they hold is looked up, and nothing else.
+PromptId = Annotated[str, Path(max_length=300, description="The prompt's id, or its name.")]
+CaseId = Annotated[str, Path(max_length=300, description="The test case's id.")]
+RunId = Annotated[str, Path(max_length=200, description="The run's id, a unique prefix of it, or last.")]
+Number = Annotated[int, Path(ge=1, le=2**53 - 1)]
+Limit = Annotated[int, Query(ge=1, le=500, description="Page size.")]
+Cursor = Annotated[str | None, Query(max_length=2000, description="The next of the previous page.")]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="Requests with the same key and body are executed once. Keys are kept for two days.",
+    ),
+]
+
+
+def routes(tag: str) -> APIRouter:
+    """Make a router whose routes require the token, parse JSON strictly, and report problems in the same way."""
+    return APIRouter(route_class=JsonRoute, tags=[tag], responses=_ALWAYS, dependencies=[Depends(_TOKEN)])
+
 
 # A schema inside a schema inside a prompt needs a few dozen.
 MOST_DEPTH: Final = 150

@@ -8,8 +8,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import FieldError
 from evenhand.models.embedded.catalogue import MODELS, PREFIX
 from evenhand.models.embedded.download import is_here
-from evenhand.server.api.bodies import JudgeBody
-from evenhand.server.api.parameters import routes
+from evenhand.server.api.bodies import JudgeBody, routes
 from evenhand.server.api.schemas import ModelsShape, PreviewShape
 from evenhand.server.dependencies import SettingsDep
 from evenhand.server.runs.preview import Preview

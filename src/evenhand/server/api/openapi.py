@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from evenhand.server.api.parameters import routes
+from evenhand.server.api.bodies import routes
 from evenhand.server.api.schemas import Health
 from evenhand.server.rendering import page
 from evenhand.version import __version__

@@ -15,8 +15,21 @@ from evenhand.domain.errors import NotFoundError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, TestCase
 from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
-from evenhand.server.api.bodies import ImportBody, PromptBody, PromptEdit, SchemaCheck, TestCaseBody, TestCaseEdit
-from evenhand.server.api.parameters import CaseId, Cursor, Key, Limit, Number, PromptId, routes
+from evenhand.server.api.bodies import (
+    CaseId,
+    Cursor,
+    ImportBody,
+    Key,
+    Limit,
+    Number,
+    PromptBody,
+    PromptEdit,
+    PromptId,
+    SchemaCheck,
+    TestCaseBody,
+    TestCaseEdit,
+    routes,
+)
 from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, SchemaVerdict, TestCaseShape
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.runs.results import cursor_offset, offset_cursor

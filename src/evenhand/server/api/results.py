@@ -11,7 +11,7 @@ from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.stored import case_to
 from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.json import case_row
-from evenhand.server.api.parameters import BUSY, Cursor, Limit, RunId, routes
+from evenhand.server.api.bodies import BUSY, Cursor, Limit, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape
 from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
 from evenhand.server.dependencies import ProfileNumbersDep, ResultsDep, SettingsDep, StoreDep, SummaryCacheDep

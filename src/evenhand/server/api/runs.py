@@ -15,8 +15,7 @@ from fastapi.responses import StreamingResponse
 from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
-from evenhand.server.api.bodies import ResumeBody, RunBody
-from evenhand.server.api.parameters import BUSY, Cursor, Key, Limit, RunId, routes
+from evenhand.server.api.bodies import BUSY, Cursor, Key, Limit, ResumeBody, RunBody, RunId, routes
 from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem

@@ -14,7 +14,7 @@ from evenhand.reports.html.charts import verdict_bar
 from evenhand.reports.phrases import Standing, moment_text, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import as_markup
-from evenhand.server.pages.run_row import Row
+from evenhand.server.pages.run_view import Row
 from evenhand.server.pages.runs import BaselineComparison
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import lineage

@@ -26,8 +26,7 @@ from evenhand.reports.report import Report, writer_of
 from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages import run_form, run_view
 from evenhand.server.pages.base import see_other
-from evenhand.server.pages.run_row import Row
-from evenhand.server.pages.run_view import own
+from evenhand.server.pages.run_view import Row, own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import (
