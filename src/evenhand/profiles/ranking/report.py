@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from markupsafe import Markup
+
 from evenhand.domain.run import RunStatus
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
@@ -16,7 +18,7 @@ from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
 from evenhand.reports.html.charts import Axis, interval_mark
 from evenhand.reports.html.forest import forest, shown
-from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
 from evenhand.reports.json_text import strict_json
@@ -158,13 +160,13 @@ def position_sentence(ranks: Ranks) -> str:
 MOST_DRAWN: Final = 200
 
 
-def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Html:
+def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Markup:
     """Show a ranking; what models and users wrote is only ever text."""
     others = [shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid)]
     return tag("section", _leaderboard(ranks, design, most), *_slots(ranks), *others, class_="outcome leaderboard")
 
 
-def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
+def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
     """Draw the ranks of the best on a common scale, the first on the left."""
     best = ranks.profiles[: design.top or most]
     last = max([*(one.interval[1] for one in best if one.interval), *(one.rank or 1 for one in best), 2])
@@ -176,7 +178,7 @@ def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
     return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
 
 
-def _drawn(one: RankedProfile, axis: Axis) -> Html:
+def _drawn(one: RankedProfile, axis: Axis) -> Markup:
     said = f"{one.id}: no rank" if one.rank is None else f"{one.id}: rank {one.rank}, 95 %: {span_text(one)}"
     return interval_mark(said, one.rank, one.interval, axis)
 
@@ -194,7 +196,7 @@ def _numbers(one: RankedProfile, design: RankingDesign) -> list[str]:
     return numbers
 
 
-def _slots(ranks: Ranks) -> list[Html]:
+def _slots(ranks: Ranks) -> list[Markup]:
     """Draw the mean place of what was shown in each slot; all would lie at one half."""
     places = ranks.position.test.places
     if not places:
