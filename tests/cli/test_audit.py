@@ -306,7 +306,7 @@ def test_runs_that_are_no_audits_are_not_diffed(folder: Path, judged_by: Callabl
     done = command("audit", "diff", "last", "last")
 
     assert done.code == 2
-    assert "is no audit" in done.err
+    assert "is not an audit" in done.err
 
 
 @pytest.mark.parametrize(

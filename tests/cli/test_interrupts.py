@@ -65,9 +65,9 @@ def test_the_first_signal_lets_what_is_under_way_end_and_tells_how_to_go_on(
 
     assert code == 130
     assert "suite: 60 cases, interrupted" in out
-    told = re.search(r"^evenhand: interrupted; go on with: evenhand resume (\S+)$", err, re.MULTILINE)
+    told = re.search(r"^evenhand: interrupted; resume with: evenhand resume (\S+)$", err, re.MULTILINE)
     assert told is not None
-    assert re.search(r"^wrote part\.jsonl, without \d+ cases that are not judged yet$", err, re.MULTILINE)
+    assert re.search(r"^wrote part\.jsonl, without \d+ cases not judged yet$", err, re.MULTILINE)
     assert len((folder / "part.jsonl").read_text().splitlines()) == 60
     assert (resumed.json["run"]["id"], resumed.json["summary"]["scored"]) == (told[1], 60)
     assert 6 <= asked < 60

@@ -452,7 +452,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
     done = command("resume", "--no-cache", "--json")
 
     assert (started.returncode == 130) is (how == "interrupt")
-    assert ("interrupted; go on with: evenhand resume" in told) is (how == "interrupt")
+    assert ("interrupted; resume with: evenhand resume" in told) is (how == "interrupt")
     assert (done.code, done.json["summary"]["scored"]) == (0, 20)
     assert before < 40
     assert len(provider.asked) <= 44

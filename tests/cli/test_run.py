@@ -127,7 +127,7 @@ def test_a_budget_that_is_reached_is_102_and_the_rest_can_be_resumed(
 
     assert (done.code, len(provider.asked)) == (102, 9)
     assert (
-        "evenhand: the run stopped: budget: max_calls: 4 calls were allowed; go on with: evenhand resume 2" in done.err
+        "evenhand: the run stopped: budget: max_calls: 4 calls were allowed; resume with: evenhand resume 2" in done.err
     )
     assert (resumed.code, resumed.json["summary"]["scored"]) == (0, 9)
 
@@ -154,7 +154,7 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_one_message(
     assert len(provider.asked) <= 5
     assert done.err.count("\n") == 1
     assert f"evenhand: the run stopped: openai/gpt-4o-mini: {what}: HTTP {status}: no such key" in done.err
-    assert "; go on with: evenhand resume 2" in done.err
+    assert "; resume with: evenhand resume 2" in done.err
 
 
 # Mistakes
@@ -551,4 +551,4 @@ def test_calls_for_evaluations_that_were_given_up_are_told(
     assert len(provider.asked) == 7
     assert stopped["summary"]["calls"] + stopped["run"]["abandoned_calls"] == 7
     assert stopped["run"]["abandoned_calls"] > 0
-    assert "for evaluations that were given up when the run stopped" in " ".join(told.split())
+    assert "for evaluations that were abandoned when the run stopped" in " ".join(told.split())

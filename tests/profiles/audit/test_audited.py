@@ -110,7 +110,7 @@ def test_artifacts_take_the_place_of_nothing_but_an_earlier_audit(tmp_path: Path
     found.save_artifacts(tmp_path / "kept")
 
     assert (tmp_path / "kept" / "report.md").exists()
-    for name, told in (("file", "is no folder"), ("full", "has other files in it")):
+    for name, told in (("file", "is not a folder"), ("full", "has other files in it")):
         with pytest.raises(ConfigError, match=told):
             found.save_artifacts(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "kept"]
@@ -165,7 +165,7 @@ def test_an_audit_that_is_not_finished_is_not_compared() -> None:
     with pytest.raises(RunStoppedError) as caught:
         audited(max_calls=6, concurrency=1)
 
-    with pytest.raises(ConfigError, match="is not finished; go on with: evenhand resume"):
+    with pytest.raises(ConfigError, match="is not finished; resume with: evenhand resume"):
         audited().diff(Audit(caught.value.run))
 
 

@@ -522,7 +522,7 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
         assert answer.headers["location"] == again.headers["location"] == f"/runs/{run.id}"
         assert run.status is RunStatus.FINISHED
         assert run.definition["prompt"]["id"] == prompt.id
-        assert "no mean: of 2 cases none is scored; 2 target errors" in client.get(f"/runs/{run.id}").text
+        assert "no mean: none of 2 cases was scored; 2 target errors" in client.get(f"/runs/{run.id}").text
 
 
 # Texts of others

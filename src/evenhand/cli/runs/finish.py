@@ -32,31 +32,30 @@ def report_of(store: Store, run: RunRecord) -> Report:
 
 
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
-    """Return a report on standard output: for people, or as one JSON object for programs."""
-    teller = report_kind_of(report.run.definition)
+    """Print a report on standard output: for people, or as one JSON object for programs."""
+    kind = report_kind_of(report.run.definition)
     if json:
-        told = {
+        content = {
             "schema_version": SCHEMA_VERSION,
             "run": run_row(report.run),
             "summary": summary_row(report.summary),
             "gates": [gate.as_dict() for gate in report.gates],
         }
-        console.result(strict_json(told if teller is None else told | teller.rows(report)))
+        console.result(strict_json(content if kind is None else content | kind.rows(report)))
         return
     from evenhand.reports.terminal import terminal
 
-    written = terminal if teller is None else teller.terminal
-    console.result(written(report, width=console.width, colour=console.colour, html_written=html_written))
+    as_text = terminal if kind is None else kind.terminal
+    console.result(as_text(report, width=console.width, colour=console.colour, html_written=html_written))
 
 
 def write_files(report: Report, outputs: Sequence[str], console: Console) -> None:
-    """Write the report to files, and say so; of a run that did not finish they have what is there."""
+    """Write the report to files, and name each; of a run that did not finish they have what is there."""
     pending = report.summary.cases.pending
-    are = "that is" if pending == 1 else "that are"
-    partial = f", without {counted(pending, 'case')} {are} not judged yet" if pending else ""
-    teller = report_kind_of(report.run.definition)
+    partial = f", without {counted(pending, 'case')} not judged yet" if pending else ""
+    kind = report_kind_of(report.run.definition)
     for path in outputs:
-        (write if teller is None else teller.write)(report, path)
+        (write if kind is None else kind.write)(report, path)
         console.note(f"wrote {path}{partial}")
 
 
@@ -77,12 +76,12 @@ def code_of(report: Report) -> ExitCode:
 
 
 def end(report: Report, console: Console, *, again: str, outputs: Sequence[str], json: bool) -> ExitCode:
-    """Tell how a run ended, everywhere it was to be told, and give the exit code."""
+    """Report how a run ended, on the terminal and in files, and return the exit code."""
     if json or not console.quiet:
         show(report, console, json=json, html_written=any(path.lower().endswith(".html") for path in outputs))
     write_files(report, outputs, console)
     run = report.run
     if run.status is not RunStatus.FINISHED:
         how = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
-        console.error(f"{how}; go on with: {again}")
+        console.error(f"{how}; resume with: {again}")
     return code_of(report)

@@ -37,7 +37,7 @@ _LEAST_GROUPS: Final = 20
 
 
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
-    """Yield the blocks in the order in which they are read: the order, and then how far it can be believed."""
+    """Yield the blocks in the order in which they are read: the order, and then how far it can be trusted."""
     shown = shown_profiles(ranks, design, most=most)
     yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
@@ -53,8 +53,8 @@ def about(ranks: Ranks, design: RankingDesign) -> Sentences:
 
 
 def trust(ranks: Ranks) -> Sentences:
-    """Say how far the judge can be believed."""
-    return Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
+    """Say how far the judge can be trusted."""
+    return Sentences(title="How far the judge can be trusted", lines=tuple(_trust(ranks)))
 
 
 def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
@@ -107,13 +107,13 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"{counted(left, 'group')} not judged yet; the order may change"
     if ranks.failed:
         group, error = ranks.errors[0]
-        told = f"{counted(ranks.failed, 'failed group')}, of weight for nobody; {group}: {plain(error, _ERROR)}"
-        yield f"{told} (evenhand resume --retry-errors asks again)"
+        failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
+        yield f"{failed} (evenhand resume --retry-errors asks again)"
     unranked = ranks.profiles.without_rank
     if unranked:
         names = ", ".join(plain(one, _ID) for one in unranked[:_FAILED_SHOWN])
         more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
-        yield f"without a rank, since no group of theirs was ranked: {names}{more}"
+        yield f"unranked, because none of their groups was ranked: {names}{more}"
     if ranks.profiles.in_tier(None):
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
@@ -127,8 +127,9 @@ def _trust(ranks: Ranks) -> Iterator[str]:
     if ranks.length is not None:
         low, high = ranks.length.interval
         yield (
-            f"length: twice the length goes with {ranks.length.doubling:+.2f} of strength [{low:+.2f}, {high:+.2f}]; "
-            "whether that is deserved, only reading can tell"
+            f"length: a text of twice the length has {ranks.length.doubling:+.2f} of strength "
+            f"[{low:+.2f}, {high:+.2f}]; "
+            "only reading can tell whether it deserves that"
         )
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
@@ -139,17 +140,17 @@ def _trust(ranks: Ranks) -> Iterator[str]:
 
 
 def position_sentence(ranks: Ranks) -> str:
-    """Say whether the judge favours a slot."""
+    """Say whether the judge shows position bias."""
     bias = ranks.position
     test = bias.test
     if test.p is None:
-        return "position: too few groups to tell whether the judge favours a slot"
+        return "position bias: too few groups to test for it"
     p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
-    found = "the judge favours a slot" if bias.found else "no sign that the judge favours a slot"
+    found = "found" if bias.found else "none found"
     if test.test == SIGN:
-        told = f"position: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
+        told = f"position bias: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
         return f"{told}, and the first of two won {1 - test.places[0]:.0%}" if test.places else told
-    told = f"position: {found} ({test.test} test, {p}, n = {test.n:,})"
+    told = f"position bias: {found} ({test.test} test, {p}, n = {test.n:,})"
     if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
         low, high = bias.interval
         told += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
