@@ -580,11 +580,11 @@ def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, stor
     app: Any = client.app
     counted = app.state.counted
     run = judged(reply(0.9))
-    before = counted.has(store, run)
+    when_it_ended = counted.has(store, run)
 
     client.get(f"/runs/{run.id}")
 
-    assert not before
+    assert when_it_ended
     assert counted.of(store, run) is counted.of(store, run)
     assert counted.of(store, run) is not counted.of(store, store.runs.mark(run, RunStatus.STOPPED))
 
