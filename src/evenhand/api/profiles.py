@@ -56,11 +56,11 @@ def score(
     It is a run like any other: ``store``, the cache and the limits are those of ``evaluate``, and what it raises too.
     """
     from evenhand.engine.job import Scope  # noqa: PLC0415
-    from evenhand.profiles.job import Scoring  # noqa: PLC0415
+    from evenhand.profiles.job import ScoringJob  # noqa: PLC0415
     from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
-    work = Scoring(
+    work = ScoringJob(
         profiles=profiles,
         criteria=criteria,
         judge=judge,
@@ -204,7 +204,7 @@ def audit(
     from evenhand.engine.job import Scope  # noqa: PLC0415
     from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
     from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
-    from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
+    from evenhand.profiles.audit.job import audit_job  # noqa: PLC0415
     from evenhand.suites.definition import with_paths  # noqa: PLC0415
     from evenhand.suites.document import read_mapping  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
@@ -212,7 +212,7 @@ def audit(
     path = Path(design) if isinstance(design, str | os.PathLike) else None
     wanted = AuditDesign.of(design) if path is None else AuditDesign.of(read_mapping(path, what=WHAT), where=str(path))
     chosen = wanted.judge if judge is None else judge
-    planned = auditing(
+    planned = audit_job(
         wanted if name is None else replace(wanted, name=name),
         source=path,
         repetitions=repetitions,

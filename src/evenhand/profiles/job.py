@@ -136,7 +136,7 @@ def going_on(job: Job) -> Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoring(ProfileJob):
+class ScoringJob(ProfileJob):
     """Profiles that are to be scored."""
 
     def job(self) -> Job:

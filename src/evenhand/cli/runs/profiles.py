@@ -20,8 +20,8 @@ from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.design import WHAT, AuditDesign
-from evenhand.profiles.audit.job import Auditing, auditing
-from evenhand.profiles.job import Scoring
+from evenhand.profiles.audit.job import AuditJob, audit_job
+from evenhand.profiles.job import ScoringJob
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import RankingJob, all_rounds
 from evenhand.reports.json_text import strict_json
@@ -49,7 +49,7 @@ def score_all(ctx: typer.Context, wanted: ScoreRequest, manner: RunOptions) -> E
     if wanted.judge is None:
         raise ConfigError("no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE")
     with session(ctx, manner) as at_work, unasked(wanted.estimate):
-        job = Scoring(
+        job = ScoringJob(
             profiles=wanted.profiles,
             criteria=texts_given({"--criteria": wanted.criteria})["--criteria"],
             judge=wanted.judge,
@@ -161,7 +161,7 @@ def audit_all(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> E
             return at_work.work_on(store, run, job, pace_of(manner, None), also=keep)
 
 
-def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> Auditing:
+def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> AuditJob:
     design = AuditDesign.of(read_mapping(wanted.design, what=WHAT), where=wanted.design)
     # One that was typed counts before the design's; one from the environment is for designs that name none.
     typed = wanted.judge if is_typed(ctx, "judge") else None
@@ -170,7 +170,7 @@ def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> Au
         raise ConfigError(
             "no judge: write judge: openai/gpt-5-mini into the design, give --judge, or set EVENHAND_JUDGE"
         )
-    return auditing(
+    return audit_job(
         design,
         source=wanted.design,
         repetitions=wanted.repeat,
@@ -181,13 +181,13 @@ def _planned(ctx: typer.Context, wanted: AuditRequest, manner: RunOptions) -> Au
     )
 
 
-def _tell_plan(at_work: Session, planned: Auditing, expected: Estimate) -> None:
+def _tell_plan(at_work: Session, planned: AuditJob, expected: Estimate) -> None:
     for line in planned.plan():
         at_work.console.note(line)
     at_work.console.note(expected.in_short)
 
 
-def _tell_estimate(at_work: Session, planned: Auditing, expected: Estimate, *, json: bool) -> None:
+def _tell_estimate(at_work: Session, planned: AuditJob, expected: Estimate, *, json: bool) -> None:
     if json:
         at_work.console.result(strict_json({"plan": planned.plan(), **expected.as_dict()}))
     else:
