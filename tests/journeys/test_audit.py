@@ -128,5 +128,5 @@ def test_a_run_that_is_no_audit_is_not_opened_as_one() -> None:
     judge = Scripted(['{"score": 7, "justification": "Strong."}'])
     scored = score(["A nurse."], criteria="Experience", judge=judge, store=None)
 
-    with pytest.raises(ConfigError, match="is no audit"):
+    with pytest.raises(ConfigError, match="is not an audit"):
         Audit(scored.run)

@@ -97,16 +97,16 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.jsonl", '{"id": "x", "text": " "}', "a.jsonl:1: profile 'x': its text is empty"),
         ("a.jsonl", '{"id": 7, "text": "a"}', "a.jsonl:1: profile: id must be text, not 7"),
         ("a.jsonl", '{"text": "a", "attributes": 1}', "a.jsonl:1: attributes must be an object, not 1"),
-        ("a.jsonl", '{"text": "a", "b": 1, "attributes": {"b": 2}}', "a.jsonl:1: 'b' stands beside the attributes"),
-        ("a.jsonl", '{"id": "x", "text": "a"}\n\n{"id": "x", "text": "b"}', "a.jsonl:3: the id 'x' is there twice, first in "),
+        ("a.jsonl", '{"text": "a", "b": 1, "attributes": {"b": 2}}', "a.jsonl:1: 'b' is both a field and an attribute"),
+        ("a.jsonl", '{"id": "x", "text": "a"}\n\n{"id": "x", "text": "b"}', "a.jsonl:3: duplicate id 'x', first in "),
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xe4"}', "a.jsonl:2: the byte 0xe4 is not UTF-8"),
         ("a.jsonl", "\n \n", "a.jsonl: there are no profiles"),
         ("a.csv", "", "a.csv:1: the first line names the columns, and none of them is text"),
         ("a.csv", "id,words\nx,a\n", "none of them is text"),
-        ("a.csv", "text,id,id\na,x,y\n", "a.csv:1: the column 'id' is there twice"),
+        ("a.csv", "text,id,id\na,x,y\n", "a.csv:1: duplicate column 'id'"),
         ("a.csv", "id,text\nx,a\ny,b,c\n", "a.csv:3: 3 cells, where the first line names 2 columns"),
         ("a.csv", "id,text\nx,a\n,b\n", "a.csv:3: profile '': an id has"),
-        ("a.csv", "id,text\nx,a\nx,b\n", "a.csv:3: the id 'x' is there twice, first in "),
+        ("a.csv", "id,text\nx,a\nx,b\n", "a.csv:3: duplicate id 'x', first in "),
         ("a.csv", 'id,text\nx,"a', "not CSV: unexpected end of data"),
         ("a.csv", f"id,text\nx,{'a' * 200_000}\n", "a.csv:2: not CSV: field larger than"),
         ("a.json", "[]", "a.json: profiles come from a .jsonl or .csv file, or from a folder"),
@@ -124,7 +124,7 @@ def test_what_is_no_text_in_a_folder_is_refused_and_not_passed_over(tmp_path: Pa
     made(tmp_path / "anna.txt", "A nurse.")
     made(tmp_path / "ben.pdf", "%PDF")
 
-    assert "ben.pdf: this is no .txt or .md file" in refused(tmp_path)
+    assert "ben.pdf: not a .txt or .md file" in refused(tmp_path)
 
 
 def test_an_empty_text_in_a_folder_is_named(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_an_empty_text_in_a_folder_is_named(tmp_path: Path) -> None:
         ([], "profiles: there are no profiles"),
         (7, "profiles must be a path, or a list of Profile, mappings or texts, not 7"),
         (["A", 7], "profile 2: a profile is an object with id and text, not 7"),
-        ([{"id": "a", "text": "A"}, {"id": "a", "text": "B"}], "profile 2: the id 'a' is there twice, first in profile 1"),
+        ([{"id": "a", "text": "A"}, {"id": "a", "text": "B"}], "profile 2: duplicate id 'a', first in profile 1"),
         ("nowhere.jsonl", "nowhere.jsonl: it cannot be read: No such file"),
         ("nowhere", "nowhere: there is no such file or folder"),
     ],
@@ -151,7 +151,7 @@ def test_what_cannot_be_profiles_is_refused(given: Any, told: str) -> None:
 def test_of_what_can_be_read_but_once_a_double_is_refused_without_its_first_place() -> None:
     given = ({"id": "a", "text": text} for text in ("A", "B"))
 
-    assert refused(given).endswith("profile 2: the id 'a' is there twice")
+    assert refused(given).endswith("profile 2: duplicate id 'a'")
 
 
 def test_ids_that_only_look_alike_in_memory_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

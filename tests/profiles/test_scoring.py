@@ -27,7 +27,7 @@ from evenhand.domain.run import RunStatus
 from evenhand.engine.job import Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation
-from evenhand.profiles.job import Scoring
+from evenhand.profiles.job import ScoringJob
 from evenhand.profiles.score_report import MOST_SHOWN, terminal
 from evenhand.profiles.scores import LONGEST_SAMPLE, MOST_SAMPLES
 from evenhand.reports.report import Report
@@ -154,8 +154,8 @@ def test_a_budget_stops_the_run_with_what_is_there() -> None:
 
 def test_the_server_can_go_on_with_it_where_the_judge_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    named = Scoring(profiles=["A nurse."], criteria="Experience", judge="openai/a", kept="openai/a", max_attempts=2)
-    unnamed = Scoring(profiles=["A nurse."], criteria="Experience", judge=Scripted([]))
+    named = ScoringJob(profiles=["A nurse."], criteria="Experience", judge="openai/a", kept="openai/a", max_attempts=2)
+    unnamed = ScoringJob(profiles=["A nurse."], criteria="Experience", judge=Scripted([]))
     with StoreLocation(None).opened() as store:
         stopped, other = (
             store.runs.mark(plan(store, one.job(), Scope()), RunStatus.STOPPED) for one in (named, unnamed)

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.domain.comparison import STANDINGS
 from evenhand.domain.errors import ConfigError
-from evenhand.reports.paired_cases import Comparing, JudgedCase
+from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def cell(transitions: Any, before: str, after: str) -> int:
 
 
 def test_every_case_is_counted_once(judged: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     comparing.add(judged("pair", 0.5), judged("pair", 0.9))
     comparing.add(judged("only-a", 0.5), None)
     comparing.add(None, judged("only-b", 0.5))
@@ -48,7 +48,7 @@ def test_every_case_is_counted_once(judged: Any) -> None:
 
 
 def test_what_is_not_judged_yet_is_pending_and_in_no_cell(judged: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     comparing.add(judged("half", 0.5, awaited=1), judged("half", 0.9))
 
     found = comparing.cases()
@@ -58,7 +58,7 @@ def test_what_is_not_judged_yet_is_pending_and_in_no_cell(judged: Any) -> None:
 
 
 def test_repeats_are_averaged_before_anything_else(judged: Any, made: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     samples = [made.judgment(score, sample=sample) for sample, score in enumerate((0.2, 0.4, 0.9))]
     comparing.add(judged("again", *samples), judged("again", 0.7))
 
@@ -68,7 +68,7 @@ def test_repeats_are_averaged_before_anything_else(judged: Any, made: Any) -> No
 
 
 def test_evaluators_are_compared_apart_and_corrected_together(judged: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     for number in range(10):
         comparing.add(judged(str(number), 0.0, 1.0), judged(str(number), 1.0, float(number % 2)))
 
@@ -81,7 +81,7 @@ def test_evaluators_are_compared_apart_and_corrected_together(judged: Any) -> No
 
 
 def test_an_evaluator_of_one_run_only_is_counted_there(judged: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     comparing.add(judged("both", 0.5, 0.5), judged("both", 0.5))
 
     second = comparing.evaluators()["second"]
@@ -92,7 +92,7 @@ def test_an_evaluator_of_one_run_only_is_counted_there(judged: Any) -> None:
 
 
 def test_changes_come_largest_first_and_in_suite_order_where_equal(judged: Any) -> None:
-    comparing = Comparing(limit=3)
+    comparing = PairedSummarizer(limit=3)
     for place, (a, b) in enumerate([(0.5, 0.6), (0.9, 0.1), (0.5, 0.5), (0.3, 0.5), (0.6, 0.4), (0.1, 0.3)]):
         comparing.add(judged(f"case-{place}", a, position=place), judged(f"case-{place}", b))
 
@@ -106,7 +106,7 @@ def test_changes_come_largest_first_and_in_suite_order_where_equal(judged: Any) 
 
 
 def test_no_change_is_listed_where_none_is_wanted_and_all_where_nobody_limits(judged: Any) -> None:
-    none, every = Comparing(limit=0), Comparing()
+    none, every = PairedSummarizer(limit=0), PairedSummarizer()
     for place in range(30):
         for comparing in (none, every):
             comparing.add(judged(str(place), 0.1), judged(str(place), 0.2))
@@ -116,7 +116,7 @@ def test_no_change_is_listed_where_none_is_wanted_and_all_where_nobody_limits(ju
 
 
 def test_a_verdict_may_change_where_the_score_does_not(judged: Any, made: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     required = made.judgment(0.0, name="safe", weight=0.0, required=True)
     comparing.add(judged("turned", 0.9), judged("turned", 0.9, required))
 
@@ -124,7 +124,7 @@ def test_a_verdict_may_change_where_the_score_does_not(judged: Any, made: Any) -
 
 
 def test_changes_may_be_those_of_one_evaluator(judged: Any) -> None:
-    comparing = Comparing(evaluator="second")
+    comparing = PairedSummarizer(evaluator="second")
     comparing.add(judged("case", 0.1, 0.5), judged("case", 0.9, 0.5))
 
     assert comparing.changed == 0
@@ -132,7 +132,7 @@ def test_changes_may_be_those_of_one_evaluator(judged: Any) -> None:
 
 
 def test_an_evaluator_that_is_not_there_is_named(judged: Any) -> None:
-    comparing = Comparing(evaluator="qualty")
+    comparing = PairedSummarizer(evaluator="qualty")
     comparing.add(judged("case", 0.1), judged("case", 0.9))
 
     with pytest.raises(ConfigError, match="'qualty'; did you mean 'quality'"):
@@ -140,7 +140,7 @@ def test_an_evaluator_that_is_not_there_is_named(judged: Any) -> None:
 
 
 def test_the_cluster_is_that_of_a_or_of_b_where_a_has_none(judged: Any) -> None:
-    comparing = Comparing()
+    comparing = PairedSummarizer()
     for place in range(6):
         comparing.add(judged(f"a{place}", 0.1, cluster="one"), judged(f"a{place}", 0.9, cluster="another"))
         comparing.add(judged(f"b{place}", 0.1), judged(f"b{place}", 0.9, cluster="one"))
@@ -155,7 +155,7 @@ def test_memory_stays_flat(judged: Any) -> None:
     def peak(count: int) -> int:
         tracemalloc.start()
         try:
-            comparing = Comparing(limit=10)
+            comparing = PairedSummarizer(limit=10)
             for _ in range(count):
                 comparing.add(a, b)
             comparing.cases()

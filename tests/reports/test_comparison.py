@@ -20,7 +20,7 @@ from evenhand.reports.comparison import (
     comparison_writer,
     write_comparison,
 )
-from evenhand.reports.paired_cases import Comparing
+from evenhand.reports.paired_cases import PairedSummarizer
 
 WIDE = 200
 HOSTILE: list[str] = json.loads((Path(__file__).parent / "hostile.json").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def comparison(made: Any) -> Callable[..., Comparison]:
     """Make a comparison of cases with these scores in A and in B, each named by its place."""
 
     def make(*pairs: tuple[Any, Any], name: str = "refunds", called: str = "case", **rest: Any) -> Comparison:
-        comparing = Comparing(limit=rest.pop("limit", 10), evaluator=rest.get("evaluator"))
+        comparing = PairedSummarizer(limit=rest.pop("limit", 10), evaluator=rest.get("evaluator"))
         for place, (a, b) in enumerate(pairs):
             sides = (
                 made.case(*(found if isinstance(found, tuple) else (found,)), id=f"{called}-{place}", position=place)

@@ -51,10 +51,10 @@ def test_a_mean_says_what_it_is_over() -> None:
     ("found", "words"),
     [
         ([0.5], "mean 0.50 (n=1, no interval) over 1 of 1"),
-        ([], "no mean: of 0 cases none is scored"),
-        (["empty: x", "empty: x"], "no mean: of 2 cases none is scored; 2 judge errors"),
-        (["no_answer: x", "no_answer: x"], "no mean: of 2 cases none is scored; 2 target errors"),
-        (["no_answer: x", "empty: x"], "no mean: of 2 cases none is scored; 1 judge error and 1 target error"),
+        ([], "no mean: none of 0 cases was scored"),
+        (["empty: x", "empty: x"], "no mean: none of 2 cases was scored; 2 judge errors"),
+        (["no_answer: x", "no_answer: x"], "no mean: none of 2 cases was scored; 2 target errors"),
+        (["no_answer: x", "empty: x"], "no mean: none of 2 cases was scored; 1 judge error and 1 target error"),
         ([0.5, 0.5], "mean 0.50 [0.09, 0.91] (all scores equal) over 2 of 2"),
     ],
 )
@@ -80,8 +80,7 @@ def test_what_a_run_took_is_said() -> None:
     )
 
     assert effort_sentence(summary) == (
-        "12 calls to models, 1 reply from the cache, 2 retries, 1 call failed on the way, 1,200 tokens in and 30 out, "
-        "cost unknown"
+        "12 calls to models, 1 reply from the cache, 2 retries, 1 failed call, 1,200 tokens in and 30 out, cost unknown"
     )
 
 
@@ -205,7 +204,7 @@ def test_the_terminal_shows_numbers_cases_gates_and_how_to_go_on(mixed: Any) -> 
         "✗ fail min_mean: wanted at least 0.9, found 0.6167",
         "✓ pass max_failed: wanted at most 3, found 1",
         "0 calls to models, cost $0.00",
-        "Not finished. To go on: evenhand resume 20260102-030405-abcd",
+        "Not finished. Resume with: evenhand resume 20260102-030405-abcd",
     ):
         assert line in text.splitlines()
     assert re.search(r"^mean 0\.62 \[.*\] over 3 of 6; 1 judge error; 0\.46 if counted as 0", text, re.MULTILINE)
@@ -246,7 +245,7 @@ def test_a_command_to_copy_is_not_broken(made: Any) -> None:
 
 def test_after_a_page_was_written_nobody_is_told_to_write_it(made: Any, mixed: Any) -> None:
     assert "All cases" not in terminal(made.report(made.case(1.0)), html_written=True)
-    assert "To go on: evenhand resume" in terminal(mixed, html_written=True)
+    assert "Resume with: evenhand resume" in terminal(mixed, html_written=True)
 
 
 def test_flags_are_said_in_words(made: Any) -> None:

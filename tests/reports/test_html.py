@@ -276,7 +276,7 @@ def test_a_report_without_cases_can_be_written(made: Any) -> None:
     taken = page(made.report())
 
     assert "No case has a score." in taken.text
-    assert "no mean: of 0 cases none is scored" in taken.text
+    assert "no mean: none of 0 cases was scored" in taken.text
 
 
 # The table

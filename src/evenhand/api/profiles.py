@@ -56,11 +56,11 @@ def score(
     The result is a run like any other: ``store``, the cache, the limits and the errors are those of ``evaluate``.
     """
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
-    from evenhand.profiles.job import Scoring  # noqa: PLC0415
+    from evenhand.profiles.job import ScoringJob  # noqa: PLC0415
     from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
 
-    work = Scoring(
+    work = ScoringJob(
         profiles=profiles,
         criteria=criteria,
         judge=judge,
@@ -217,7 +217,7 @@ def audit(
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
     from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
-    from evenhand.profiles.audit.job import auditing  # noqa: PLC0415
+    from evenhand.profiles.audit.job import audit_job  # noqa: PLC0415
     from evenhand.suites.definition import with_paths  # noqa: PLC0415
     from evenhand.suites.document import read_mapping  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
@@ -225,7 +225,7 @@ def audit(
     path = Path(design) if isinstance(design, str | os.PathLike) else None
     audited = AuditDesign.of(design) if path is None else AuditDesign.of(read_mapping(path, what=WHAT), where=str(path))
     judge = audited.judge if judge is None else judge
-    planned = auditing(
+    planned = audit_job(
         audited if name is None else replace(audited, name=name),
         source=path,
         repetitions=repetitions,

@@ -14,7 +14,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.case_scores import judged_cases
 from evenhand.engine.overview import overview_of
 from evenhand.engine.run import Run
-from evenhand.reports.paired_cases import Comparing, JudgedCase
+from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 
@@ -64,7 +64,7 @@ def compare_runs(
     notes = [_unfinished(side.run, anyway=anyway) for side in (a, b) if side.run.status is not RunStatus.FINISHED]
     if differing:
         _refuse(a.run, b.run, differing, anyway=anyway)
-    comparing = Comparing(evaluator=evaluator, limit=limit)
+    comparing = PairedSummarizer(evaluator=evaluator, limit=limit)
     unlike: list[str] = []
     reclustered = 0
     for one, other in joined(a.cases(), b.cases()):

@@ -127,7 +127,7 @@ def is_audit(definition: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoring(ProfileJob):
+class ScoringJob(ProfileJob):
     """Profiles that are to be scored."""
 
     def job(self) -> Job:

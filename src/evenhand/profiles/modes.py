@@ -13,7 +13,7 @@ from evenhand.profiles.job import is_ranking, mode_of
 from evenhand.reports.report import Report
 
 # Loaded when used: what ranks and audits brings a library for arithmetic along.
-_TELLERS: Final = {
+_MODULES: Final = {
     "scoring": "evenhand.profiles.score_report",
     "ranking": "evenhand.profiles.ranking.report",
     "audit": "evenhand.profiles.audit.report",
@@ -21,10 +21,10 @@ _TELLERS: Final = {
 
 
 class ReportKind(Protocol):
-    """A module that tells of one kind of run."""
+    """A module that reports one kind of run."""
 
     def terminal(self, report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
-        """Tell it on a terminal."""
+        """Return the report for a terminal."""
         ...
 
     def rows(self, report: Report) -> dict[str, Any]:
@@ -37,8 +37,8 @@ class ReportKind(Protocol):
 
 
 def report_kind_of(definition: Mapping[str, Any]) -> ReportKind | None:
-    """Return the teller for a run, by its definition; None where it is told like every other."""
-    module = _TELLERS.get(mode_of(definition) or "")
+    """Return how a run is reported, by its definition; None where it is reported like every other."""
+    module = _MODULES.get(mode_of(definition) or "")
     return None if module is None else cast("ReportKind", importlib.import_module(module))
 
 

@@ -39,7 +39,7 @@ def profiles_from(given: ProfilesLike) -> Iterator[Profile]:
     with contextlib.closing(_found(given)) as found:  # so that a file is closed when a mistake ends the reading
         for where, profile in found:
             if seen.add(profile.id) and (first := _first_place(given, profile.id)) != where:
-                raise ConfigError(f"{where}: the id {profile.id!r} is there twice{first and f', first in {first}'}")
+                raise ConfigError(f"{where}: duplicate id {profile.id!r}{first and f', first in {first}'}")
             yield profile
     if where is None:
         told = str(given) if isinstance(given, str | os.PathLike) else "profiles"
@@ -106,7 +106,7 @@ def _csv(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         if "text" not in heading:
             raise ConfigError(f"{path}:1: the first line names the columns, and none of them is text")
         if doubles := sorted({name for name in heading if heading.count(name) > 1}):
-            raise ConfigError(f"{path}:1: the column {doubles[0]!r} is there twice")
+            raise ConfigError(f"{path}:1: duplicate column {doubles[0]!r}")
         count = 0
         for row in reader:
             if not row:  # a blank line
@@ -127,7 +127,7 @@ def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
     for number, file in enumerate(sorted(one for one in path.iterdir() if not one.name.startswith(".")), 1):
         # Refused and not passed over: a profile that nobody scored would not be missed.
         if file.suffix.lower() not in _TEXT_FILES or not file.is_file():
-            raise ConfigError(f"{file}: this is no .txt or .md file; keep only those in a folder of profiles")
+            raise ConfigError(f"{file}: not a .txt or .md file; keep only those in a folder of profiles")
         text = "".join(_lines(file))
         yield str(file), _profile({"id": file.name, "text": text}, number, str(file))
 
@@ -163,7 +163,7 @@ def _profile(given: object, number: int, where: str) -> Profile:
         if not isinstance(own, Mapping):
             raise ConfigError(f"attributes must be an object, not {own!r:.80}")
         if doubles := sorted(others.keys() & own.keys()):
-            raise ConfigError(f"{doubles[0]!r} stands beside the attributes and among them; leave one out")
+            raise ConfigError(f"{doubles[0]!r} is both a field and an attribute; leave one out")
         return Profile(
             id=f"profile-{number}" if given.get("id") is None else given["id"],
             text=storable(text) if isinstance(text, str) else text,

@@ -78,7 +78,7 @@ def _found_of(result: CaseResult) -> PairedFinding:
     return PairedFinding(standing, outcome.score if standing.scored else None)
 
 
-class Comparing:
+class PairedSummarizer:
     """Takes in the cases of two runs pair by pair, and gives the numbers; what it keeps are sums, and a few changes.
 
     ``evaluator`` is the one whose changes are wanted, None for those of whole cases; ``limit`` is how many of them.
@@ -88,7 +88,7 @@ class Comparing:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"limit is {limit!r:.80}; it must be a whole number, 0 or more, or None for all changes")
         self._evaluator = evaluator
-        self._counted: dict[str | None, _Counting] = {_WHOLE: _Counting()}
+        self._counted: dict[str | None, _Counts] = {_WHOLE: _Counts()}
         self._changes = _Largest(limit)
 
     def add(self, a: JudgedCase | None, b: JudgedCase | None) -> None:
@@ -98,7 +98,7 @@ class Comparing:
         cluster = (a and a.cluster) or (b and b.cluster) or None
         for name in dict.fromkeys((*ours, *theirs)):
             if (counting := self._counted.get(name)) is None:
-                counting = self._counted[name] = _Counting()
+                counting = self._counted[name] = _Counts()
             counting.add(ours.get(name), theirs.get(name), cluster)
         if a is not None and b is not None and self._evaluator in ours and self._evaluator in theirs:
             self._changes.add(a, ours[self._evaluator], theirs[self._evaluator])
@@ -131,7 +131,7 @@ class Comparing:
         return {name: replace(one, p_holm=corrected.get(name)) for name, one in found.items()}
 
 
-class _Counting:
+class _Counts:
     """The counts behind a ``Compared``."""
 
     __slots__ = ("_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common")

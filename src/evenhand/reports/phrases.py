@@ -189,7 +189,7 @@ def mean_sentence(tally: Tally) -> str:
     'mean 0.71 [0.62, 0.80] over 97 of 100; 3 judge errors; 0.69 if counted as 0'
     """
     if tally.mean is None:
-        parts = [f"no mean: of {counted(tally.n, 'case')} none is scored"]
+        parts = [f"no mean: none of {counted(tally.n, 'case')} was scored"]
     else:
         around = around_text(tally, tally.interval)
         parts = [f"mean {score_text(tally.mean)} {around} over {tally.scored:,} of {tally.n:,}"]
@@ -247,13 +247,13 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
     if summary.retries:
         parts.append(counted(summary.retries, "retry", "retries"))
     if summary.transport_faults:
-        parts.append(f"{counted(summary.transport_faults, 'call')} failed on the way")
+        parts.append(counted(summary.transport_faults, "failed call"))
     if summary.input_tokens or summary.output_tokens:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
     if effort.cost is not None:
         parts.append(f"cost {effort.cost}")
-    if given_up := "" if run is None else abandoned_phrase(run):
-        parts.append(given_up)
+    if abandoned := "" if run is None else abandoned_phrase(run):
+        parts.append(abandoned)
     return ", ".join(parts)
 
 
@@ -272,8 +272,8 @@ def abandoned_phrase(run: RunRecord) -> str:
     if not calls:
         return ""
     more = "1 more call" if calls == 1 else f"{calls:,} more calls"
-    why = "for evaluations that were given up when the run stopped, or to find out whether a provider answers"
-    return f"beside {more} ({cost_text(run.abandoned_cost)}) {why}"
+    why = "for evaluations that were abandoned when the run stopped, or to check whether a provider answers"
+    return f"plus {more} ({cost_text(run.abandoned_cost)}) {why}"
 
 
 def flag_phrases(summary: Summary) -> Iterator[tuple[int, str]]:
@@ -301,7 +301,7 @@ def ambiguity_phrases(summary: Summary) -> Iterator[str]:
 
 
 def next_step(run: RunRecord) -> str:
-    """Say how to go on."""
+    """Say what to do next."""
     if run.status is RunStatus.FINISHED:
         return f"All cases: evenhand report {run.id} --output report.html"
-    return f"Not finished. To go on: evenhand resume {run.id}"
+    return f"Not finished. Resume with: evenhand resume {run.id}"

@@ -41,9 +41,9 @@ class Summarizer:
     """
 
     def __init__(self) -> None:
-        self._cases = _Counting()
-        self._evaluators: dict[str, _Counting] = {}
-        self._models: dict[str, _Counting] = {}
+        self._cases = _Counts()
+        self._evaluators: dict[str, _Counts] = {}
+        self._models: dict[str, _Counts] = {}
         self._repeat = 1
         self._retries = 0
         self._calls = 0
@@ -107,7 +107,7 @@ class Summarizer:
         elif cost:
             self._cost.add(cost)
 
-    def _counted_by(self, result: CaseResult) -> tuple[_Counting, ...]:
+    def _counted_by(self, result: CaseResult) -> tuple[_Counts, ...]:
         """Return the counts that a case belongs to: those of all cases, and of its model, if models are so few."""
         model = result.case.metadata.get(MODEL)
         if not isinstance(model, str) or (model not in self._models and len(self._models) > _MOST_MODELS):
@@ -273,7 +273,7 @@ class _Reasons(_Frequencies):
         return counts | ({_OTHER_REASONS: others} if others else {})
 
 
-class _Counting:
+class _Counts:
     """The counts behind a ``Tally``."""
 
     __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending", "place")
@@ -329,16 +329,16 @@ class _Counting:
         )
 
 
-def _first_seen(countings: dict[str, _Counting], name: str, place: _Place) -> _Counting:
+def _first_seen(countings: dict[str, _Counts], name: str, place: _Place) -> _Counts:
     """Return the counts of a name, and remember the first place in the suite that has it."""
     if (counting := countings.get(name)) is None:
-        counting = countings[name] = _Counting(place)
+        counting = countings[name] = _Counts(place)
     elif place < counting.place:
         counting.place = place
     return counting
 
 
-def _in_order(countings: dict[str, _Counting]) -> dict[str, _Counting]:
+def _in_order(countings: dict[str, _Counts]) -> dict[str, _Counts]:
     return dict(sorted(countings.items(), key=lambda item: item[1].place))
 
 

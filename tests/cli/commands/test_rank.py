@@ -60,7 +60,7 @@ def test_the_leaderboard_has_the_best_first_and_the_plan_stands_before_it(
     assert [line.split()[3] for line in done.out.splitlines()[3:6]] == ["p11", "p10", "p09"]
     assert "and 9 more profiles" in done.out
     assert "12 profiles ranked in 10 groups" in done.out
-    assert "no sign that the judge favours a slot" in done.out
+    assert "position bias: none found" in done.out
     with Path("ranking.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows[:3]] == ["p11", "p10", "p09"]
@@ -150,7 +150,7 @@ def test_what_was_asked_before_comes_from_the_cache(people: Path, judge: Any, co
         (("people.jsonl", *USUAL, "--design", "swis"), "design is 'swis'; did you mean 'swiss'"),
         (("people.jsonl", *USUAL, "--group-size", "1"), "group_size is 1; it must be a whole number from 2 to 26"),
         (("people.jsonl", *USUAL, "--rounds", "0"), "rounds is 0; it must be a whole number, 1 or more"),
-        (("twice.jsonl", *USUAL), "twice.jsonl:2: the id 'a' is there twice, first in twice.jsonl:1"),
+        (("twice.jsonl", *USUAL), "twice.jsonl:2: duplicate id 'a', first in twice.jsonl:1"),
         (("people.jsonl", *USUAL, "-o", "ranking.xls"), "no report is written to .xls"),
     ],
 )

@@ -551,4 +551,4 @@ def test_calls_for_evaluations_that_were_given_up_are_told(
     assert len(provider.asked) == 7
     assert stopped["summary"]["calls"] + stopped["run"]["abandoned_calls"] == 7
     assert stopped["run"]["abandoned_calls"] > 0
-    assert "for evaluations that were given up when the run stopped" in " ".join(told.split())
+    assert "for evaluations that were abandoned when the run stopped" in " ".join(told.split())

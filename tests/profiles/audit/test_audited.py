@@ -110,7 +110,7 @@ def test_artifacts_take_the_place_of_nothing_but_an_earlier_audit(tmp_path: Path
     found.save_artifacts(tmp_path / "kept")
 
     assert (tmp_path / "kept" / "report.md").exists()
-    for name, told in (("file", "is no folder"), ("full", "has other files in it")):
+    for name, told in (("file", "is not a folder"), ("full", "has other files in it")):
         with pytest.raises(ConfigError, match=told):
             found.save_artifacts(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "kept"]

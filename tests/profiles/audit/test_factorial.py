@@ -12,7 +12,7 @@ import pytest
 from evenhand import ConfigError
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Factorial, aliases, fraction
-from evenhand.profiles.audit.job import auditing
+from evenhand.profiles.audit.job import audit_job
 
 DesignOf = Callable[..., AuditDesign]
 TWO = {"name": ["Anna", "Ben"], "years": [2, 10]}
@@ -70,7 +70,7 @@ def test_more_base_profiles_than_the_budget_are_refused(tmp_path: Path) -> None:
 def test_a_billion_combinations_are_counted_and_not_listed(design_of: DesignOf) -> None:
     design = design_of({f"f{number}": ["low", "high"] for number in range(30)}, ["f0"])
 
-    planned = auditing(design)
+    planned = audit_job(design)
 
     assert design.cells == 2**30
     assert (len(planned.factorial), planned.factorial.is_whole) == (512, False)

@@ -138,7 +138,7 @@ def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
     assert ranked.order == ()
     assert [one.rank for one in ranked] == [None] * 6
     assert (ranked.ranks.agreement, ranked.length, ranked.cycles) == (None, None, ())
-    assert "without a rank, since no group of theirs was ranked" in page
+    assert "unranked, because none of their groups was ranked" in page
 
 
 def test_a_profile_in_one_group_only_has_no_interval() -> None:
@@ -312,7 +312,7 @@ def test_markup_in_a_profile_stays_text(tmp_path: Path) -> None:
         (["Alone."], "there is only one profile; a ranking needs two or more"),
         (
             [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
-            "profile 2: the id 'a' is there twice, first in profile 1",
+            "profile 2: duplicate id 'a', first in profile 1",
         ),
         ([{"id": "a", "text": "x"}, {"id": "b", "text": " "}], "profile 2: profile 'b': its text is empty"),
     ],

@@ -526,7 +526,7 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
         assert answer.headers["location"] == again.headers["location"] == f"/runs/{run.id}"
         assert run.status is RunStatus.FINISHED
         assert run.definition["prompt"]["id"] == prompt.id
-        assert "no mean: of 2 cases none is scored; 2 target errors" in client.get(f"/runs/{run.id}").text
+        assert "no mean: none of 2 cases was scored; 2 target errors" in client.get(f"/runs/{run.id}").text
 
 
 # Texts of others
@@ -584,11 +584,11 @@ def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, stor
     app: Any = client.app
     counted = app.state.summary_cache
     run = judged(reply(0.9))
-    before = counted.has(store, run)
+    when_it_ended = counted.has(store, run)
 
     client.get(f"/runs/{run.id}")
 
-    assert not before
+    assert when_it_ended
     assert counted.of(store, run) is counted.of(store, run)
     assert counted.of(store, run) is not counted.of(store, store.runs.mark(run, RunStatus.STOPPED))
 

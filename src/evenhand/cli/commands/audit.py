@@ -32,7 +32,7 @@ from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.audit import Audit
 from evenhand.profiles.audit.design import WHAT, AuditDesign
 from evenhand.profiles.audit.diff import diff_json, diff_text, diff_writer, write_diff
-from evenhand.profiles.audit.job import auditing
+from evenhand.profiles.audit.job import audit_job
 from evenhand.reports.report import Report
 from evenhand.suites.definition import with_paths
 from evenhand.suites.document import read_mapping
@@ -65,7 +65,7 @@ def run_audit(
     judge = require_judge((judge if is_typed(ctx, "judge") else None) or audited.judge or judge, or_in="the design")
     if artifacts is not None:
         require_free(artifacts)
-    audit = auditing(
+    audit = audit_job(
         audited,
         source=design,
         repetitions=repeat,

@@ -27,7 +27,7 @@ from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.gates import ExitCode
 from evenhand.engine import estimate as estimates
 from evenhand.models.resolve import unasked
-from evenhand.profiles.job import Scoring
+from evenhand.profiles.job import ScoringJob
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import RankingJob, all_rounds
 
@@ -54,7 +54,7 @@ def score(
     """
     judge = require_judge(judge)
     with open_session(ctx, options) as session, unasked(estimate):
-        job = Scoring(
+        job = ScoringJob(
             profiles=profiles,
             criteria=read_text("--criteria", criteria),
             judge=judge,

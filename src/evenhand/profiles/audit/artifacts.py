@@ -34,7 +34,7 @@ def require_free(folder: str | os.PathLike[str]) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise ConfigError(f"{path} is no folder; name one that is new, empty, or of an earlier audit")
+        raise ConfigError(f"{path} is not a folder; name one that is new, empty, or of an earlier audit")
     if any(path.iterdir()) and not _is_ours(path):
         raise ConfigError(f"{path} has other files in it; name a folder that is new, empty, or of an earlier audit")
 

@@ -29,7 +29,7 @@ class Audit:
 
     def __init__(self, run: Run) -> None:
         if not is_audit(run.record.definition):
-            raise ConfigError(f"run {run.id} is no audit; its numbers are in Run.open({run.id!r})")
+            raise ConfigError(f"run {run.id} is not an audit; its numbers are in Run.open({run.id!r})")
         self.run = run
 
     @classmethod

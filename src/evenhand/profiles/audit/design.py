@@ -239,7 +239,7 @@ def _groups(given: object) -> tuple[str, ...]:
     names = tuple(map(str, several))
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"groups: {name!r} is there twice")
+            raise ConfigError(f"groups: duplicate factor {name!r}")
     return names
 
 
@@ -272,7 +272,7 @@ def _factor(name: object, given: object) -> Factor:
             told = f"has 1 to {_MOST_LEVEL} characters; give a long text as a mapping of a short name to it"
             raise ConfigError(f"{where}: the name of a level {told}, not {called!r:.80}")
         if called in levels:
-            raise ConfigError(f"{where}: the level {called!r:.80} is there twice")
+            raise ConfigError(f"{where}: duplicate level {called!r:.80}")
         shown = _text(text, f"{where}.{called:.80}")
         if shown in levels.values():
             raise ConfigError(f"{where}: two levels have the text {shown!r:.80}; nobody could tell them apart")

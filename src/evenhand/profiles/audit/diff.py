@@ -121,7 +121,7 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
 def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
     for run in (a, b):
         if not is_audit(run.definition):
-            raise ConfigError(f"run {run.id} is no audit; compare other runs with: evenhand compare {a.id} {b.id}")
+            raise ConfigError(f"run {run.id} is not an audit; compare other runs with: evenhand compare {a.id} {b.id}")
         if run.status is not RunStatus.FINISHED:
             raise ConfigError(f"audit {run.id} is not finished; resume with: evenhand resume {run.id}")
     designs = [design_of(run.definition) for run in (a, b)]

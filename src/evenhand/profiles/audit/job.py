@@ -23,7 +23,7 @@ _NAME = "audit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Auditing:
+class AuditJob:
     """An audit that is to be made: its profiles are chosen, and nobody was asked yet.
 
     ``judge`` and ``kept`` are as in ``ProfileJob``; ``source`` is the design's file, from whose folder paths are seen.
@@ -90,16 +90,16 @@ class Auditing:
         return told
 
 
-def auditing(
+def audit_job(
     design: AuditDesign,
     *,
     source: str | os.PathLike[str] | None = None,
     repetitions: int | None = None,
     **options: Any,
-) -> Auditing:
-    """Choose the profiles of a design; ``options`` are those of ``Auditing``."""
+) -> AuditJob:
+    """Choose the profiles of a design; ``options`` are those of ``AuditJob``."""
     if repetitions is not None:
         design = replace(design, repetitions=repetitions)
     path = None if source is None else Path(source).absolute()
     factorial = Factorial.of(design, Path() if path is None else path.parent)
-    return Auditing(factorial=factorial, source=None if path is None else str(path), **options)
+    return AuditJob(factorial=factorial, source=None if path is None else str(path), **options)

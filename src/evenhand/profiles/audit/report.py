@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from markupsafe import Markup
+
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Interval
 from evenhand.profiles import score_report
@@ -29,7 +31,7 @@ from evenhand.reports.csv import cell
 from evenhand.reports.html.case import badge
 from evenhand.reports.html.charts import Axis, interval_mark
 from evenhand.reports.html.forest import forest, shown
-from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.json_text import strict_json
@@ -50,7 +52,7 @@ from evenhand.reports.safe_text import plain
 _WIDEST_RATIO: Final = 2.0
 
 
-def section(report: Report, numbers: AuditNumbers) -> Html:
+def section(report: Report, numbers: AuditNumbers) -> Markup:
     """Show the numbers of an audit; what models and users wrote is only ever text."""
     blocks = [_shown(block, numbers) for block in parts(numbers, most=None)]
     gates = [
@@ -59,7 +61,7 @@ def section(report: Report, numbers: AuditNumbers) -> Html:
     return tag("section", tag("ul", *gates, class_="gates") if gates else None, *blocks, class_="outcome audit")
 
 
-def _shown(block: Block, numbers: AuditNumbers) -> Html:
+def _shown(block: Block, numbers: AuditNumbers) -> Markup:
     if block.title in KINDS:
         return _effects(block.title, list(effect_rows(numbers, KINDS[block.title])))
     if isinstance(block, Grid) and IMPACT_RATIO in block.headings:
@@ -67,7 +69,7 @@ def _shown(block: Block, numbers: AuditNumbers) -> Html:
     return shown(block)
 
 
-def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Html:
+def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Markup:
     """Draw effects on a common scale, with the line at which nothing differs."""
     reach = max([0.01, *(abs(end) for one, _ in effects for end in _ends(one))])
     axis = Axis(left=-reach, right=reach, line=0.0)
@@ -79,7 +81,7 @@ def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> H
     return tag("div", tag("h2", title), table)
 
 
-def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Html:
+def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Markup:
     """Draw impact ratios, with the four-fifths line."""
     reach = min(max([1.0, *(one.interval.high for one in impacts if one.interval is not None)]), _WIDEST_RATIO)
     axis = Axis(left=0.0, right=reach, line=FOUR_FIFTHS)

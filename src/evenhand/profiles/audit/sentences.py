@@ -51,7 +51,7 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
     told = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
     yield f"{told}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
     for one in numbers.missing:
-        yield f"missing: {one.factor} {one.level!r} has no score at all; nothing is said of it, and it is no zero"
+        yield f"missing: {one.factor} {one.level!r} has no score; it is reported as missing, not as zero"
     if numbers.failed:
         yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and in no mean"
     if numbers.pending:
@@ -126,7 +126,7 @@ def p_text(p: float | None) -> str:
 def _spread(numbers: AuditNumbers) -> Iterator[str]:
     spread = numbers.spread
     if spread.mean is None:
-        yield "no profile was scored twice, so that nothing is known of how far the judge agrees with itself"
+        yield "no profile was scored twice, so how far the judge agrees with itself is unknown"
         return
     widest = "" if spread.widest is None else f"; the widest {score_text(spread.largest)} ({spread.widest})"
     around = interval_text(spread.interval)

@@ -135,7 +135,7 @@ def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = RE
         tally.take_in(groups_of(known.seen(results)))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:  # a run may come from elsewhere
         raise ConfigError(f"these are not the groups of a ranking: {error!r}") from None
-    return _Standing(known, tally, seed=seed, refits=refits).ranks()
+    return _Fit(known, tally, seed=seed, refits=refits).ranks()
 
 
 class _Known:
@@ -159,7 +159,7 @@ class _Known:
             yield result
 
 
-class _Standing:
+class _Fit:
     """How those stand who were ranked at all. A place is a number among these."""
 
     def __init__(self, known: _Known, tally: Tally, *, seed: int, refits: int) -> None:

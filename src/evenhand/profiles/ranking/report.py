@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from markupsafe import Markup
+
 from evenhand.domain.run import RunStatus
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
@@ -16,7 +18,7 @@ from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
 from evenhand.reports.html.charts import Axis, interval_mark
 from evenhand.reports.html.forest import forest, shown
-from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
 from evenhand.reports.json_text import strict_json
@@ -35,7 +37,7 @@ _LEAST_GROUPS: Final = 20
 
 
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
-    """Yield the blocks in the order in which they are read: the order, and then how far it can be believed."""
+    """Yield the blocks in the order in which they are read: the order, and then how far it can be trusted."""
     shown = shown_profiles(ranks, design, most=most)
     yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
@@ -51,8 +53,8 @@ def about(ranks: Ranks, design: RankingDesign) -> Sentences:
 
 
 def trust(ranks: Ranks) -> Sentences:
-    """Say how far the judge can be believed."""
-    return Sentences(title="How far the judge can be believed", lines=tuple(_trust(ranks)))
+    """Say how far the judge can be trusted."""
+    return Sentences(title="How far the judge can be trusted", lines=tuple(_trust(ranks)))
 
 
 def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
@@ -105,13 +107,13 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"{counted(left, 'group')} not judged yet; the order may change"
     if ranks.failed:
         group, error = ranks.errors[0]
-        told = f"{counted(ranks.failed, 'failed group')}, of weight for nobody; {group}: {plain(error, _ERROR)}"
-        yield f"{told} (evenhand resume --retry-errors asks again)"
+        failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
+        yield f"{failed} (evenhand resume --retry-errors asks again)"
     unranked = ranks.profiles.without_rank
     if unranked:
         names = ", ".join(plain(one, _ID) for one in unranked[:_FAILED_SHOWN])
         more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
-        yield f"without a rank, since no group of theirs was ranked: {names}{more}"
+        yield f"unranked, because none of their groups was ranked: {names}{more}"
     if ranks.profiles.in_tier(None):
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
@@ -125,8 +127,9 @@ def _trust(ranks: Ranks) -> Iterator[str]:
     if ranks.length is not None:
         low, high = ranks.length.interval
         yield (
-            f"length: twice the length goes with {ranks.length.doubling:+.2f} of strength [{low:+.2f}, {high:+.2f}]; "
-            "whether that is deserved, only reading can tell"
+            f"length: a text of twice the length has {ranks.length.doubling:+.2f} of strength "
+            f"[{low:+.2f}, {high:+.2f}]; "
+            "only reading can tell whether it deserves that"
         )
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
@@ -137,17 +140,17 @@ def _trust(ranks: Ranks) -> Iterator[str]:
 
 
 def position_sentence(ranks: Ranks) -> str:
-    """Say whether the judge favours a slot."""
+    """Say whether the judge shows position bias."""
     bias = ranks.position
     test = bias.test
     if test.p is None:
-        return "position: too few groups to tell whether the judge favours a slot"
+        return "position bias: too few groups to test for it"
     p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
-    found = "the judge favours a slot" if bias.found else "no sign that the judge favours a slot"
+    found = "found" if bias.found else "none found"
     if test.test == SIGN:
-        told = f"position: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
+        told = f"position bias: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
         return f"{told}, and the first of two won {1 - test.places[0]:.0%}" if test.places else told
-    told = f"position: {found} ({test.test} test, {p}, n = {test.n:,})"
+    told = f"position bias: {found} ({test.test} test, {p}, n = {test.n:,})"
     if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
         low, high = bias.interval
         told += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
@@ -158,13 +161,13 @@ def position_sentence(ranks: Ranks) -> str:
 MOST_DRAWN: Final = 200
 
 
-def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Html:
+def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Markup:
     """Show a ranking; what models and users wrote is only ever text."""
     others = [shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid)]
     return tag("section", _leaderboard(ranks, design, most), *_slots(ranks), *others, class_="outcome leaderboard")
 
 
-def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
+def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
     """Draw the ranks of the best on a common scale, the first on the left."""
     best = ranks.profiles[: design.top or most]
     last = max([*(one.interval[1] for one in best if one.interval), *(one.rank or 1 for one in best), 2])
@@ -176,7 +179,7 @@ def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Html:
     return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
 
 
-def _drawn(one: RankedProfile, axis: Axis) -> Html:
+def _drawn(one: RankedProfile, axis: Axis) -> Markup:
     said = f"{one.id}: no rank" if one.rank is None else f"{one.id}: rank {one.rank}, 95 %: {span_text(one)}"
     return interval_mark(said, one.rank, one.interval, axis)
 
@@ -194,7 +197,7 @@ def _numbers(one: RankedProfile, design: RankingDesign) -> list[str]:
     return numbers
 
 
-def _slots(ranks: Ranks) -> list[Html]:
+def _slots(ranks: Ranks) -> list[Markup]:
     """Draw the mean place of what was shown in each slot; all would lie at one half."""
     places = ranks.position.test.places
     if not places:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from markupsafe import Markup
+
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import transcript
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Usage
@@ -13,7 +15,7 @@ from evenhand.domain.message import MessageLike, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
-from evenhand.reports.html.markup import Html, join, tag, text
+from evenhand.reports.html.markup import join, tag, text
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.summary import blamed
@@ -31,22 +33,22 @@ _SHOWN_BY_THEMSELVES: Final = {
 }  # fmt: skip
 
 
-def badge(standing: Standing) -> Html:
+def badge(standing: Standing) -> Markup:
     """Show a standing by sign, word and colour."""
     return tag("span", tag("span", standing.glyph, aria_hidden="true"), f" {standing.word}", class_=f"badge {standing}")
 
 
-def sign(standing: Standing) -> Html:
+def sign(standing: Standing) -> Markup:
     """Show a standing where there is room for its sign only."""
     return tag("abbr", standing.glyph, title=standing.word, class_=standing.value)
 
 
-def about_case(result: CaseResult) -> Html:
+def about_case(result: CaseResult) -> Markup:
     """Show everything that was found about a case."""
     return tag("div", _heading(result), _material(result), _judgments(result), class_="about")
 
 
-def fold(summary: str, *inside: str | None) -> Html:
+def fold(summary: str, *inside: str | None) -> Markup:
     """Hide what most readers do not look for; it opens at a click."""
     return tag("details", tag("summary", summary), *inside, class_="fold")
 
@@ -56,19 +58,19 @@ def as_json(value: object) -> str:
     return json.dumps(json.loads(strict_json(value)), ensure_ascii=False, indent=2)
 
 
-def verbatim(said: str) -> Html:
+def verbatim(said: str) -> Markup:
     """Show text as it is, line by line: it is somebody else's, and only ever text."""
     # What is long scrolls, and what scrolls must be reachable by keyboard.
     long = len(said) > _LONG or said.count("\n") > _LONG_LINES
     return _lines(said, class_="long" if long else None, tabindex=0 if long else None)
 
 
-def _lines(said: str, **attributes: str | int | None) -> Html:
+def _lines(said: str, **attributes: str | int | None) -> Markup:
     # HTML drops a line break that comes first: this one is for it to take.
-    return tag("pre", Html("\n"), _abridged(said), dir="auto", **attributes)
+    return tag("pre", Markup("\n"), _abridged(said), dir="auto", **attributes)
 
 
-def _abridged(said: str) -> Html:
+def _abridged(said: str) -> Markup:
     left_out = len(said) - HEAD - TAIL
     if left_out <= 0:
         return text(said)
@@ -76,11 +78,11 @@ def _abridged(said: str) -> Html:
     return join(said[:HEAD], note, said[-TAIL:])
 
 
-def _problem(error: str | None) -> Html | None:
+def _problem(error: str | None) -> Markup | None:
     return None if error is None else tag("p", _abridged(error), class_="problem", dir="auto")
 
 
-def _heading(result: CaseResult) -> Html:
+def _heading(result: CaseResult) -> Markup:
     standing = Standing.of_case(result)
     outcome = result.outcome
     facts = [
@@ -107,7 +109,7 @@ def _sample(found: CaseScore) -> str:
     return f"{standing.glyph} {score_text(found.score) if standing.scored else standing.word}"
 
 
-def _material(result: CaseResult) -> Html:
+def _material(result: CaseResult) -> Markup:
     case = result.case
     rest = {key: value for key, value in case_to(case).items() if key not in _SHOWN_BY_THEMSELVES}
     question = case.question if case.question is not None else _conversation(case.input_messages)
@@ -125,14 +127,14 @@ def _material(result: CaseResult) -> Html:
     )
 
 
-def _passage(name: str, said: str | None, *after: str | None, missing: str | None = None) -> Html | None:
+def _passage(name: str, said: str | None, *after: str | None, missing: str | None = None) -> Markup | None:
     if said is None and missing is None and not any(after):
         return None
     shown = tag("p", missing, class_="quiet") if said is None and missing is not None else None
     return tag("div", tag("h4", name), shown if said is None else verbatim(said), *after, class_="passage")
 
 
-def _answer(made: MadeAnswer, *, alone: bool) -> Html | None:
+def _answer(made: MadeAnswer, *, alone: bool) -> Markup | None:
     took = [
         None if made.latency is None else duration_text(made.latency),
         _tokens(made.usage),
@@ -155,7 +157,7 @@ def _conversation(messages: Sequence[MessageLike]) -> str | None:
     return as_json([one.as_dict() for one in told]) if any(one.more for one in told) else transcript(told)
 
 
-def _judgments(result: CaseResult) -> Html:
+def _judgments(result: CaseResult) -> Markup:
     several = len({one.sample for one in result.judgments}) > 1
     shown = [_judgment(one, several=several) for one in result.judgments]
     replaced = [
@@ -170,7 +172,7 @@ def _judgments(result: CaseResult) -> Html:
     )
 
 
-def _judgment(judgment: Judgment, *, several: bool) -> Html:
+def _judgment(judgment: Judgment, *, several: bool) -> Markup:
     found = judgment.evaluation
     raw = found.score_raw if found.score_raw != found.score else None
     details = dict(found.details)
@@ -211,7 +213,7 @@ def _judgment(judgment: Judgment, *, several: bool) -> Html:
     )
 
 
-def _points(found: Evaluation) -> Html | None:
+def _points(found: Evaluation) -> Markup | None:
     lines = [
         tag("li", tag("abbr", standing.glyph, title=word, class_=standing.value), _abridged(point), dir="auto")
         for standing, word, points in ((Standing.PASS, "hit", found.hits), (Standing.FAIL, "miss", found.misses))
@@ -220,7 +222,7 @@ def _points(found: Evaluation) -> Html | None:
     return tag("ul", *lines, class_="points") if lines else None
 
 
-def _checks(checks: Sequence[Check]) -> Html | None:
+def _checks(checks: Sequence[Check]) -> Markup | None:
     if not checks:
         return None
     met = sum(check.satisfied for check in checks)
@@ -231,7 +233,7 @@ def _checks(checks: Sequence[Check]) -> Html | None:
     )
 
 
-def _check(check: Check) -> Html:
+def _check(check: Check) -> Markup:
     found = [
         "satisfied" if check.satisfied else "not satisfied",
         None if check.score is None else f"{check.score} of 10",
@@ -246,7 +248,7 @@ def _check(check: Check) -> Html:
     )
 
 
-def _attempts(attempts: Sequence[Attempt]) -> Html | None:
+def _attempts(attempts: Sequence[Attempt]) -> Markup | None:
     if not attempts:
         return None
     failed = sum(one.error is not None for one in attempts)
@@ -256,7 +258,7 @@ def _attempts(attempts: Sequence[Attempt]) -> Html | None:
     return fold(said, tag("ol", *(_attempt(number, one) for number, one in enumerate(attempts, 1)), class_="attempts"))
 
 
-def _attempt(number: int, attempt: Attempt) -> Html:
+def _attempt(number: int, attempt: Attempt) -> Markup:
     facts = [
         f"{number}. {attempt.kind}",
         "from the cache" if attempt.cached else duration_text(attempt.latency),
@@ -270,7 +272,7 @@ def _attempt(number: int, attempt: Attempt) -> Html:
     )
 
 
-def _prompts(request: Mapping[str, str] | None) -> Html | None:
+def _prompts(request: Mapping[str, str] | None) -> Markup | None:
     if not request:
         return None
     known = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
@@ -284,5 +286,5 @@ def _tokens(usage: Usage | None) -> str | None:
     return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
 
-def _listed(facts: Iterable[str | None]) -> Html:
+def _listed(facts: Iterable[str | None]) -> Markup:
     return join(*(fact for fact in facts if fact), between=" · ")

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from markupsafe import Markup
+
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.html.markup import Html, join, tag
+from evenhand.reports.html.markup import join, tag
 from evenhand.reports.overview import BINS
 from evenhand.reports.phrases import Standing, counted, interval_text, score_text
 
@@ -42,7 +44,7 @@ _ROW_HEIGHT: Final = 28
 _PLOT_WIDTH: Final = "200"
 
 
-def verdict_bar(counts: Mapping[Standing, int]) -> Html:
+def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
     """Draw one bar with a part for each standing; even a single case among thousands can be seen."""
     present = [(standing, count) for standing, count in counts.items() if count]
     total = sum(count for _, count in present)
@@ -56,7 +58,7 @@ def verdict_bar(counts: Mapping[Standing, int]) -> Html:
     return _svg("Verdicts", said, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
-def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds) -> Html:
+def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds) -> Markup:
     """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline."""
     sizes = [sum(one.values()) for one in bins]
     if not any(sizes):
@@ -77,7 +79,7 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
     return join(tag("div", svg, class_="plot"), _numbers(bins))
 
 
-def means_plot(summary: Summary) -> Html:
+def means_plot(summary: Summary) -> Markup:
     """Show the means of all cases, of each evaluator and of each model, with their intervals.
 
     It is a table whose last column is drawn.
@@ -100,7 +102,7 @@ def means_plot(summary: Summary) -> Html:
     )
 
 
-def _forest_row(name: str, tally: Tally) -> Html:
+def _forest_row(name: str, tally: Tally) -> Markup:
     return tag(
         "tr",
         tag("th", name, scope="row"),
@@ -141,7 +143,7 @@ def interval_mark(
     *,
     said: str | None = None,
     width: str = _PLOT_WIDTH,
-) -> Html:
+) -> Markup:
     """Draw an estimate with its interval; the title, and ``said``, are for those who do not look."""
     middle = _ROW_HEIGHT / 2
     marks = [_line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
@@ -157,7 +159,7 @@ def interval_mark(
     return _svg(title, said, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
 
 
-def outcome_bar(counts: Sequence[tuple[Standing, int, str]], said: str) -> Html:
+def outcome_bar(counts: Sequence[tuple[Standing, int, str]], said: str) -> Markup:
     """Draw one bar with a part for each outcome: in which colour, how many, and in words."""
     total = max(sum(count for _, count, _ in counts), 1)
     ends = list(itertools.accumulate(count / total for _, count, _ in counts))
@@ -169,7 +171,7 @@ def outcome_bar(counts: Sequence[tuple[Standing, int, str]], said: str) -> Html:
     return _svg("Wins, ties and losses", said, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
-def _mean_mark(name: str, tally: Tally) -> Html:
+def _mean_mark(name: str, tally: Tally) -> Markup:
     if tally.mean is None:
         return interval_mark(name, None, None, _SCORES, said=f"{name}: no mean")
     said = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
@@ -179,11 +181,11 @@ def _mean_mark(name: str, tally: Tally) -> Html:
     return interval_mark(name, tally.mean, (tally.interval.low, tally.interval.high), _SCORES, said=said)
 
 
-def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
+def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Markup:
     low, high = number / BINS, (number + 1) / BINS
     present = [(standing, count) for standing, count in counts.items() if count]
     said = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
-    bars: list[Html] = []
+    bars: list[Markup] = []
     floor = float(_PLOT_BOTTOM)
     for standing, count in present:
         height = count / top * _PLOT_HEIGHT
@@ -195,7 +197,7 @@ def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Html:
     return tag("g", tag("title", said), column, *bars)
 
 
-def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Html:
+def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Markup:
     """Return the histogram's numbers as a table, for those who read rather than look."""
     shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
     rows = [
@@ -208,29 +210,31 @@ def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Html:
                class_="numbers")  # fmt: skip
 
 
-def _grid(values: Iterable[int], top: int) -> Iterable[Html]:
+def _grid(values: Iterable[int], top: int) -> Iterable[Markup]:
     for value in values:
         y = _PLOT_BOTTOM - value / top * _PLOT_HEIGHT
         yield _line(0, y, 1, y, "grid" if value else "base")
         yield tag("text", f"{value:,}", x="-8", y=f"{y + 4:g}", text_anchor="end", class_="label")
 
 
-def _threshold(name: str, at: float, *, y: int) -> Html:
+def _threshold(name: str, at: float, *, y: int) -> Markup:
     # Each label has a line of its own, so that marks which lie close do not write over each other.
     anchor, aside = ("start", 5) if at < 0.3 else ("end", -5)
     label = tag("text", f"{name} {at:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
     return join(_line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
 
 
-def _tick(at: float) -> Html:
+def _tick(at: float) -> Markup:
     return _label(score_text(at, 1), at, _PLOT_BOTTOM + 16, "middle")
 
 
-def _label(said: str, at: float, y: float, anchor: str) -> Html:
+def _label(said: str, at: float, y: float, anchor: str) -> Markup:
     return tag("text", said, x=_percent(at), y=f"{y:g}", text_anchor=anchor, class_="label")
 
 
-def _mark(standing: Standing, start: float, width: float, y: float, height: float, *, said: str | None = None) -> Html:
+def _mark(
+    standing: Standing, start: float, width: float, y: float, height: float, *, said: str | None = None
+) -> Markup:
     return tag(
         "rect",
         None if said is None else tag("title", said),
@@ -244,7 +248,7 @@ def _mark(standing: Standing, start: float, width: float, y: float, height: floa
     )
 
 
-def _hatching() -> Html:
+def _hatching() -> Markup:
     """Return the pattern for marks that must not be taken for a colour; a style sheet may use it."""
     stripe = tag("line", x1=0, y1=0, x2=0, y2=6, class_="hatching")
     pattern = tag("pattern", stripe, id="evenhand-hatching", width=6, height=6, patternUnits="userSpaceOnUse",
@@ -252,13 +256,13 @@ def _hatching() -> Html:
     return tag("defs", pattern)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     faint = "0.2" if kind == "grid" else None
     return tag("line", x1=_percent(x1), y1=f"{y1:g}", x2=_percent(x2), y2=f"{y2:g}", class_=kind,
                stroke="currentColor", stroke_opacity=faint)  # fmt: skip
 
 
-def _svg(title: str, said: str | None, *marks: Html, height: int, class_: str, width: str = "100%") -> Html:
+def _svg(title: str, said: str | None, *marks: Markup, height: int, class_: str, width: str = "100%") -> Markup:
     return tag(
         "svg",
         tag("title", title),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from evenhand.reports.blocks import Block, Grid, Sentences
-from evenhand.reports.html.markup import Html, tag
+from evenhand.reports.html.markup import tag
 
 
-def forest(headings: Sequence[str], rows: Sequence[tuple[str, Html, Sequence[str]]], scale: str) -> Html:
+def forest(headings: Sequence[str], rows: Sequence[tuple[str, Markup, Sequence[str]]], scale: str) -> Markup:
     """Show rows of a name, a drawing and numbers; ``scale`` is the heading over the drawings."""
     first, *others = headings
     return _table(
@@ -20,7 +22,7 @@ def forest(headings: Sequence[str], rows: Sequence[tuple[str, Html, Sequence[str
     )
 
 
-def shown(block: Block) -> Html:
+def shown(block: Block) -> Markup:
     """Show a block as HTML; what models and users wrote is only ever text."""
     title = tag("h2", block.title) if block.title else None
     match block:
@@ -35,10 +37,10 @@ def shown(block: Block) -> Html:
             return tag("div", title, _table(headings, cells))
 
 
-def _name(said: str) -> Html:
+def _name(said: str) -> Markup:
     return tag("th", said, scope="row")
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Html]]) -> Html:
+def _table(headings: Sequence[str], rows: Sequence[Sequence[Markup]]) -> Markup:
     head = tag("tr", *(tag("th", name, scope="col") for name in headings))
     return tag("table", tag("thead", head), tag("tbody", *(tag("tr", *row) for row in rows)), class_="forest")

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import TextIO
 
+from markupsafe import Markup
+
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.html.case import as_json, badge, fold, verbatim
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
-from evenhand.reports.html.markup import Html, join, tag
+from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.table import MOST_COLUMNS, case_table
 from evenhand.reports.phrases import (
     Effort,
@@ -33,7 +35,7 @@ from evenhand.reports.report import Report
 from evenhand.version import __version__
 
 
-def masthead(report: Report) -> Html:
+def masthead(report: Report) -> Markup:
     """Say what was judged, when, by what, and how far it came."""
     run, summary = report.run, report.summary
     took = None if run.finished is None else duration_text(max(run.finished - run.created, 0))
@@ -57,7 +59,7 @@ def masthead(report: Report) -> Html:
     )
 
 
-def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Html:
+def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Markup:
     """Show the numbers, each mean with how many it is over and an interval."""
     summary = report.summary
     over = f"Case scores, {summary.cases.scored:,} of {counted(summary.cases.n, 'case')}, by verdict."
@@ -80,7 +82,7 @@ def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Html:
     )
 
 
-def _headline(cases: Tally) -> Html:
+def _headline(cases: Tally) -> Markup:
     """Say the mean the way it must be said: with n, an interval, and what the errors would do to it (SPEC-E2)."""
     found, over, rest = mean_sentence(cases).partition(" over ")
     if not over:
@@ -90,7 +92,7 @@ def _headline(cases: Tally) -> Html:
                class_="headline")  # fmt: skip
 
 
-def _legend(cases: Tally) -> Html:
+def _legend(cases: Tally) -> Markup:
     """List how many cases came out how."""
     shown = [
         tag("li", badge(standing), f" {count:,}")
@@ -100,20 +102,20 @@ def _legend(cases: Tally) -> Html:
     return tag("ul", *shown, class_="legend")
 
 
-def _unfinished(run: RunRecord, cases: Tally) -> Html:
+def _unfinished(run: RunRecord, cases: Tally) -> Markup:
     why = f"{run.status.value}: {run.reason}" if run.reason else run.status.value
     pending = f"{cases.pending:,} of {counted(cases.n, 'case')} pending; the numbers are those of the others."
     return tag("p", tag("strong", "This run is not finished"), f" ({why}). {pending}", class_="unfinished")
 
 
-def _gate(gate: GateResult) -> Html:
+def _gate(gate: GateResult) -> Markup:
     standing = Standing.PASS if gate.ok else Standing.FAIL
     sign = tag("span", standing.glyph, aria_hidden="true")
     word = tag("span", sign, " gate met" if gate.ok else " gate missed", class_=f"badge {standing}")
     return tag("li", word, tag("span", gate.words))
 
 
-def _spent(summary: Summary, run: RunRecord) -> Html:
+def _spent(summary: Summary, run: RunRecord) -> Markup:
     given_up = f"{run.abandoned_calls:,} ({cost_text(run.abandoned_cost)})" if run.abandoned_calls else None
     effort = Effort.of(summary, run)
     facts = [
@@ -133,12 +135,12 @@ def _spent(summary: Summary, run: RunRecord) -> Html:
     return _facts(facts, class_="facts spent")
 
 
-def _facts(facts: Iterable[tuple[str, str | None]], class_: str = "facts") -> Html:
+def _facts(facts: Iterable[tuple[str, str | None]], class_: str = "facts") -> Markup:
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts if value]
     return tag("dl", *rows, class_=class_)
 
 
-def _figure(title: str, said: str, chart: Html) -> Html:
+def _figure(title: str, said: str, chart: Markup) -> Markup:
     return tag("figure", tag("figcaption", tag("h2", title), tag("p", said)), chart)
 
 
@@ -165,7 +167,7 @@ def _named(defined: object) -> str | None:
     return None if defined is None else str(defined)
 
 
-def write_html(report: Report, out: TextIO, *, section: Html | None = None) -> None:
+def write_html(report: Report, out: TextIO, *, section: Markup | None = None) -> None:
     """Write the report; the results are read once and never held, so that memory stays flat.
 
     ``section`` stands in place of the usual numbers, where a run has others to show.
@@ -200,7 +202,7 @@ def fragment_html(report: Report) -> str:
     )
 
 
-def _head(title: str, style: str, script: str) -> Html:
+def _head(title: str, style: str, script: str) -> Markup:
     # What the page may do is told by content, not by place: no text that slips in could run or fetch anything.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -214,11 +216,11 @@ def _head(title: str, style: str, script: str) -> Html:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · Evenhand"),
-        tag("style", Html(style)),
+        tag("style", Markup(style)),  # noqa: S704 - our own style sheet
     )
 
 
-def _footer(report: Report) -> Html:
+def _footer(report: Report) -> Markup:
     run = report.run
     defined = {"definition": dict(run.definition), "options": dict(run.options)}
     return tag(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from markupsafe import Markup
+
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.html.case import about_case, badge, sign
-from evenhand.reports.html.markup import Html, join, tag
+from evenhand.reports.html.markup import join, tag
 from evenhand.reports.phrases import Standing, counted, score_text
 from evenhand.reports.safe_text import plain
 
@@ -46,23 +48,23 @@ def case_table(
     """Yield the section with the table, piece by piece."""
     rows, detailed = Room(MOST_ROWS, counts), Room(MOST_DETAILED, counts)
     columns = evaluators[:MOST_COLUMNS]
-    yield Html('<section class="cases" aria-labelledby="cases-heading">')
+    yield Markup('<section class="cases" aria-labelledby="cases-heading">')
     yield tag("h2", "Cases", id="cases-heading")
     yield from _notes(rows, detailed, len(evaluators), sum(counts.values()))
     yield _tools(counts)
-    yield Html('<table class="results" id="cases" role="table" aria-labelledby="cases-heading">')
+    yield Markup('<table class="results" id="cases" role="table" aria-labelledby="cases-heading">')
     yield _head(columns)
-    yield Html('<tbody role="rowgroup">\n')
+    yield Markup('<tbody role="rowgroup">\n')
     for result in results:
         standing = Standing.of_case(result)
         if rows.take(standing):
             yield _row(result, standing, columns, detailed=detailed.take(standing))
             yield "\n"
-    yield Html("</tbody></table></section>\n")
+    yield Markup("</tbody></table></section>\n")
 
 
-def _notes(rows: Room, detailed: Room, evaluators: int, total: int) -> Iterator[Html]:
-    def note(said: str) -> Html:
+def _notes(rows: Room, detailed: Room, evaluators: int, total: int) -> Iterator[Markup]:
+    def note(said: str) -> Markup:
         return tag("p", said, class_="note")
 
     if rows.left_out:
@@ -79,7 +81,7 @@ def _notes(rows: Room, detailed: Room, evaluators: int, total: int) -> Iterator[
         yield note(f"The table has columns for {MOST_COLUMNS} of {evaluators} evaluators; the cases have all of them.")
 
 
-def _tools(counts: Mapping[Standing, int]) -> Html:
+def _tools(counts: Mapping[Standing, int]) -> Markup:
     """Make what needs JavaScript: it shows itself when that runs."""
     chips = [
         tag("button", f"{standing.glyph} {standing.word} ", tag("span", f"{count:,}", class_="quiet"),
@@ -98,8 +100,8 @@ def _tools(counts: Mapping[Standing, int]) -> Html:
     )  # fmt: skip
 
 
-def _head(columns: Sequence[str]) -> Html:
-    def head(name: str, class_: str | None = None) -> Html:
+def _head(columns: Sequence[str]) -> Markup:
+    def head(name: str, class_: str | None = None) -> Markup:
         return tag("th", name, scope="col", role="columnheader", class_=class_)
 
     more = tag("th", tag("span", "Details", class_="hidden"), scope="col", role="columnheader")
@@ -107,7 +109,7 @@ def _head(columns: Sequence[str]) -> Html:
     return tag("thead", tag("tr", *cells, role="row"), role="rowgroup")
 
 
-def _row(result: CaseResult, standing: Standing, columns: Sequence[str], *, detailed: bool) -> Html:
+def _row(result: CaseResult, standing: Standing, columns: Sequence[str], *, detailed: bool) -> Markup:
     score = result.outcome.score if standing.scored else None
     by_evaluator: dict[str, list[Judgment]] = {}
     for one in result.judgments:
@@ -127,12 +129,12 @@ def _row(result: CaseResult, standing: Standing, columns: Sequence[str], *, deta
     )
 
 
-def _more(result: CaseResult) -> Html:
+def _more(result: CaseResult) -> Markup:
     summary = tag("summary", tag("span", f"Details of {result.id}", class_="hidden"))
     return tag("details", summary, about_case(result))
 
 
-def _scores(evaluator: str, judgments: Sequence[Judgment]) -> Html:
+def _scores(evaluator: str, judgments: Sequence[Judgment]) -> Markup:
     """Show what an evaluator gave: its score, or the mean of its samples' scores."""
     standings = [Standing.of(one.evaluation) for one in judgments]
     scores = [
