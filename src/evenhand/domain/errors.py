@@ -25,7 +25,7 @@ before anything is sent.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evenhand.domain.failure import Failure
@@ -36,7 +36,19 @@ class EvenhandError(Exception):
 
 
 class ConfigError(EvenhandError, ValueError):
-    """A definition that cannot be right: says what, where, and what would be right."""
+    """A definition that cannot be right: says what, where, and what would be right.
+
+    Where a ``part`` of a definition is named, such as the target, ``inner`` is the error itself.
+    """
+
+    part: str | None = None
+    inner: ConfigError | None = None
+
+    def within(self, part: str) -> ConfigError:
+        """Return this error as that of a part."""
+        named = type(self)(f"{part}: {self}")
+        named.part, named.inner = part, self
+        return named
 
 
 class TemplateError(ConfigError):
@@ -52,7 +64,21 @@ class MissingJudgeError(ConfigError):
 
 
 class MissingKeyError(ConfigError):
-    """A model needs an API key, and the variable that should hold it is not set."""
+    """A model needs an API key, and the variable that should hold it is not set; ``need`` says which."""
+
+    def __init__(self, message: str, *, need: str | None = None) -> None:
+        super().__init__(message)
+        self.need = need
+
+
+class IncomparableError(ConfigError):
+    """Two runs that are only compared on request: ``why`` not, and in what they are ``differing``."""
+
+    def __init__(self, why: str, *, differing: Sequence[str] = (), advice: str) -> None:
+        listed = "\n".join([f"{why}:", *(f"- {difference}" for difference in differing), advice])
+        super().__init__(listed if differing else f"{why}; or {advice}")
+        self.why = why
+        self.differing = differing
 
 
 class MissingModelError(ConfigError):

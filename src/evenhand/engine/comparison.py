@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evenhand.domain.comparison import Comparison
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.case_scores import judged_cases
 from evenhand.engine.overview import overview_of
@@ -120,17 +120,15 @@ def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
     what = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
-        raise ConfigError(f"{what}; resume with: evenhand resume {run.id}; or {ANYWAY}")
+        raise IncomparableError(f"{what}; resume with: evenhand resume {run.id}", advice=ANYWAY)
     return f"{what}: what is not judged yet is in no number"
 
 
 def _refuse(a: RunRecord, b: RunRecord, differing: Sequence[str], *, anyway: bool) -> None:
     """Refuse to compare scores that do not mean the same."""
     if not anyway:
-        told = [f"- {one}" for one in differing]
-        raise ConfigError(
-            "\n".join([f"{a.id} (A) and {b.id} (B) were not judged by the same definition:", *told, ANYWAY])
-        )
+        why = f"{a.id} (A) and {b.id} (B) were not judged by the same definition"
+        raise IncomparableError(why, differing=differing, advice=ANYWAY)
 
 
 def _other_judges(a: Side, b: Side) -> Iterator[str]:

@@ -105,7 +105,7 @@ class SQLite(Database):
             try:
                 self._run("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
+                if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
             else:
@@ -215,7 +215,12 @@ def connect(url: str) -> SQLite:
 
 
 def _is_denied(error: Exception) -> bool:
-    return any(words in str(error) for words in ("readonly", "unable to open"))
+    return _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def _code(error: Exception) -> int:
+    """Return SQLite's primary code for an error; the upper bytes of an extended one tell more than is needed."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _prepare(path: Path) -> None:

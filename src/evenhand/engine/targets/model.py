@@ -147,7 +147,7 @@ def resolved(given: object) -> ModelClient:
     try:
         return resolve(given)
     except ConfigError as error:
-        raise type(error)(f"target: {error}") from None
+        raise error.within("target") from None
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Path, Query
 from fastapi.responses import StreamingResponse
 
-from evenhand.domain.errors import ConfigError, NotFoundError
+from evenhand.domain.errors import IncomparableError, NotFoundError
 from evenhand.domain.stored import case_to
-from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.json import case_row
 from evenhand.server.api.bodies import BUSY, Cursor, Limit, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape
@@ -159,8 +158,9 @@ def compare_two_runs(
     except TimeoutError:
         wait = {"retry-after": "5"}
         raise Problem(503, "Still comparing", "the runs are large; try again in a moment", headers=wait) from None
-    except ConfigError as error:
-        raise ConfigError(str(error).replace(ANYWAY, "to compare them anyway: anyway=true")) from None
+    except IncomparableError as error:
+        advice = "to compare them anyway: anyway=true"
+        raise IncomparableError(error.why, differing=error.differing, advice=advice) from None
     return found.as_dict()
 
 

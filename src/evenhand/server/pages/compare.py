@@ -12,9 +12,8 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, PairedDifference
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import RunRecord
-from evenhand.engine.comparison import ANYWAY
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
@@ -99,7 +98,7 @@ def compare(
     except TimeoutError:
         return page(request, "compare.html", found=None, refused=None, waiting=str(request.url.query), **chosen)
     except ConfigError as error:
-        return page(request, "compare.html", found=None, refused=_refusal(str(error), a, b), waiting=None, **chosen)
+        return page(request, "compare.html", found=None, refused=_refusal(error, a, b), waiting=None, **chosen)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
     return page(
         request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, change_filter)
@@ -117,14 +116,11 @@ class _Address:
         return f"/compare?{urlencode(said)}"
 
 
-def _refusal(message: str, a: str, b: str) -> dict[str, Any]:
+def _refusal(error: ConfigError, a: str, b: str) -> dict[str, Any]:
     """Return why the runs are not compared, and whether they could be anyway."""
-    first, *rest = message.replace(f"; or {ANYWAY}", "").splitlines()
-    return {
-        "why": first.rstrip(":"),
-        "differing": [line.removeprefix("- ") for line in rest if line.startswith("- ")],
-        "anyway": _Address(a=a, b=b, anyway="yes")() if ANYWAY in message else None,
-    }
+    if not isinstance(error, IncomparableError):
+        return {"why": str(error), "differing": [], "anyway": None}
+    return {"why": error.why, "differing": error.differing, "anyway": _Address(a=a, b=b, anyway="yes")()}
 
 
 def _shown(store: Store, found: Comparison, address: _Address, change_filter: ChangeFilter) -> dict[str, Any]:

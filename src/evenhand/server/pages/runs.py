@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
-from evenhand.domain.errors import ConfigError, NotFoundError
+from evenhand.domain.errors import ConfigError, IncomparableError, NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.profiles.job import mode_of
@@ -72,7 +72,8 @@ class BaselineComparison:
         except TimeoutError:
             return cls(baseline=baseline, address=address)
         except ConfigError as error:
-            return cls(baseline=baseline, address=address, why_not=str(error).splitlines()[0].rstrip(":"))
+            why_not = error.why if isinstance(error, IncomparableError) else str(error)
+            return cls(baseline=baseline, address=address, why_not=why_not)
         sentence = verdict_sentence(found.cases.scores)
         return cls(
             baseline=baseline,

@@ -121,7 +121,6 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
     return store.runs.mark(run, RunStatus.RUNNING), job, pace
 
 
-_OF_THE_TARGET: Final = "target: "
 MOST_MODELS: Final = 20
 MOST_REPEATS: Final = 100
 MOST_AT_ONCE: Final = 1_000
@@ -209,7 +208,7 @@ def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
     try:
         return trial.job(store, to_ask=to_ask)
     except (MissingKeyError, MissingModelError) as error:
-        message = str(error).replace(", or give api_key", " where the server runs")
-        if message.startswith(_OF_THE_TARGET):
-            raise FieldError("models", message.removeprefix(_OF_THE_TARGET)) from None
-        raise FieldError("judge", message) from None
+        inner = error.inner or error
+        need = inner.need if isinstance(inner, MissingKeyError) else None
+        message = str(inner) if need is None else f"{need} where the server runs"
+        raise FieldError("judge" if error.part is None else "models", message) from None
