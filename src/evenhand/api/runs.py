@@ -1,4 +1,4 @@
-"""Runs from Python: evaluate cases, compare two runs, and compute a win rate."""
+"""Runs: cases judged by evaluators and stored, and two of them compared."""
 
 from __future__ import annotations
 

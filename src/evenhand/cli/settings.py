@@ -1,4 +1,18 @@
-"""Settings from the environment, from `evenhand.toml` and from `.env`, and the files that may hold them."""
+r"""Settings from the environment, from `evenhand.toml` and from `.env`, and the files that may hold them.
+
+A ``.env`` file has names and values, one a line::
+
+    # a comment
+    OPENAI_API_KEY=sk-…
+    export EVENHAND_JUDGE='openai/gpt-5-mini'
+    GREETING="two\nlines"   # in double quotes, \n \r \t \" \\ \$ are escapes
+
+Nothing is put in place of ``$NAME``. What is set already stays as it is.
+
+A flag comes first, then the environment (``EVENHAND_MAX_COST``), then the file: ``evenhand.toml``, or
+``[tool.evenhand]`` in ``pyproject.toml``. A ``.env`` in either folder adds to the environment. Folders above are not
+looked into: whoever can write there could send the user's keys to an address of their own.
+"""
 
 from __future__ import annotations
 

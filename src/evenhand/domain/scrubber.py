@@ -1,4 +1,4 @@
-"""Escapes in texts, those of URLs, JSON and HTML: what they stand for, and where they stand."""
+"""Find secrets in a text that came from elsewhere, in whatever encoding they are spelt there, and hide them."""
 
 from __future__ import annotations
 

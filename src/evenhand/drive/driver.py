@@ -1,4 +1,4 @@
-"""Calling somebody's function, whichever kind it is."""
+"""The one driver: it takes what an evaluator asks for, acts on it, and sends the answers back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terms on which a case is judged: all that it says on that itself, which two runs must share to be compared."""
+"""The scores of a run's cases from their columns, and the terms on which each was judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Sets that take little memory: the ids there were, and the replies the cache may have."""
+"""Sets that take little memory: the ids there were, and the replies the cache may have.
+
+A look-up takes about as long as reading a reply. Nearly always a run either finds everything in the cache or nothing,
+so the keys that are there are noted in a fixed amount of memory (a Bloom filter): "no" is certain, and "perhaps" is
+looked up.
+"""
 
 from __future__ import annotations
 

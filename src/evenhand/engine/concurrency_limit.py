@@ -1,6 +1,6 @@
-"""Lanes: how many questions a provider's account is asked at once, and when to stop asking it (SPEC-S4).
+"""How many questions a provider's account is asked at once, and when to stop asking it (SPEC-S4).
 
-A lane begins with few questions and allows more while all goes well; a server that says "too many" makes it narrower.
+The limit begins with few questions and allows more while all goes well; a server that says "too many" lowers it.
 It closes for good when the account itself is refused: trying the next case would not help. Where a refusal may be the
 cases' own, it is held until a probe has shown whose it is (see ``breaker``).
 """

@@ -1,4 +1,7 @@
-"""What a run is expected to take, before anything is spent: calls, tokens and dollars (SPEC-S4)."""
+"""What a run is expected to take, before anything is spent: calls, tokens and dollars (SPEC-S4).
+
+Nothing is sent. Each evaluator is let go as far as its first questions, which are counted and measured.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to the judges during a run: through the cache, the budget, and the lane of each account."""
+"""The way to the judges during a run: through the cache, the budget, and the concurrency limit of each account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of an earlier run, to be judged again without making them anew."""
+"""Plan a run: check its cases and store all of them before the first judge is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run is getting on, for whoever wants to look."""
+"""A run as a program gets it: its progress, its numbers, its cases one by one, and its reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON Schema from a ``TypedDict``, whichever module and Python it comes from (SPEC-F6)."""
+"""A user's own format for a judge's reply: JSON Schema, ``TypedDict`` or Pydantic model (SPEC-F6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What evaluators of profiles have in common: criteria, a judge, and how often that may be asked."""
+"""Score a profile: a judge gives one text a score from 0 to 10 by criteria, and says why (SPEC-K1)."""
 
 from __future__ import annotations
 

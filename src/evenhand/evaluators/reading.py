@@ -1,7 +1,15 @@
-"""Which of several different verdicts in one reply counts: a setting of everything that reads replies.
+"""Read a judge's reply: find the verdict in whatever stands around it, and decide between several (SPEC-R2).
 
 Judges write drafts, and quote. ``first`` and ``last`` take a verdict all the same, flag the evaluation, and put on
 record what the other one would have decided; ``ask_again`` makes such a reply one that cannot be used.
+
+The rule (SPEC-R2): a leading block of reasoning is set aside. Of the rest, all of it, if it satisfies the contract;
+else the objects in it, from left to right, that are strict JSON, satisfy the contract, and do not merely repeat an
+object that stood in the prompt. Where these differ, ``ambiguous`` says which one counts, or that the judge is asked
+again. Nothing is closed, cleaned or guessed, and no score is taken from prose.
+
+The work is linear in the length of the reply and of the prompt (SPEC-R3): ``Finder.work`` counts it. Every object is
+decoded once, by itself; the scanner and the echoes say themselves why they are linear.
 """
 
 from __future__ import annotations

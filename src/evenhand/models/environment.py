@@ -1,4 +1,4 @@
-"""Telling that a model is asked at an address which stands in a variable: whoever set that gets the key."""
+"""Read the environment for a model: keys, addresses, ``${NAME}`` references, proxies."""
 
 from __future__ import annotations
 

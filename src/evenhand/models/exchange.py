@@ -1,4 +1,7 @@
-"""Where requests go, and within which limits."""
+"""One HTTP exchange with an endpoint: a request over the loop's pool, and a whole response or the fault.
+
+This module loads what speaks HTTP; it is itself loaded by the first question that goes over it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models are kin: a judge tends to favour answers that sound like its own."""
+"""The providers of models, and which models are of one family."""
 
 from __future__ import annotations
 

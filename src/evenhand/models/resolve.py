@@ -1,4 +1,4 @@
-"""Models that are made but not asked, for estimates: they need no keys."""
+"""Find the judge: a model client from whatever a user gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who may send what: names, origins, sizes, the token, and how often each client may change something (REL-W7)."""
+"""What every request passes: host, origin, token, rate and size limits, and response headers (REL-W1 to W7).
+
+It is applied at the root. A route that may be used without a token beyond this machine is named in ``OPEN``.
+"""
 
 from __future__ import annotations
 

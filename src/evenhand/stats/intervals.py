@@ -1,4 +1,4 @@
-"""Sums without rounding: the order in which cases come in cannot move a digit."""
+"""Means with error bars: which interval belongs to which scores."""
 
 from __future__ import annotations
 

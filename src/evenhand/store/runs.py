@@ -1,4 +1,4 @@
-"""The table of runs, and that of their summaries, which are used only while they match the rows."""
+"""The tables of runs and of their summaries: create, find, claim and end runs."""
 
 from __future__ import annotations
 

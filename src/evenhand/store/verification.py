@@ -1,4 +1,4 @@
-"""Commits that a write-ahead log has lost: SQLite reads a log up to the first thing wrong in it, and says nothing.
+"""Check a whole run for what is damaged or missing, and the write-ahead log for commits that were lost.
 
 All frames of a log share its salts. One after the last that SQLite read which has them, and is a commit, was kept once,
 and is lost now. A log that breaks off says nothing of what stood there: that is as if the machine had gone down before.

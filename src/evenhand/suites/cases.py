@@ -1,4 +1,4 @@
-"""The messages in a case: each needs a role that somebody knows, and something that it says."""
+"""From a case as it stands in a file to a case of a run, or to all that is wrong with it."""
 
 from __future__ import annotations
 

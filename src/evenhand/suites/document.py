@@ -1,4 +1,4 @@
-"""Reading a YAML file that is one mapping, as strictly as a suite is read."""
+"""A suite on disk: the keys beside the cases, and the cases one by one, from whichever files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a file, with the line where it stands."""
+"""Values of a file with their lines, and the mistakes in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the parsers of YAML complain about, in the words of somebody who writes suites."""
+"""Read YAML strictly and piece by piece, on the events of libyaml: data only, and no two ways to read it (SPEC-S1).
+
+Refused are aliases and anchors, tags beyond the plain ones, duplicate keys, merge keys, several documents, and
+the words that readers of YAML disagree about (see ``yaml_scalars``).
+"""
 
 from __future__ import annotations
 

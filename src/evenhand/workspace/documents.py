@@ -1,4 +1,4 @@
-"""Prompts and test cases from JSON that comes in: names in either spelling, unknown keys refused, schemas looked at."""
+"""Prompts with their test cases as JSON, checked when it comes in, and as a suite (SPEC-M1, M5, S2)."""
 
 from __future__ import annotations
 

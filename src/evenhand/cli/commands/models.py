@@ -1,4 +1,4 @@
-"""`evenhand models`: the judges that run on this machine, and their download."""
+"""`evenhand models`: list, download and remove the judges that run on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evenhand prompts export` and `import`: prompts as JSON, or one prompt as a suite."""
+"""`evenhand prompts export` and `import`: prompts with their test cases as a file, or one of them as a suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evenhand serve`: the server, and the file with its token, which only its owner can read."""
+"""`evenhand serve`: the web pages and the REST API, and the file with the token that opens them."""
 
 from __future__ import annotations
 

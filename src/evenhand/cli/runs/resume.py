@@ -1,4 +1,8 @@
-"""Resume a run: do only what is missing, and only if the definition is still the same (REL-D4)."""
+"""Resume a run: do only what is missing, and only if the definition is still the same (REL-D4).
+
+They run no code, talk to no server of their own, and read no variable: one that names a provider and ``${ANY}`` as its
+key would send that provider whatever the variable holds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model with a prompt as the target."""
+"""A model with a prompt as the target, or several of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text in what other people's models and functions return."""
+"""What all adapters share: one request within its time, failures as values, and the text of what came back."""
 
 from __future__ import annotations
 

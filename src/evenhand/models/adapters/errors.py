@@ -1,4 +1,4 @@
-"""The keys that an object of another library holds: its error messages may repeat them, and ours must not."""
+"""Errors of other libraries: their kind, by the shape of the exception, and the keys their messages may repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain function as a judge: it gets the messages and returns text."""
+"""A plain function, or an object with ``invoke`` or ``ainvoke``, as a judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas for a small model: with bounds, without which it may write the same line until its room is used up."""
+"""An embedded model as a judge: ``embedded/qwen2.5-coder-1.5b`` or ``embedded/path/to/file.gguf``."""
 
 from __future__ import annotations
 

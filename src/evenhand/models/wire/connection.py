@@ -1,4 +1,4 @@
-"""What the system holds of a connection: bytes that came and were not read, and bytes that the other side lacks."""
+"""One HTTP/1.1 connection: requests out, responses in, and nothing that was not requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reaching a host that has several addresses, some of which may lead nowhere."""
+"""Open a connection: to one of a host's addresses, directly or through a proxy's tunnel."""
 
 from __future__ import annotations
 

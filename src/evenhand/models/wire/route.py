@@ -1,4 +1,4 @@
-"""Whose certificates are trusted."""
+"""The route to a server: what requests must share to use one connection, and which certificates are trusted."""
 
 from __future__ import annotations
 

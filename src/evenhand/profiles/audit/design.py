@@ -1,4 +1,4 @@
-"""What an audit demands of a judge: how much a group may matter, and how many profiles may go without a score."""
+"""The design of an audit: a template, factors with their levels, and gates."""
 
 from __future__ import annotations
 

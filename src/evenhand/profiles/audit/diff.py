@@ -1,4 +1,4 @@
-"""Two audits of the same design: which effects differ between them, profile by profile."""
+"""Two audits of the same design: which effects differ, and that as text, Markdown and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each attribute does to the score: main effects, and where a group is treated differently by another attribute.
+"""What each attribute does to the score: main effects and interactions, estimated from the scored profiles.
 
 Every profile counts once, with the mean of its repetitions. A main effect is the difference that a level makes to the
 score against the first level of its factor, on the average over everything else; an interaction is how much that

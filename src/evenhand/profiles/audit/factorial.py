@@ -1,4 +1,4 @@
-"""Levels as numbers that a model can weigh, so that the sum over a factor's levels is nothing.
+"""The profiles of a design: every combination of levels, or a fraction of them, and what a fraction confounds.
 
 So coded, the weight of one factor is its effect on the average over all others, also beside interactions; in a full
 factorial design no two effects then have a part in each other.

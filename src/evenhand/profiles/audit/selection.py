@@ -1,4 +1,4 @@
-"""Who would be selected: how often profiles of each group reach the mark, against the group that does so most often."""
+"""Who would be selected: impact ratios of the groups, and what swapping the group alone changes."""
 
 from __future__ import annotations
 

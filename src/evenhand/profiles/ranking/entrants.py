@@ -1,4 +1,4 @@
-"""The ids of profiles by their numbers, in a third of the room that a list of them would take."""
+"""The profiles that are ranked, by number: their texts on disk, their ids in little memory."""
 
 from __future__ import annotations
 

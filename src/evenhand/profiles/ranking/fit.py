@@ -1,4 +1,4 @@
-"""What the groups of a ranking come to, taken in one after the other: there may be very many, and none is kept."""
+"""From the groups of a ranking to its result: one fit over all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes of the API share: their parameters, and the problems that any of them may report."""
+"""What the API takes: JSON bodies, checked strictly, and the parameters that routes share."""
 
 from __future__ import annotations
 

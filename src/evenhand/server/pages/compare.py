@@ -1,4 +1,4 @@
-"""The page that compares two runs: differences with intervals around zero, wins, ties and losses."""
+"""The page that compares two runs, case by case (SPEC-T1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of results, with its columns and filters, and the page of a case."""
+"""The pages of results: the table of a run's evaluations with its columns, and one case."""
 
 from __future__ import annotations
 

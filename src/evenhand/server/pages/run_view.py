@@ -1,4 +1,4 @@
-"""A run in a list of runs: with its numbers, or the reason why there are none."""
+"""A run as pages show it: as a row of a list, and on its own page."""
 
 from __future__ import annotations
 

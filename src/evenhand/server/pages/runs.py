@@ -1,4 +1,4 @@
-"""The pages of runs: the list, one run with its baseline, and what can be done with it."""
+"""The pages of runs: the list, one run, its baseline, and its downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a user of the server wants to run or resume, which models they may name, and the job that it takes."""
+"""What a user of the server wants to run or resume, which models they may name, and the job that it takes.
+
+What the one who starts the server names with ``--judge`` and ``--model`` may be anything: that is the server's own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The evaluations of a run as a list: filtered, sorted, page by page, and as a file."""
+"""The evaluations of a run as a list: filtered, sorted, page by page, and as a file.
+
+The table of evaluations has no index for this: each would have to be kept up with every commit of a run. So the narrow
+columns of runs that somebody looks at are copied into a database in memory, which is cheap to go through as a whole.
+The first pages of a run, in its own order, need no copy.
+"""
 
 from __future__ import annotations
 

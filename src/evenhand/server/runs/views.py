@@ -1,4 +1,7 @@
-"""Runs and evaluations as lists show them, in plain JSON values."""
+"""Runs and evaluations as lists show them, in plain JSON values.
+
+Of a group that was ranked, who was shown stands for what was asked, and the order for the answer.
+"""
 
 from __future__ import annotations
 
