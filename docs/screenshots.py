@@ -38,7 +38,7 @@ from evenhand.server.app import make_app
 from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 PICTURES = Path(__file__).with_name("pictures")
 QUESTIONS = (

@@ -10,7 +10,7 @@ import typer.main
 from docs.generate.markdown import code, made_by, page as page_of, table
 
 from evenhand.cli.main import app
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS
 
 INTRODUCTION: Final = """\

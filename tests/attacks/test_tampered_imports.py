@@ -24,10 +24,10 @@ from evenhand.cli.runs.resume import require_trust
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.secret import Secret
+from evenhand.engine.carry_over import scope_of
 from evenhand.engine.comparison import Side, compare_runs
 from evenhand.engine.estimate import forecast
 from evenhand.engine.overview import overview_of
-from evenhand.engine.resume import scope_of
 from evenhand.profiles.imported import case_check
 from evenhand.profiles.job import require_scores
 from evenhand.profiles.modes import report_kind_of, with_next_rounds

@@ -13,7 +13,7 @@ import pytest
 from evenhand.domain.ask import Exec
 from evenhand.domain.case import Case
 from evenhand.domain.verdict import Verdict
-from evenhand.drive.program import STDERR_MIB, STDOUT_MIB
+from evenhand.drive.run_program import STDERR_MIB, STDOUT_MIB
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.code import STDERR_KEPT, CodeJudgeEvaluator
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode, Gates, exit_code
+from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.gates import Gates
 from evenhand.domain.summary import Interval, Summary, Tally
 
 USUAL = Tally(

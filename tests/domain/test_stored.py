@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenhand import Attempt, Case, Check, Evaluation, Message, Status, Usage, Verdict
+from evenhand.domain.json_codec import answer_from, answer_to, case_from, case_to, evaluation_from, usage_from
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from, usage_from
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 MAYBE = st.none() | TEXTS

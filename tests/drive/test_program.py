@@ -21,7 +21,7 @@ import pytest
 from evenhand.domain.ask import Exec
 from evenhand.domain.reply import Exited
 from evenhand.drive import background
-from evenhand.drive.program import STDERR_MIB, STDOUT_MIB, no_memory_limit, run_program
+from evenhand.drive.run_program import STDERR_MIB, STDOUT_MIB, no_memory_limit, run_program
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow

@@ -16,8 +16,7 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Usage
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.budget import Limits
-from evenhand.engine.live_overview import LiveOverview
-from evenhand.engine.overview import kept_overview, overview_of, report_from
+from evenhand.engine.overview import LiveOverview, kept_overview, overview_of, report_from
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.reports.json import canonical
 from evenhand.reports.overview import Overview, survey

@@ -12,9 +12,9 @@ import pytest
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.budget import Limits
+from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
-from evenhand.engine.resume import case_differences, copy_finished, scope_of
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.checks.text import Contains
 from evenhand.evaluators.prompt import PromptEvaluator

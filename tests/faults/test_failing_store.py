@@ -19,9 +19,9 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import StoreError
 from evenhand.domain.reply import Reply
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
+from evenhand.engine.carry_over import scope_of
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import fill, plan
-from evenhand.engine.resume import scope_of
 from evenhand.engine.runner import Runner
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.prompt import PromptEvaluator

@@ -242,7 +242,7 @@ def checks() -> Iterator[Reader]:
     yield Reader("numeric", ("evaluators/checks/numeric.py",), of(Numeric()), numbers)
     yield Reader("a schema", ("evaluators/schema/compiled.py", "evaluators/schema/patterns.py"), of_schema)
     yield Reader("the text of a schema", ("evaluators/schema/graph.py",), of_schema_text)
-    yield Reader("an output with a schema", ("evaluators/schema/evaluator.py", "evaluators/showing.py"), of_output)
+    yield Reader("an output with a schema", ("evaluators/schema/evaluator.py", "evaluators/value_text.py"), of_output)
     yield Reader("what a code judge writes", ("evaluators/code.py", "evaluators/program.py"), of_program)
 
 
@@ -542,7 +542,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         of_settings,
     )
     yield Reader("profiles", ("profiles/sources.py", "domain/case.py"), of_profiles)
-    yield Reader("an exported run", ("store/transfer.py", "store/shapes.py"), of_run)
+    yield Reader("an exported run", ("store/transfer.py", "store/import_validation.py"), of_run)
     yield Reader(
         "exported prompts", ("workspace/documents.py", "workspace/documents.py", "domain/prompt.py"), of_prompts
     )

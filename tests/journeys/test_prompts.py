@@ -27,7 +27,7 @@ from evenhand.engine.runner import Runner
 from evenhand.store.store import Store, open_store
 from evenhand.workspace import documents
 from evenhand.workspace.documents import export_document, import_document
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 PRICED = '{"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}'
 NAMED = '{"type": "object", "required": ["name"]}'

@@ -30,7 +30,7 @@ from fastapi.testclient import TestClient
 
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
-from evenhand.server.runs.background_cache import BackgroundCache
+from evenhand.server.runs.summaries import BackgroundCache
 from evenhand.server.settings import ServerSettings
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.domain.errors import RunBusyError
-from evenhand.store.owner import SILENT_SECONDS, Owner, this_process
+from evenhand.store.run_owner import SILENT_SECONDS, Owner, this_process
 from evenhand.store.store import Store
 
 NOW = 5.0

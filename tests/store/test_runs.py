@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.domain.errors import RunBusyError, RunNotFoundError
 from evenhand.domain.run import RunStatus
-from evenhand.store.owner import SILENT_SECONDS
+from evenhand.store.run_owner import SILENT_SECONDS
 from evenhand.store.store import Store, open_store
 
 # Makes a run, or claims one, says so, and lives until its standard input ends.

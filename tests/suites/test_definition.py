@@ -15,8 +15,8 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, MissingKeyError
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.json_codec import case_from, case_to
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.stored import case_from, case_to
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.suites.definition import Definition

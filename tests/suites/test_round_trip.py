@@ -12,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 
 from evenhand.domain.contract import storable
-from evenhand.domain.stored import case_to
+from evenhand.domain.json_codec import case_to
 from evenhand.suites.suite import read_suite
 from evenhand.suites.yaml_scalars import SUSPECTS
 

@@ -17,7 +17,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 GOOD = '{"score": 0.9, "hits": [], "misses": [], "reasoning": "Right."}'
 PRICED = '{"type": "object", "required": ["price"]}'

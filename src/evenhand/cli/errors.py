@@ -11,7 +11,7 @@ import typer
 from evenhand.cli.console import Console
 from evenhand.cli.options import display_name
 from evenhand.domain.errors import ConfigError, ConflictError, EvenhandError, NotFoundError, RunNotFoundError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 
 _MAX_CHARACTERS = 1000
 

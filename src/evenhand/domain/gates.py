@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -133,51 +132,6 @@ class Gates:
     def limits_unscored(self) -> bool:
         """Whether the suite says itself how many cases may go without a score."""
         return any(gate.rule == MAX_UNSCORED and gate.evaluator is None for gate in self.gates)
-
-
-class ExitCode(IntEnum):
-    """How a command ends."""
-
-    OK = 0
-    ERROR = 1
-    USAGE = 2
-    GATE_FAILED = 100
-    UNSCORED = 101
-    BUDGET_REACHED = 102
-    JUDGE_NOT_TRUSTED = 103
-    INTERRUPTED = 130
-
-
-def exit_code(
-    summary: Summary | None,
-    gates: Gates | None = None,
-    *,
-    interrupted: bool = False,
-    usage: bool = False,
-    error: bool = False,
-    budget_reached: bool = False,
-    judge_not_trusted: bool = False,
-) -> ExitCode:
-    """Return the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
-
-    ``usage`` is a mistake in the command or the suite, ``error`` any other trouble; ``summary`` is None where it did
-    not come to numbers.
-    """
-    gates = gates or Gates()
-    failed = {result.kind for result in gates.check(summary) if not result.ok} if summary else set()
-    errors = summary is not None and summary.cases.errors > 0 and not gates.limits_unscored
-    for happened, code in (
-        (interrupted, ExitCode.INTERRUPTED),
-        (usage, ExitCode.USAGE),
-        (error, ExitCode.ERROR),
-        (budget_reached, ExitCode.BUDGET_REACHED),
-        (errors or "unscored" in failed, ExitCode.UNSCORED),
-        (judge_not_trusted, ExitCode.JUDGE_NOT_TRUSTED),
-        ("score" in failed, ExitCode.GATE_FAILED),
-    ):
-        if happened:
-            return code
-    return ExitCode.OK
 
 
 _Number: TypeAlias = Callable[[Tally], float | None]

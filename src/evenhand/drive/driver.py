@@ -170,7 +170,7 @@ def act(want: Want, deadline: Deadline, asker: Asker) -> Awaitable[Answer]:
         case Ask():
             return asker(want, deadline)
         case Exec():
-            from evenhand.drive.program import run_program  # noqa: PLC0415 - only where programs judge
+            from evenhand.drive.run_program import run_program  # noqa: PLC0415 - only where programs judge
 
             return run_program(want, deadline=deadline.at)
         case Call():

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
-from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
 from evenhand.reports.paired_cases import JudgedCase, PairedFinding, found_of

@@ -17,9 +17,9 @@ from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.contract import Contract, FieldContract
 from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
 from evenhand.domain.failure import Failure
+from evenhand.domain.json_codec import usage_from
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.domain.stored import usage_from
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget

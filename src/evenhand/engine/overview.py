@@ -1,17 +1,21 @@
-"""The overview of a stored run: as it was kept, or worked out from the rows, and kept then."""
+"""The overview of a run: computed as evaluations are committed, or from the rows, and kept beside them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from evenhand.domain.errors import StoreError
+from evenhand.domain.evaluation import Attempt, Evaluation, Usage, is_token_count
 from evenhand.domain.gates import GateResult
-from evenhand.domain.run import CaseResult, RunRecord, RunStatus
-from evenhand.reports.overview import FORMAT, Overview, survey
+from evenhand.domain.json_codec import evaluation_from
+from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.reports.overview import FORMAT, Overview, Survey, survey
 from evenhand.reports.report import Report
 from evenhand.store.results import case_at
-from evenhand.store.rows import dumps, loads
+from evenhand.store.rows import PATIENT, answer_of, dumps, loads
 from evenhand.store.runs import Summaries
 from evenhand.store.store import Store
 
@@ -71,3 +75,137 @@ def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:
 def _is_at_work(store: Store, run: RunRecord) -> bool:
     """Tell whether rows may be added to a run at any moment: its cases, too, if it was never planned to the end."""
     return run.status is RunStatus.PLANNING or (run.status is RunStatus.RUNNING and store.runs.in_hand(run))
+
+
+_Value = TypeVar("_Value")
+
+
+class LiveOverview:
+    """Takes in what is committed to a run that began with nothing, and keeps the overview when the run has finished.
+
+    It is kept only if the run has as many rows as were taken in here. All other runs (one that was resumed, or stopped,
+    or to which somebody else added rows) are read from the store when they are looked at.
+    """
+
+    def __init__(self, run: RunRecord) -> None:
+        self._thresholds = run.thresholds
+        self._repeat = run.repeat
+        self._survey = Survey()
+        self._unfinished: dict[int, _UnfinishedCase] = {}
+        self._cases = self._evaluations = self._answers = 0
+        self._is_sound = True
+
+    def add_answer(self, planned: PlannedCase, answer: MadeAnswer, content: str) -> None:
+        """Take in an answer, with what the store has of it."""
+        try:
+            self._answers += 1
+            case = self._unfinished.setdefault(planned.position, _UnfinishedCase())
+            case.answers[answer.sample] = answer if _is_plain_answer(answer, content) else answer_of(content)
+        except Exception:  # it is anybody's code that made it; whoever reads the run will hear of it
+            self._is_sound = False
+
+    def add_evaluation(self, planned: PlannedCase, place: int, judgment: Judgment, content: str) -> None:
+        """Take in an evaluation, with what the store has of it."""
+        try:
+            self._evaluations += 1
+            if not _is_plain_evaluation(judgment.evaluation, content):
+                judgment = judgment._replace(evaluation=evaluation_from(loads(content)))
+            self._add(planned, place, judgment)
+        except Exception:  # as above
+            self._is_sound = False
+
+    def _add(self, planned: PlannedCase, place: int, judgment: Judgment) -> None:
+        position, expected = planned.position, planned.expected * self._repeat
+        if expected == 1 and position not in self._unfinished:
+            self._cases += 1
+            self._survey.add_single(position, planned.case, judgment, self._thresholds)
+            return
+        case = self._unfinished.setdefault(position, _UnfinishedCase())
+        case.judgments[judgment.sample, place] = judgment
+        if len(case.judgments) < expected:
+            return
+        del self._unfinished[position]
+        self._cases += 1
+        self._survey.add(
+            CaseResult(
+                position=position,
+                case=planned.case,
+                answers=_in_order(case.answers),
+                judgments=_in_order(case.judgments),
+                thresholds=self._thresholds,
+            )
+        )
+
+    def keep(self, store: Store, run: RunRecord) -> None:
+        """Keep the overview of a run that has just ended, if it is what its rows would give.
+
+        This is part of the transaction that marks the run as finished, and fails with it.
+        """
+        counts = (self._cases, self._evaluations, self._answers)
+        if run.status is not RunStatus.FINISHED or counts != (run.cases, run.evaluations, run.answers):
+            return
+        if self._is_sound and self._survey.is_exact:
+            kept, overview = store.summaries, self._survey.overview()
+            kept.write(run, kept.coverage(run), dumps(overview.as_dict()), format=FORMAT)
+
+
+class _UnfinishedCase:
+    """What is there of a case of which more is to come: answers by sample, judgments by sample and evaluator."""
+
+    __slots__ = ("answers", "judgments")
+
+    def __init__(self) -> None:
+        self.answers: dict[int, MadeAnswer] = {}
+        self.judgments: dict[tuple[int, int], Judgment] = {}
+
+
+def _in_order(values: Mapping[Any, _Value]) -> tuple[_Value, ...]:
+    return tuple(values[key] for key in sorted(values))
+
+
+_TEXT_OR_NONE: Final = (str, type(None))
+_NUMBER_OR_NONE: Final = (float, type(None))
+# What stands in details and is looked into.
+_NESTED: Final = frozenset(("members", "meta_judge", "ambiguous"))
+
+
+def _is_plain_evaluation(evaluation: Evaluation, content: str) -> bool:
+    """Tell whether an evaluation that is read back from the store is counted as this one is.
+
+    Evaluators are anybody's code, and may give what JSON has no word for.
+    """
+    details = evaluation.details
+    return (
+        type(details) is dict
+        and type(details.get("judge")) in _TEXT_OR_NONE
+        and _NESTED.isdisjoint(details)
+        and type(evaluation.evaluator) is type(evaluation.type) is type(evaluation.reasoning) is str
+        and type(evaluation.score) in _NUMBER_OR_NONE
+        and type(evaluation.retry_count) is int
+        and not (evaluation.flags and any(type(flag) is not str for flag in evaluation.flags))
+        and _is_plain(evaluation, content)
+    )
+
+
+def _is_plain_answer(answer: MadeAnswer, content: str) -> bool:
+    """Tell whether an answer that is read back from the store is counted as this one is."""
+    cost = answer.cost
+    return (cost is None or (type(cost) is float and math.isfinite(cost))) and _is_plain(answer, content)
+
+
+def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
+    if content.startswith(PATIENT) or type(record.error) not in _TEXT_OR_NONE:
+        return False
+    for attempt in record.attempts:
+        if type(attempt) is not Attempt or not _is_plain_usage(attempt.usage):
+            return False
+    return _is_plain_usage(record.usage)
+
+
+def _is_plain_usage(usage: Usage | None) -> bool:
+    return usage is None or (
+        type(usage) is Usage
+        and is_token_count(usage.input_tokens)
+        and is_token_count(usage.output_tokens)
+        and is_token_count(usage.cached_tokens)
+    )

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
-from evenhand.domain.gates import ExitCode, GateResult, Gates, exit_code
+from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict

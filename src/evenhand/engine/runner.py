@@ -25,13 +25,13 @@ from evenhand.engine.concurrency_limit import is_refusal
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
-from evenhand.engine.live_overview import LiveOverview
+from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
 from evenhand.engine.target import Target
 from evenhand.models.retry import RetryPolicy
-from evenhand.store.owner import HEARTBEAT_SECONDS
 from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
+from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
 # Told of each evaluation once it is committed.

@@ -17,7 +17,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 from evenhand.domain.scale import Range
 from evenhand.domain.secret import Secret
-from evenhand.drive.program import no_memory_limit
+from evenhand.drive.run_program import no_memory_limit
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.program import Program, last_words, require_success
 from evenhand.evaluators.reading import parse_strict

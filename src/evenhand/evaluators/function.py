@@ -13,7 +13,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import is_finite_number
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.showing import shortened
+from evenhand.evaluators.value_text import shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
-from evenhand.domain.stored import answer_to
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.report import Report

@@ -12,8 +12,8 @@ import orjson
 
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import StoreError
+from evenhand.domain.json_codec import answer_from, answer_to, case_from, case_to, evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
-from evenhand.domain.stored import answer_from, answer_to, case_from, case_to, evaluation_from
 from evenhand.domain.verdict import Thresholds
 from evenhand.store.records import refuse_damage
 

@@ -13,9 +13,9 @@ from evenhand.domain.errors import RunBusyError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.store import checksum
 from evenhand.store.database import Database
-from evenhand.store.owner import HEARTBEAT_SECONDS, Owner, this_process
 from evenhand.store.records import MENDING, NOT_AS_WRITTEN
 from evenhand.store.rows import column, dumps, loads
+from evenhand.store.run_owner import HEARTBEAT_SECONDS, Owner, this_process
 from evenhand.version import __version__
 
 

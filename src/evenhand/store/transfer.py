@@ -12,9 +12,16 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.store.import_validation import (
+    Row,
+    checked_answer,
+    checked_case,
+    checked_evaluation,
+    checked_run,
+    strictly,
+)
 from evenhand.store.records import ANSWERS, EVALUATIONS, Table, by_position
 from evenhand.store.rows import answer_fields, dumps, loads
-from evenhand.store.shapes import Row, checked_answer, checked_case, checked_evaluation, checked_run, strictly
 from evenhand.store.store import Store
 
 SCHEMA_VERSION: Final = 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.verdict import Thresholds
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.value_text import shown
 from evenhand.suites.evaluators import name_of
 
 _NOTHING: Final = object()

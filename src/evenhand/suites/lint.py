@@ -9,7 +9,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import did_you_mean
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import Template
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.value_text import shown
 from evenhand.models.providers import same_family
 from evenhand.suites.definition import Definition
 from evenhand.suites.evaluators import lacks_judge, name_of, names_judge

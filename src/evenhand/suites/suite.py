@@ -17,7 +17,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.value_text import shown
 from evenhand.store.rows import case_content
 from evenhand.store.store import Store
 from evenhand.suites.cases import CaseMaker, id_problem

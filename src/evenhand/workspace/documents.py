@@ -18,7 +18,7 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.reports.json import moment
 from evenhand.store.store import Store
-from evenhand.workspace.trial import asks_judge, case_of, evaluator_of
+from evenhand.workspace.prompt_run import asks_judge, case_of, evaluator_of
 
 PROMPT_FIELDS: Final = ("name", "content", "expected_schema", "evaluation_mode", "evaluation_criteria")
 CASE_FIELDS: Final = ("input", "evaluation_schema", "reference")

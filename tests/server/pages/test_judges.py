@@ -12,7 +12,7 @@ from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 Post = Callable[..., Any]
 Parsed = Callable[[Any], Any]

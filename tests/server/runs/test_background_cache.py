@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from evenhand.domain.errors import ConfigError, StoreError
-from evenhand.server.runs.background_cache import BackgroundCache
+from evenhand.server.runs.summaries import BackgroundCache
 
 
 def test_a_value_is_worked_out_once_however_many_ask() -> None:

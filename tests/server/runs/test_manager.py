@@ -19,7 +19,7 @@ from evenhand.engine.runner import Runner
 from evenhand.server.runs.manager import MOST_AT_ONCE, RunManager
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from evenhand.cli.options import (
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.audit import Audit

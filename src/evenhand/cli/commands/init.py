@@ -10,7 +10,7 @@ import typer
 from evenhand.cli.console import Console
 from evenhand.cli.options import Json, Quiet
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted
 from evenhand.reports.safe_text import plain

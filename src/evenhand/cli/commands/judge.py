@@ -12,7 +12,7 @@ from evenhand.cli.options import Json, Judge, Timeout, require_judge, text_optio
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.drive.driver import drive
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, score_text

@@ -24,7 +24,7 @@ from evenhand.cli.options import (
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.engine import estimate as estimates
 from evenhand.models.resolve import unasked
 from evenhand.profiles.job import ScoringJob

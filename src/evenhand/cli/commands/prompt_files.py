@@ -23,7 +23,7 @@ from evenhand.reports.report import written_whole
 from evenhand.store.store import Store
 from evenhand.suites.suite import read_suite
 from evenhand.workspace.documents import export_document, import_document, suite_of
-from evenhand.workspace.trial import case_of
+from evenhand.workspace.prompt_run import case_of
 
 _WIDTH = 120
 

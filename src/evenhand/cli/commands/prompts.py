@@ -29,7 +29,7 @@ from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.prompt import EvaluationMode, Prompt, TestCase
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.reports.json_text import strict_json
@@ -37,7 +37,7 @@ from evenhand.reports.phrases import counted, moment_text
 from evenhand.reports.safe_text import plain
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.documents import case_summary, prompt_dict, prompt_summary, prompt_text
-from evenhand.workspace.trial import Trial
+from evenhand.workspace.prompt_run import Trial
 
 _NAME: Final = 32
 _COLUMNS: Final = "{:<32}  {:>7}  {:<6}  {:>5}  {:<20}  {}"

@@ -22,7 +22,7 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.runs.finish import report_of, show, write_files
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.comparison import comparison_json, comparison_text, comparison_writer, write_comparison
 from evenhand.reports.json import write_canonical

@@ -27,7 +27,7 @@ from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunStatus
 from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked

@@ -10,7 +10,7 @@ import typer
 from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import DB, Db, Json, RunId, Yes
 from evenhand.cli.runs.finish import report_of, show
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import overview_of

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.cli.console import Console
+from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.failure import Failure
-from evenhand.domain.gates import ExitCode, Gates, exit_code
+from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET

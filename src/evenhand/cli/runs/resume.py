@@ -16,11 +16,11 @@ from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_prices
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job
 from evenhand.engine.plan import fill, plan
-from evenhand.engine.resume import case_differences, copy_finished, scope_of
 from evenhand.models.environment import references
 from evenhand.profiles.job import AUDIT, RANKING, SCORING, mode_of
 from evenhand.profiles.modes import with_next_rounds
@@ -30,7 +30,7 @@ from evenhand.store.transfer import IMPORTED
 from evenhand.suites.definition import Definition
 from evenhand.suites.definition_diff import definition_differences
 from evenhand.suites.suite import job_of, job_of_run
-from evenhand.workspace.trial import is_trial
+from evenhand.workspace.prompt_run import is_trial
 
 _MAX_ACTIONS_SHOWN = 5
 _PLAIN_DATA = ("metadata", "config")

@@ -21,7 +21,7 @@ from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
 from evenhand.domain.errors import RunBusyError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine.breaker import Outage

@@ -9,7 +9,7 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, WhenDone, pace_of
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import ExitCode
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope

@@ -17,7 +17,7 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Verdict, reaches
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.showing import shortened
+from evenhand.evaluators.value_text import shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from evenhand.evaluators.checks.check import (
 from evenhand.evaluators.reading import first_value, parse_strict
 from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import compile_option, find_errors, is_empty
-from evenhand.evaluators.showing import path_text, shown
+from evenhand.evaluators.value_text import path_text, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from evenhand.evaluators.reading import parse_strict
 from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.graph import TOO_MUCH, SchemaGraph
 from evenhand.evaluators.schema.patterns import Kind, engine, kinds_of, refuse, undecided
-from evenhand.evaluators.showing import path_text, shortened
+from evenhand.evaluators.value_text import path_text, shortened
 
 MAX_SCHEMA_TEXT: Final = 1_000_000
 MAX_SCHEMA_VALUES: Final = 10_000

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from evenhand.domain.errors import ConfigError
 from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.patterns import Kind
-from evenhand.evaluators.showing import shortened, step_text
+from evenhand.evaluators.value_text import shortened, step_text
 
 # Where subschemas stand: alone, in a list, or under names; and which value they look at: the same one ("here"), one
 # of its members that no two of them share ("named"), or any member ("below").

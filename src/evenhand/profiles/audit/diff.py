@@ -10,7 +10,7 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.summary import Interval
-from evenhand.evaluators.showing import shown
+from evenhand.evaluators.value_text import shown
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed

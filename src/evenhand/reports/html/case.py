@@ -11,9 +11,9 @@ from markupsafe import Markup
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import transcript
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Usage
+from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import MessageLike, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
-from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.html.markup import join, tag, text
 from evenhand.reports.json_text import strict_json

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query
 from fastapi.responses import StreamingResponse
 
 from evenhand.domain.errors import IncomparableError, NotFoundError
-from evenhand.domain.stored import case_to
+from evenhand.domain.json_codec import case_to
 from evenhand.reports.json import case_row
 from evenhand.server.api.bodies import BUSY, Cursor, Limit, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape

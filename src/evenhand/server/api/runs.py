@@ -25,7 +25,7 @@ from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.results import cursor_offset, offset_cursor
 from evenhand.server.runs.views import run_as_planned, run_detail, run_listed
 from evenhand.store.transfer import export_lines
-from evenhand.workspace.trial import PROMPT
+from evenhand.workspace.prompt_run import PROMPT
 
 router = routes("runs")
 

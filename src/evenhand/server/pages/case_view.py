@@ -10,8 +10,8 @@ from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.failure import Failure
+from evenhand.domain.json_codec import case_to
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.domain.stored import case_to
 from evenhand.domain.verdict import Verdict
 from evenhand.evaluators.group_ranking import MEMBERS
 from evenhand.evaluators.profile_score import SCALE

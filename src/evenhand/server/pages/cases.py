@@ -15,7 +15,7 @@ from evenhand.reports.phrases import moment_text
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
-from evenhand.server.pages.text_diff import Line, changes
+from evenhand.server.pages.prompts import Line, changes
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.store.store import Store

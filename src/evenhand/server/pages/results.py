@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
+from evenhand.domain.json_codec import case_to
 from evenhand.domain.run import RunRecord
-from evenhand.domain.stored import case_to
 from evenhand.profiles.job import is_scoring, mode_of
 from evenhand.reports.json import case_row
 from evenhand.reports.json_text import strict_json

@@ -37,7 +37,7 @@ from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.server.runs.views import MOST_CASES_IN_LIST, model_label, names_in
 from evenhand.store.store import Store
 from evenhand.suites.lint import kinship_notes
-from evenhand.workspace.trial import PROMPT
+from evenhand.workspace.prompt_run import PROMPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
 from evenhand.suites.definition_diff import judging_differences
-from evenhand.workspace.trial import PROMPT
+from evenhand.workspace.prompt_run import PROMPT
 
 # How many runs are searched for the previous one.
 _NEAR: Final = 200

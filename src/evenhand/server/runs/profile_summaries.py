@@ -10,9 +10,8 @@ from evenhand.domain.errors import ConflictError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.profiles.job import AUDIT, RANKING, SCORING, is_audit, is_ranking, is_scoring, mode_of
-from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.server.runs.progress import AT_WORK
-from evenhand.server.runs.summaries import Key, state_of
+from evenhand.server.runs.summaries import BackgroundCache, Key, state_of
 from evenhand.store.store import Store
 
 if TYPE_CHECKING:  # both bring a library for arithmetic along

@@ -26,7 +26,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.suite import job_of_run
-from evenhand.workspace.trial import Trial, is_trial
+from evenhand.workspace.prompt_run import Trial, is_trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,16 @@
-"""The summaries of runs as the pages show them, computed once until something is added to the run."""
+"""The numbers of runs as pages show them: computed once, in the background where that takes long."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from evenhand.domain.comparison import Comparison
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
@@ -14,9 +18,54 @@ from evenhand.engine.overview import kept_overview, overview_of, report_from
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.report import Report
-from evenhand.server.runs.background_cache import BackgroundCache
 from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
+
+Value = TypeVar("Value")
+
+
+class BackgroundCache(Generic[Value]):
+    """The last values that were requested, and those that are being computed.
+
+    >>> BackgroundCache(2).get("answer", lambda: 42)
+    42
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._mine = threading.Lock()
+        self._known: OrderedDict[Hashable, Future[Value]] = OrderedDict()
+
+    def has(self, key: Hashable) -> bool:
+        """Return whether a value is available."""
+        with self._mine:
+            found = self._known.get(key)
+        return found is not None and found.done() and found.exception() is None
+
+    def get(self, key: Hashable, make: Callable[[], Value], seconds: float | None = None) -> Value:
+        """Return a value; raise ``TimeoutError`` if that takes longer, and compute it in the background."""
+        with self._mine:
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = Future()
+                # A daemon: shutdown does not wait for numbers.
+                threading.Thread(target=self._work, args=(key, make, found), daemon=True).start()
+                while len(self._known) > self._most:
+                    self._known.popitem(last=False)
+            else:
+                self._known.move_to_end(key)
+        return found.result(seconds)
+
+    def _work(self, key: Hashable, make: Callable[[], Value], found: Future[Value]) -> None:
+        try:
+            found.set_result(make())
+        except ConfigError as error:  # a refusal is a result
+            found.set_exception(error)
+        except Exception as error:
+            with self._mine:
+                self._known.pop(key, None)
+            found.set_exception(error)
+
 
 # A few kilobytes each.
 MOST_NUMBERS: Final = 256

@@ -23,7 +23,7 @@ from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
-from evenhand.workspace.trial import PROMPT
+from evenhand.workspace.prompt_run import PROMPT
 
 
 def names_in(defined: Any) -> list[str]:
