@@ -72,7 +72,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"model": "ollama/x", "command": ["app"]}, "target: it has model and command; it must be one of them"),
         ({"model": 3}, "target: judge is an object of type int"),
         ({"model": {"model": "ollama/x"}}, "target: model is of type dict; settings go beside the model's name"),
-        ({"model": Scripted([]), "temperature": 0}, "target: model is of type Scripted; settings stand beside"),
+        ({"model": Scripted([]), "temperature": 0}, "target: model is of type Scripted; settings go beside"),
         ({"model": "ollama/x", "promt": "{{ input }}"}, "target: no key 'promt'; did you mean 'prompt'?"),
         (
             {"model": "ollama/x", "temprature": 0},

@@ -260,9 +260,8 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.models.providers import family_of
     from evenhand.models.resolve import resolve
     from evenhand.models.retry import TransportFault, quoted, retry_after_seconds
-    from evenhand.models.wire.connection import Connection
+    from evenhand.models.wire.connection import Connection, Response
     from evenhand.models.wire.dial import _Answer
-    from evenhand.models.wire.http import Response
 
     class Transport(asyncio.Transport):
         """A transport that leads nowhere."""
@@ -373,9 +372,9 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("headers of a response", ("models/wire/connection.py",), of_headers)
     yield Reader("the body of a response", ("models/wire/connection.py",), of_body)
     yield Reader("chunks of a response", ("models/wire/connection.py",), of_chunks)
-    yield Reader("a packed response", ("models/exchange.py", "models/wire/http.py"), of_packed)
+    yield Reader("a packed response", ("models/exchange.py", "models/wire/route.py"), of_packed)
     yield Reader("the answer of a proxy", ("models/wire/dial.py",), of_tunnel)
-    yield Reader("responses", ("models/wire/http.py", "models/retry.py"), of_responses)
+    yield Reader("responses", ("models/wire/route.py", "models/retry.py"), of_responses)
     yield Reader("bodies of providers", ("models/dialects/dialect.py", "models/dialects/openai.py"), of_dialects)
     yield Reader(
         "names of models",
@@ -384,7 +383,7 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     )
     yield Reader(
         "addresses and headers",
-        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/wire/http.py"),
+        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/wire/route.py"),
         of_addresses,
     )
     spelt = {

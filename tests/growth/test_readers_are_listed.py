@@ -27,7 +27,6 @@ OTHERS = {
     "cli/groups.py": "loads the module of a command",
     "cli/demonstration/brief.py": "reads a file of the package",
     "cli/commands/prompt_files.py": "hands a file to parse_strict",
-    "domain/failure.py": "looks for words before colons, with a pattern that never goes back",
     "engine/overview.py": "reads what it has written into the store, behind a checksum",
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",

@@ -194,9 +194,9 @@ def test_a_loop_that_ends_with_requests_under_way_leaves_nothing(
 
 CHILD_SIDE = """
 import asyncio, gc, os, sys
-from evenhand.domain.ask import Ask, Message
+from evenhand.domain.ask import Ask
+from evenhand.domain.message import Message
 from evenhand.drive import background
-from evenhand.models import sessions
 from evenhand.models.providers import OPENAI
 
 model = OPENAI("m", base_url=sys.argv[1])
@@ -228,7 +228,8 @@ def test_a_forked_child_asks_by_connections_of_its_own(serve: Serve, openai: Any
         print(text(), flush=True)
         child = os.fork()
         if child == 0:
-            assert not sessions._kept
+            from evenhand.models import exchange
+            assert not exchange._kept
             print("child:", text(), asyncio.run(model.ask(question)).text, flush=True)
             gc.collect()
             {ending}
@@ -263,7 +264,8 @@ def test_a_loop_made_by_hand_and_closed_by_hand_is_let_go(serve: Serve, openai: 
         loop.close()
         del loop
         warnings.simplefilter("ignore", ResourceWarning)  # its sockets were left open by whoever closed it
-        print(asyncio.run(model.ask(question)).text, len(sessions._kept))
+        from evenhand.models import exchange
+        print(asyncio.run(model.ask(question)).text, len(exchange._kept))
         """,
         server.origin,
     )

@@ -91,7 +91,7 @@ def test_profiles_are_taken_one_at_a_time() -> None:
     ("name", "content", "told"),
     [
         ("a.jsonl", '{"id": "x", "text": "a"}\n{"id": "y", "text": ', "a.jsonl:2: not JSON"),
-        ("a.jsonl", '{"id": "x", "id": "y", "text": "a"}', "a.jsonl:1: a key stands twice"),
+        ("a.jsonl", '{"id": "x", "id": "y", "text": "a"}', "a.jsonl:1: duplicate key in an object"),
         ("a.jsonl", '\n["x"]', "a.jsonl:2: a profile is an object with id and text, not ['x']"),
         ("a.jsonl", '{"id": "x"}', "a.jsonl:1: the profile has no text"),
         ("a.jsonl", '{"id": "x", "text": " "}', "a.jsonl:1: profile 'x': its text is empty"),

@@ -172,7 +172,7 @@ def test_a_name_that_no_file_can_have_is_a_mistake_like_others(mistakes: Callabl
 def test_a_pipe_is_not_waited_for() -> None:
     os.mkfifo("suite.yaml")
 
-    with pytest.raises(ConfigError, match="no regular file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         read_suite("suite.yaml")
 
 
@@ -184,7 +184,7 @@ def test_a_mistake_in_a_file_of_cases_names_that_file(mistakes: Callable[[str], 
 
     assert found == [
         f"{Path('data/cases.jsonl')}:3, case \"b\": no key 'ouput'; did you mean 'output'?",
-        f"{Path('data/cases.jsonl')}:4, case 3: column 9: not JSON: a comma or }} should stand here",
+        f"{Path('data/cases.jsonl')}:4, case 3: column 9: not JSON: expected a comma or }}",
     ]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Iterable
 from typing import Final
 
-# Kinds that stand in a message because a failure quotes another: of a target, or of a composite's member.
-_QUOTED: Final = re.compile(r"\b([a-z][a-z0-9_]*):")
+_OF_A_KIND: Final = string.ascii_lowercase + string.digits + "_"
 
 
 class Failure(str):
@@ -51,4 +50,6 @@ class Failure(str):
     def is_one_of(self, kinds: Iterable[str]) -> bool:
         """Return whether this failure, or one that its message quotes, is of one of these kinds."""
         known = frozenset(kinds)
-        return self.kind in known or not known.isdisjoint(_QUOTED.findall(self.message))
+        before_colons = self.message.split(":")[:-1]
+        quoted = (text[len(text.rstrip(_OF_A_KIND)) :] for text in before_colons)
+        return self.kind in known or not known.isdisjoint(quoted)

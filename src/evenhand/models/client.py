@@ -13,8 +13,8 @@ from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
+from evenhand.models.endpoint import Endpoint
 from evenhand.models.environment import tell_address
-from evenhand.models.exchange import Endpoint
 from evenhand.models.retry import (
     RetryPolicy,
     TransportFault,
@@ -25,7 +25,7 @@ from evenhand.models.retry import (
 )
 
 if TYPE_CHECKING:
-    from evenhand.models.wire.http import Response
+    from evenhand.models.wire.connection import Response
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
 

@@ -18,6 +18,7 @@ from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
 from evenhand.models.dialects.openai import OPENAI as OPENAI_DIALECT
+from evenhand.models.endpoint import USUAL_HEADERS, Endpoint
 from evenhand.models.environment import (
     Expanded,
     address_secrets,
@@ -29,7 +30,6 @@ from evenhand.models.environment import (
     set_variable,
     variable,
 )
-from evenhand.models.exchange import USUAL_HEADERS, Endpoint
 from evenhand.models.resolve import is_unasked
 from evenhand.models.settings import ModelSettings
 from evenhand.models.wire.route import trusting

@@ -93,7 +93,7 @@ def test_the_evaluators_own_schema_is_for_cases_that_have_none() -> None:
         ("Sorry, I cannot.", "not JSON at line 1 column 1"),
         ('{"price": 1', "not JSON at line 1"),
         ('```json\n{"price": 1}\n```', "not JSON at line 1 column 1"),
-        ('{"price": 1, "price": 2}', "stands twice"),
+        ('{"price": 1, "price": 2}', "duplicate key"),
         ('{"price": NaN}', "NaN is not JSON"),
         ('{"price": 1e999}', "too large a number"),
         ("[" * 1000 + "]" * 1000, "nested too deep"),

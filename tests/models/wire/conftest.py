@@ -18,8 +18,7 @@ from typing import Any, Literal
 import pytest
 
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.connection import Connection
-from evenhand.models.wire.http import Response
+from evenhand.models.wire.connection import Connection, Response
 
 ORIGIN = "http://judge.example"
 End = Literal["nothing", "close", "reset"]

@@ -18,9 +18,9 @@ import trustme
 from evenhand.domain.secret import Secret
 from evenhand.models.providers import OPENAI
 from evenhand.models.retry import TransportFault
+from evenhand.models.wire.connection import Response
 from evenhand.models.wire.dial import _Answer, dial
-from evenhand.models.wire.http import Response, request_head
-from evenhand.models.wire.route import route_to
+from evenhand.models.wire.route import request_head, route_to
 
 Serve = Callable[..., Any]
 LeadThrough = Callable[..., Any]

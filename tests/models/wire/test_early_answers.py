@@ -17,7 +17,8 @@ import pytest
 import trustme
 
 from evenhand.domain.secret import Secret
-from evenhand.models.exchange import Endpoint, post
+from evenhand.models.endpoint import Endpoint
+from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.dial import dial
 from evenhand.models.wire.route import route_to

@@ -9,8 +9,7 @@ import pytest
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
 from evenhand.models.providers import OPENAI
-from evenhand.models.wire.http import connect_head, request_head
-from evenhand.models.wire.route import route_to
+from evenhand.models.wire.route import connect_head, request_head, route_to
 
 
 def head_of(url: str, proxy: str | None = None, **headers: Any) -> list[str]:

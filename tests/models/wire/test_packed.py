@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.models.exchange import Endpoint, post
+from evenhand.models.endpoint import Endpoint
+from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.http import Response
+from evenhand.models.wire.connection import Response
 
 Serve = Callable[..., Any]
 

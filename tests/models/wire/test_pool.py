@@ -18,9 +18,8 @@ from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply
 from evenhand.models.wire import pool
-from evenhand.models.wire.http import request_head
 from evenhand.models.wire.pool import Pool, Slot
-from evenhand.models.wire.route import route_to
+from evenhand.models.wire.route import request_head, route_to
 
 Serve = Callable[..., Any]
 

@@ -15,8 +15,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.models.providers import OPENAI
 from evenhand.models.wire import dial
 from evenhand.models.wire.dial import reach
-from evenhand.models.wire.http import connect_head, request_head
-from evenhand.models.wire.route import route_to
+from evenhand.models.wire.route import connect_head, request_head, route_to
 
 
 @pytest.mark.parametrize("host", ["faß.example", "βόλος.example", "a\u200db.example", "a\u200cb.example"])

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 import trustme
 
-from evenhand.models.exchange import Endpoint, post
+from evenhand.models.endpoint import Endpoint
+from evenhand.models.exchange import post
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.connection import Connection
 from evenhand.models.wire.dial import dial

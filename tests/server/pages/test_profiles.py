@@ -93,8 +93,8 @@ def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient
     for said in (
         "12 profiles ranked in",
         "The order agrees with 100% of what the judge said",
-        "Position: ",
-        "Length: twice the length",
+        "Position bias: ",
+        "Length: a text of twice the length",
         "Cycles: none.",
     ):
         assert said in told

@@ -36,7 +36,7 @@ class ReadyPrompt:
         """Write the prompt: the question first, then each given value in a section of its own."""
         for name in self.needs:
             if name not in values:
-                raise TemplateError(f"the ready prompt {self.name!r} uses {name!r}, which nobody gave")
+                raise TemplateError(f"the ready prompt {self.name!r} uses {name!r}, which was not passed")
         known = (*self.may_use, *self.needs)
         for name in values:
             if name not in known:

@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import select
 import socket
 import sys
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
 
+import orjson
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from evenhand.models.retry import TransportFault
-from evenhand.models.wire.http import Response
 
 _NOTHING = b"\0\0\0\0"
+_LONGEST_PAGE = 64 * 1024
+
+
+class Response(NamedTuple):
+    """A response, whole; the names of its headers are in lower case, and what came twice is joined by commas."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON; None when it is none."""
+        try:
+            return orjson.loads(self.content)
+        except ValueError:
+            pass
+        try:
+            # More patient: with bytes that are no UTF-8, and with lone surrogates.
+            return json.loads(self.content.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None
+
+    @property
+    def page(self) -> str:
+        """The body as text, where it is no JSON, or nobody's error object."""
+        return self.content[:_LONGEST_PAGE].decode("utf-8", "replace").strip() or "an empty body"
 
 
 class Queues:

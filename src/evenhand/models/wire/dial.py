@@ -12,8 +12,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from evenhand.models.retry import TransportFault
 from evenhand.models.wire.connection import Connection
-from evenhand.models.wire.http import connect_head
-from evenhand.models.wire.route import Route, certified, host_and_port, trusting
+from evenhand.models.wire.route import Route, certified, connect_head, host_and_port, trusting
 
 if TYPE_CHECKING:
     import ssl
