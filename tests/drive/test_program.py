@@ -248,8 +248,8 @@ def test_ten_gigabytes_are_not_to_be_had() -> None:
 def test_a_limit_above_that_of_the_parent_is_lowered_to_it() -> None:
     inner = """
 from evenhand.domain.ask import Exec
-from evenhand.drive import background, program
-print(background.run(program.run_program(Exec(argv=("true",), memory_bytes=1 << 50))).code)
+from evenhand.drive import background, run_program
+print(background.run(run_program.run_program(Exec(argv=("true",), memory_bytes=1 << 50))).code)
 """
     want = python(inner, memory_bytes=LIMITED, env={"PYTHONPATH": os.pathsep.join(sys.path)})
 

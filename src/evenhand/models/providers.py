@@ -216,8 +216,11 @@ class Provider:
             return expanded(given.api_key.reveal(), f"{name}: api_key").text
         key = variable(*self.key_variables)
         if key is None and self.needs_key and not is_loopback(base_url) and not is_unasked():
-            need = f"{name} needs an API key: set {' or '.join(self.key_variables)}"
-            raise MissingKeyError(f"{need}, or give api_key", need=need)
+            variables = " or ".join(self.key_variables)
+            raise MissingKeyError(
+                f"{name} needs an API key: set {variables}, or give api_key",
+                need=f"{name} needs an API key: set {variables}",
+            )
         return key
 
 
