@@ -194,10 +194,9 @@ class Runner:
         """Say how the run ended, and what it took that stands in no evaluation."""
         if calls := self.gateway.abandoned_calls:
             self._store.runs.abandon(self._run, calls, self.gateway.abandoned_cost)
-        with self._store.transaction():
-            ended = self._store.runs.mark(self._run, status, reason)
-            if self._overview is not None:
-                self._overview.keep(self._store, ended)
+        ended = self._store.runs.mark(self._run, status, reason)
+        if self._overview is not None:  # in a commit of its own: a run that lost it is read when somebody looks at it
+            self._overview.keep(self._store, ended)
         return ended
 
     async def _beat(self) -> None:
