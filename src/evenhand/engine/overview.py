@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage, is_token_count
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
@@ -32,7 +34,8 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
         return found
     overview = survey(store.results(run))
     if not _is_at_work(store, run) and kept.coverage(run) == coverage:
-        kept.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
+        with contextlib.suppress(StoreError):  # a store that can only be read
+            kept.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
     return overview
 
 
@@ -137,16 +140,17 @@ class LiveOverview:
         )
 
     def keep(self, store: Store, run: RunRecord) -> None:
-        """Keep the overview of a run that has just ended, if it is what its rows would give.
+        """Keep the overview of a run that was just marked as finished, if it is what its rows would give.
 
-        This is part of the transaction that marks the run as finished, and fails with it.
+        A store that cannot be written to raises ``StoreError``. Nothing is lost by it: the run is read when somebody
+        looks at it.
         """
         counts = (self._cases, self._evaluations, self._answers)
         if run.status is not RunStatus.FINISHED or counts != (run.cases, run.evaluations, run.answers):
             return
         if self._is_sound and self._survey.is_exact:
-            kept, overview = store.summaries, self._survey.overview()
-            kept.write(run, kept.coverage(run), dumps(overview.as_dict()), format=FORMAT)
+            overview = dumps(self._survey.overview().as_dict())
+            store.summaries.keep(run, store.summaries.coverage(run), overview, format=FORMAT)
 
 
 class _UnfinishedCase:
@@ -164,6 +168,7 @@ def _in_order(values: Mapping[Any, _Value]) -> tuple[_Value, ...]:
 
 
 _TEXT_OR_NONE: Final = (str, type(None))
+_ERROR_OR_NONE: Final = (Failure, str, type(None))
 _NUMBER_OR_NONE: Final = (float, type(None))
 # What stands in details and is looked into.
 _NESTED: Final = frozenset(("members", "meta_judge", "ambiguous"))
@@ -194,7 +199,7 @@ def _is_plain_answer(answer: MadeAnswer, content: str) -> bool:
 
 
 def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
-    if content.startswith(PATIENT) or type(record.error) not in _TEXT_OR_NONE:
+    if content.startswith(PATIENT) or type(record.error) not in _ERROR_OR_NONE:
         return False
     for attempt in record.attempts:
         if type(attempt) is not Attempt or not _is_plain_usage(attempt.usage):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import secrets
 import time
@@ -48,12 +47,7 @@ class Summaries:
         return None
 
     def keep(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
-        """Store a summary, if the store can be written to and the run still exists."""
-        with contextlib.suppress(StoreError):
-            self.write(run, coverage, content, format=format)
-
-    def write(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
-        """Write what was worked out; raises ``StoreError`` where that cannot be."""
+        """Store the summary of a run; raises ``StoreError`` where the store cannot be written to."""
         self._db.execute(
             "INSERT INTO summaries (run, format, covers, checksum, content) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
