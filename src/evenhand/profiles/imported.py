@@ -30,14 +30,14 @@ def case_check(definition: Mapping[str, Any]) -> CaseCheck | None:
     }  # fmt: skip
     mode = mode_of(definition)
     if not isinstance(mode, str) or mode not in checks:
-        told = f"{mode!r:.80}" if isinstance(definition[PROFILES], Mapping) else f"not in {definition[PROFILES]!r:.80}"
-        raise ConfigError(f"{PROFILES}: mode is {told}; it must be one of {', '.join(checks)}")
+        shown = f"{mode!r:.80}" if isinstance(definition[PROFILES], Mapping) else f"not in {definition[PROFILES]!r:.80}"
+        raise ConfigError(f"{PROFILES}: mode is {shown}; it must be one of {', '.join(checks)}")
     try:
         return checks[mode](definition)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         missing = isinstance(error, KeyError)
-        told = f"{error.args[0]!r} is missing" if missing else f"{error!s:.200}"
-        raise ConfigError(f"{PROFILES}: this is not the design of a run in mode {mode!r}: {told}") from None
+        problem = f"{error.args[0]!r} is missing" if missing else f"{error!s:.200}"
+        raise ConfigError(f"{PROFILES}: this is not the design of a run in mode {mode!r}: {problem}") from None
 
 
 class _Scores:
@@ -91,8 +91,8 @@ class _Groups:
     def take(self, result: CaseResult) -> None:
         round_ = result.case.metadata.get(_ROUND)
         if type(round_) is not int or not self._round <= round_ <= self._round + 1:
-            wanted = f"{self._round} or {self._round + 1}"
-            raise ConfigError(f"{_ROUND} is {round_!r:.80}; rounds go up one by one, so it must be {wanted}")
+            expected = f"{self._round} or {self._round + 1}"
+            raise ConfigError(f"{_ROUND} is {round_!r:.80}; rounds go up one by one, so it must be {expected}")
         if round_ == self._round + 1 == 2:
             self._check_numbers()
         self._round = round_
@@ -109,27 +109,27 @@ class _Groups:
         if not isinstance(members, list) or not least <= len(members) <= most:
             how_many = "2" if self._in_pairs else f"{least} to {most}"
             raise ConfigError(f"{MEMBERS} is {members!r:.80}; it must be a list of the group's {how_many} profiles")
-        for one in members:
-            self._check_member(one, has_text=has_texts)
-        ids = [str(one["id"]) for one in members]
-        if len({*ids}) < len(ids) or len({one["number"] for one in members}) < len(ids):
+        for member in members:
+            self._check_member(member, has_text=has_texts)
+        ids = [str(member["id"]) for member in members]
+        if len({*ids}) < len(ids) or len({member["number"] for member in members}) < len(ids):
             raise ConfigError(f"{MEMBERS}: a profile is in its group twice")
         return ids
 
-    def _check_member(self, one: object, *, has_text: bool) -> None:
-        known = one if isinstance(one, Mapping) else {}
-        number, identity = known.get("number"), known.get("id")
+    def _check_member(self, member: object, *, has_text: bool) -> None:
+        fields = member if isinstance(member, Mapping) else {}
+        number, identity = fields.get("number"), fields.get("id")
         if type(number) is not int or not isinstance(identity, str) or not identity:
-            raise ConfigError(f"{MEMBERS}: {one!r:.80} must be an object with the number and the id of a profile")
-        if has_text and not isinstance(known.get("text"), str):
+            raise ConfigError(f"{MEMBERS}: {member!r:.80} must be an object with the number and the id of a profile")
+        if has_text and not isinstance(fields.get("text"), str):
             raise ConfigError(f"{MEMBERS}: {identity!r:.80} has no text")
-        if not isinstance(known.get("attributes", {}), Mapping):
+        if not isinstance(fields.get("attributes", {}), Mapping):
             raise ConfigError(f"{MEMBERS}: the attributes of {identity!r:.80} must be an object")
         if self._round == 1:
             self._names.setdefault(number, identity)
         if self._names.get(number) != identity:
-            told = self._names.get(number)
-            whose = "nobody's in the first round" if told is None else f"that of {told!r:.80}"
+            owner = self._names.get(number)
+            whose = "nobody's in the first round" if owner is None else f"that of {owner!r:.80}"
             raise ConfigError(f"{MEMBERS}: {identity!r:.80} has the number {number}, which is {whose}")
 
     def _check_numbers(self) -> None:
@@ -139,7 +139,7 @@ class _Groups:
     def _check_order(self, details: Mapping[str, Any], ids: Sequence[str]) -> None:
         if ORDER in details and not self._in_pairs:
             order = details[ORDER]
-            if not isinstance(order, list) or not all(isinstance(one, str) for one in order):
+            if not isinstance(order, list) or not all(isinstance(identity, str) for identity in order):
                 raise ConfigError(f"details: {ORDER} is {order!r:.80}; it must be a list of ids")
             if sorted(order) != sorted(ids):
                 raise ConfigError(f"details: {ORDER} is {order!r:.80}; it must have each id of the group once")
@@ -156,10 +156,10 @@ class _Groups:
 
 def _are_orders(orders: object) -> bool:
     return isinstance(orders, list) and all(
-        isinstance(one, Mapping) and one.get("candidate") in PLACES and one.get("winner") in (*PLACES, _TIE)
-        for one in orders
+        isinstance(order, Mapping) and order.get("candidate") in PLACES and order.get("winner") in (*PLACES, _TIE)
+        for order in orders
     )
 
 
 def _scored(result: CaseResult) -> list[Evaluation]:
-    return [one.evaluation for one in result.judgments if one.evaluation.status is Status.SCORED]
+    return [judgment.evaluation for judgment in result.judgments if judgment.evaluation.status is Status.SCORED]

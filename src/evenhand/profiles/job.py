@@ -24,7 +24,7 @@ PROFILES: Final = "profiles"
 SCORING: Final = "scoring"
 RANKING: Final = "ranking"
 AUDIT: Final = "audit"
-# By this key a stored evaluator is known as one that only a program can make again.
+# This key marks a stored evaluator that only a program can make again.
 _MADE_IN_PYTHON: Final = "python"
 _NAME: Final = "profiles"
 _ANY_SCORE: Final = {"pass": 0, "borderline": 0}
@@ -62,9 +62,9 @@ class ProfileJob:
         following: Following | None = None,
         has_verdicts: bool = True,
     ) -> Job:
-        """Make the job that the engine does; profiles are read, and their mistakes told, when it is planned.
+        """Make the job that the engine does; profiles are read, and their mistakes reported, when it is planned.
 
-        Without ``has_verdicts`` nobody passes or fails: a low score, or a lost pair, is no failure.
+        Without ``has_verdicts`` no profile passes or fails: a low score, or a lost pair, is no failure.
         """
         own: dict[str, Any] = {**evaluator, "criteria": self.criteria, "max_attempts": self.max_attempts}
         if not has_verdicts:
@@ -100,18 +100,18 @@ class ProfileJob:
 
 
 def mode_of(definition: Mapping[str, Any]) -> str | None:
-    """Tell how a run evaluates profiles, by its definition; None where it is not about profiles."""
+    """Return how a run evaluates profiles, by its definition; None where it is not about profiles."""
     about = definition.get(PROFILES)
     return about.get("mode") if isinstance(about, Mapping) else None
 
 
 def is_scoring(definition: Mapping[str, Any]) -> bool:
-    """Tell whether a run scores profiles one by one; an audit does."""
+    """Return whether a run scores profiles one by one; an audit does."""
     return mode_of(definition) in (SCORING, AUDIT)
 
 
 def is_ranking(definition: Mapping[str, Any]) -> bool:
-    """Tell whether a run ranks profiles."""
+    """Return whether a run ranks profiles."""
     return mode_of(definition) == RANKING
 
 
@@ -122,7 +122,7 @@ def require_scores(run: RunRecord) -> None:
 
 
 def is_audit(definition: Mapping[str, Any]) -> bool:
-    """Tell whether a run audits a judge."""
+    """Return whether a run audits a judge."""
     return mode_of(definition) == AUDIT
 
 

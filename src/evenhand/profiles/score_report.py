@@ -44,9 +44,9 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("profile", overflow="fold", max_width=30)
     table.add_column("why", overflow="fold")
-    for one in scores[:MOST_SHOWN]:
-        texts = (Text(plain(one.id, 60)), Text(plain(_why(one), _WHY)))
-        table.add_row(_score(one), score_text(one.spread), f"{one.failures:,}", *texts)
+    for profile in scores[:MOST_SHOWN]:
+        texts = (Text(plain(profile.id, 60)), Text(plain(_why(profile), _WHY)))
+        table.add_row(_score(profile), score_text(profile.spread), f"{profile.failures:,}", *texts)
     console.print(Text(_title(report, max(width - 40, 20)), style="bold"))
     console.print(Text(""))
     console.print(table)
@@ -64,7 +64,7 @@ def _scores(report: Report) -> tuple[list[ProfileScore], ScoringNumbers]:
 def rows(report: Report) -> dict[str, Any]:
     """Return the scores and the numbers as plain JSON values."""
     scores, numbers = report.once(_scores)
-    return {"scoring": numbers.as_dict(), "profiles": [one.as_dict() for one in scores]}
+    return {"scoring": numbers.as_dict(), "profiles": [profile.as_dict() for profile in scores]}
 
 
 def write(report: Report, path: str | Path) -> None:
@@ -75,13 +75,13 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in report.once(_scores)[0]:
-        row = one.as_dict()
+    for profile in report.once(_scores)[0]:
+        row = profile.as_dict()
         writer.writerow([cell(row[column]) for column in COLUMNS])
 
 
 def _write_jsonl(report: Report, out: TextIO) -> None:
-    out.writelines(strict_json(one.as_dict()) + "\n" for one in report.once(_scores)[0])
+    out.writelines(strict_json(profile.as_dict()) + "\n" for profile in report.once(_scores)[0])
 
 
 def _write_json(report: Report, out: TextIO) -> None:
@@ -100,9 +100,9 @@ def _write_markdown(report: Report, out: TextIO) -> None:
     lines += [f"- {escaped(line, None)}" for line in _sentences(report, numbers)]
     lines += ["", "| score | spread | failed | profile | why |", "|---:|---:|---:|---|---|"]
     lines += [
-        f"| {escaped(_score(one))} | {score_text(one.spread)} | {one.failures} | {escaped(one.id)} "
-        f"| {escaped(_why(one), _WHY)} |"
-        for one in scores
+        f"| {escaped(_score(profile))} | {score_text(profile.spread)} | {profile.failures} | {escaped(profile.id)} "
+        f"| {escaped(_why(profile), _WHY)} |"
+        for profile in scores
     ]
     out.write("\n".join(lines) + "\n")
 
@@ -120,16 +120,16 @@ def _title(report: Report, limit: int | None) -> str:
     return f"{plain(report.run.name, limit)}: {count}, {report.run.status.value}"
 
 
-def _score(one: ProfileScore) -> str:
-    return one.status.replace("_", " ") if one.score is None else score_text(one.score)
+def _score(profile: ProfileScore) -> str:
+    return profile.status.replace("_", " ") if profile.score is None else score_text(profile.score)
 
 
-def _why(one: ProfileScore) -> str:
-    return one.justification or one.error or ""
+def _why(profile: ProfileScore) -> str:
+    return profile.justification or profile.error or ""
 
 
 def _sentences(report: Report, numbers: ScoringNumbers, *, shown: int | None = None) -> Iterator[str]:
-    """Tell what all profiles together came to, and what trouble there was."""
+    """Yield what all profiles together came to, and what trouble there was."""
     summary, run = report.summary, report.run
     if shown is not None and shown < summary.cases.n:
         yield f"and {summary.cases.n - shown:,} more; all of them: evenhand report {run.id} -o scores.csv"

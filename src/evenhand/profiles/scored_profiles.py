@@ -24,7 +24,7 @@ class ScoredProfiles:
     >>> from evenhand import Scripted, score
     >>> judge = Scripted(['{"score": 15, "justification": "!"}', '{"score": 7, "justification": "Strong."}'])
     >>> scored = score(["Ten years a nurse."], criteria="Experience", judge=judge, store=None)
-    >>> [(one.id, one.score, one.justification) for one in scored]
+    >>> [(profile.id, profile.score, profile.justification) for profile in scored]
     [('profile-1', 7.0, 'Strong.')]
     >>> scored.total_retries, scored.failures_by_profile, scored.invalid_samples[0].reply
     (1, {}, '{"score": 15, "justification": "!"}')
@@ -84,7 +84,7 @@ class ScoredProfiles:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the scores as plain JSON values, in the order of the profiles."""
-        return [one.as_dict() for one in self]
+        return [profile.as_dict() for profile in self]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the scores to a file, whose ending says the format: ``scored.save("scores.csv")``."""

@@ -14,7 +14,7 @@ from evenhand.evaluators.profile_score import SCALE
 from evenhand.reports.json import outcome_row
 
 MOST_SAMPLES: Final = 50
-# Of one that was cut off, the beginning tells what kind of reply it was.
+# The beginning of a long reply is enough to see what kind of reply it was.
 LONGEST_SAMPLE: Final = 10_000
 
 
@@ -73,25 +73,27 @@ class ScoringNumbers:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain JSON values."""
-        return asdict(self) | {"invalid_samples": [asdict(one) for one in self.invalid_samples]}
+        return asdict(self) | {"invalid_samples": [asdict(sample) for sample in self.invalid_samples]}
 
 
 def profile_score(result: CaseResult) -> ProfileScore:
     """Return the score of a profile from the result of its case."""
     evaluations = _evaluations(result)
-    scored = [one for one in evaluations if one.status is Status.SCORED]
-    raws = [_raw(one) for one in scored]
+    scored = [evaluation for evaluation in evaluations if evaluation.status is Status.SCORED]
+    raws = [_raw(evaluation) for evaluation in scored]
     # While repeats are still to come, nothing is decided.
     mean = statistics.fmean(raws) if raws and not result.pending else None
-    errors = [one.error for one in evaluations if one.error is not None]
+    errors = [evaluation.error for evaluation in evaluations if evaluation.error is not None]
     return ProfileScore(
         id=result.id,
         status=str(outcome_row(result)["status"]),
         score=mean,
         spread=statistics.stdev(raws) if mean is not None and len(raws) > 1 else None,
         scores=tuple(raws),
-        justification="" if mean is None else min(scored, key=lambda one: abs(_raw(one) - mean)).reasoning,
-        retry_count=sum(one.retry_count for one in evaluations),
+        justification=""
+        if mean is None
+        else min(scored, key=lambda evaluation: abs(_raw(evaluation) - mean)).reasoning,
+        retry_count=sum(evaluation.retry_count for evaluation in evaluations),
         failures=len(errors),
         error=errors[-1] if errors else None,
         cluster=result.case.cluster,
@@ -104,8 +106,8 @@ def by_score(results: Iterable[CaseResult]) -> list[ProfileScore]:
     return sorted(map(profile_score, results), key=_from_the_top)
 
 
-def _from_the_top(one: ProfileScore) -> tuple[bool, float, str]:
-    return one.score is None, -(one.score or 0.0), one.id
+def _from_the_top(profile: ProfileScore) -> tuple[bool, float, str]:
+    return profile.score is None, -(profile.score or 0.0), profile.id
 
 
 def scores_and_numbers(summary: Summary, results: Iterable[CaseResult]) -> tuple[list[ProfileScore], ScoringNumbers]:
@@ -127,11 +129,11 @@ def numbers_of(summary: Summary, results: Iterable[CaseResult]) -> ScoringNumber
     samples: list[InvalidSample] = []
     invalid = 0
     for result in results:
-        for sample in _invalid(result):
+        for sample in _invalid_samples(result):
             invalid += 1
             if len(samples) < MOST_SAMPLES:
                 samples.append(sample)
-        if failed := sum(one.status is Status.ERROR for one in _evaluations(result)):
+        if failed := sum(evaluation.status is Status.ERROR for evaluation in _evaluations(result)):
             failures[result.id] = failed
     tally = from_0_to_10(summary.cases)
     return ScoringNumbers(
@@ -167,15 +169,15 @@ def _raw(evaluation: Evaluation) -> float:
     return float(cast("float", evaluation.score_raw))
 
 
-def _invalid(result: CaseResult) -> Iterator[InvalidSample]:
+def _invalid_samples(result: CaseResult) -> Iterator[InvalidSample]:
     for judgment in result.judgments:
         for attempt in judgment.evaluation.attempts:
             if attempt.kind == "reply" and attempt.error is not None:
-                said = attempt.raw or ""
+                reply = attempt.raw or ""
                 yield InvalidSample(
                     profile=result.id,
                     repeat=judgment.sample + 1,
                     error=attempt.error,
-                    reply=said[:LONGEST_SAMPLE],
-                    cut=len(said) > LONGEST_SAMPLE,
+                    reply=reply[:LONGEST_SAMPLE],
+                    cut=len(reply) > LONGEST_SAMPLE,
                 )

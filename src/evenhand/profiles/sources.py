@@ -21,49 +21,51 @@ ProfileLike: TypeAlias = Profile | Mapping[str, Any] | str
 ProfilesLike: TypeAlias = str | os.PathLike[str] | Profile | Mapping[str, Any] | Iterable[ProfileLike]
 
 _TEXT_FILES: Final = (".txt", ".md")
-_KNOWN: Final = "profiles come from a .jsonl or .csv file, or from a folder of .txt and .md files"
-_OWN: Final = ("id", "text", "cluster", "attributes")
+_ACCEPTED: Final = "profiles come from a .jsonl or .csv file, or from a folder of .txt and .md files"
+_PROFILE_KEYS: Final = ("id", "text", "cluster", "attributes")
 
 
-def profiles_from(given: ProfilesLike) -> Iterator[Profile]:
-    """Give the profiles one by one; two of the same id are refused, and so is none at all.
+def profiles_from(source: ProfilesLike) -> Iterator[Profile]:
+    """Yield the profiles one by one; duplicate ids are refused, and so are no profiles at all.
 
     >>> [profile.id for profile in profiles_from([{"id": "anna", "text": "A nurse."}, "A baker."])]
     ['anna', 'profile-2']
 
     A path is read. In mappings and in files, ``id``, ``text``, ``cluster`` and ``attributes`` are what they are in a
-    ``Profile``, and whatever else is there is an attribute. What has no id is called by its place.
+    ``Profile``, and whatever else is there is an attribute. What has no id is named by its place.
     """
     seen = IdSet(most=sys.maxsize)
     where = None
-    with contextlib.closing(_found(given)) as found:  # so that a file is closed when a mistake ends the reading
-        for where, profile in found:
-            if seen.add(profile.id) and (first := _first_place(given, profile.id)) != where:
+    with contextlib.closing(
+        _located_profiles(source)
+    ) as located:  # so that a file is closed when a mistake ends the reading
+        for where, profile in located:
+            if seen.add(profile.id) and (first := _first_place(source, profile.id)) != where:
                 raise ConfigError(f"{where}: duplicate id {profile.id!r}{first and f', first in {first}'}")
             yield profile
     if where is None:
-        told = str(given) if isinstance(given, str | os.PathLike) else "profiles"
-        raise ConfigError(f"{told}: there are no profiles")
+        name = str(source) if isinstance(source, str | os.PathLike) else "profiles"
+        raise ConfigError(f"{name}: there are no profiles")
 
 
-def _first_place(given: ProfilesLike, identity: str) -> str:
-    """Look where an id stands first; "" where what was given cannot be read again."""
-    if isinstance(given, Iterator):
+def _first_place(source: ProfilesLike, identity: str) -> str:
+    """Return where an id occurs first; "" where the source cannot be read again."""
+    if isinstance(source, Iterator):
         return ""
-    with contextlib.closing(_found(given)) as found:
-        return next((where for where, profile in found if profile.id == identity), "")
+    with contextlib.closing(_located_profiles(source)) as located:
+        return next((where for where, profile in located if profile.id == identity), "")
 
 
-def _found(given: ProfilesLike) -> Generator[tuple[str, Profile], None, None]:
-    """Yield each profile with the place where it stands."""
-    if isinstance(given, str | os.PathLike):
-        yield from _read(Path(given))
+def _located_profiles(source: ProfilesLike) -> Generator[tuple[str, Profile], None, None]:
+    """Yield each profile with its place in the source."""
+    if isinstance(source, str | os.PathLike):
+        yield from _read(Path(source))
         return
-    several: Any = [given] if isinstance(given, Profile | Mapping) else given
+    several: Any = [source] if isinstance(source, Profile | Mapping) else source
     if not isinstance(several, Iterable):
-        raise ConfigError(f"profiles must be a path, or a list of Profile, mappings or texts, not {given!r:.80}")
-    for number, one in enumerate(several, 1):
-        yield f"profile {number}", _profile(one, number, f"profile {number}")
+        raise ConfigError(f"profiles must be a path, or a list of Profile, mappings or texts, not {source!r:.80}")
+    for number, item in enumerate(several, 1):
+        yield f"profile {number}", _parse_profile(item, number, f"profile {number}")
 
 
 def _read(path: Path) -> Iterator[tuple[str, Profile]]:
@@ -77,9 +79,9 @@ def _read(path: Path) -> Iterator[tuple[str, Profile]]:
             with contextlib.closing(_lines(path)) as lines:
                 yield from _csv(path, lines)
         elif path.exists():
-            raise ConfigError(f"{path}: {_KNOWN}")
+            raise ConfigError(f"{path}: {_ACCEPTED}")
         else:
-            raise ConfigError(f"{path}: there is no such file or folder; {_KNOWN}")
+            raise ConfigError(f"{path}: there is no such file or folder; {_ACCEPTED}")
     except OSError as error:
         raise ConfigError(f"{path}: it cannot be read: {error.strerror}") from None
 
@@ -96,7 +98,7 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
             # The line is one of the file, not the first of a text.
             raise ConfigError(f"{where}: {str(error).replace('at line 1 ', 'at ')}; write one profile a line") from None
         count += 1
-        yield where, _profile(value, count, where)
+        yield where, _parse_profile(value, count, where)
 
 
 def _csv(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
@@ -118,18 +120,18 @@ def _csv(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
             cells: dict[str, Any] = dict(zip(heading, row, strict=True))
             if not cells.get("cluster"):  # a table has no other way to say none
                 cells.pop("cluster", None)
-            yield where, _profile(cells, count, where)
+            yield where, _parse_profile(cells, count, where)
     except csv.Error as error:
         raise ConfigError(f"{path}:{reader.line_num}: not CSV: {error}; JSONL takes any text") from None
 
 
 def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
-    for number, file in enumerate(sorted(one for one in path.iterdir() if not one.name.startswith(".")), 1):
-        # Refused and not passed over: a profile that nobody scored would not be missed.
+    for number, file in enumerate(sorted(entry for entry in path.iterdir() if not entry.name.startswith(".")), 1):
+        # Refused rather than skipped: a profile left out would go unnoticed.
         if file.suffix.lower() not in _TEXT_FILES or not file.is_file():
             raise ConfigError(f"{file}: not a .txt or .md file; keep only those in a folder of profiles")
         text = "".join(_lines(file))
-        yield str(file), _profile({"id": file.name, "text": text}, number, str(file))
+        yield str(file), _parse_profile({"id": file.name, "text": text}, number, str(file))
 
 
 def _lines(path: Path) -> Generator[str, None, None]:
@@ -146,29 +148,29 @@ def _lines(path: Path) -> Generator[str, None, None]:
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def _profile(given: object, number: int, where: str) -> Profile:
-    """Make a profile of what stands somewhere; its mistakes are told with the place."""
-    if isinstance(given, Profile):
-        return given
-    if isinstance(given, str):
-        given = {"text": given}
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"{where}: a profile is an object with id and text, not {given!r:.80}")
-    if "text" not in given:
+def _parse_profile(item: object, number: int, where: str) -> Profile:
+    """Make a profile of an item; its mistakes are reported with the place."""
+    if isinstance(item, Profile):
+        return item
+    if isinstance(item, str):
+        item = {"text": item}
+    if not isinstance(item, Mapping):
+        raise ConfigError(f"{where}: a profile is an object with id and text, not {item!r:.80}")
+    if "text" not in item:
         raise ConfigError(f"{where}: the profile has no text")
-    others = {str(key): value for key, value in given.items() if key not in _OWN}
-    own = given.get("attributes") or {}
-    text = given["text"]
+    others = {str(key): value for key, value in item.items() if key not in _PROFILE_KEYS}
+    own = item.get("attributes") or {}
+    text = item["text"]
     try:
         if not isinstance(own, Mapping):
             raise ConfigError(f"attributes must be an object, not {own!r:.80}")
         if doubles := sorted(others.keys() & own.keys()):
             raise ConfigError(f"{doubles[0]!r} is both a field and an attribute; leave one out")
         return Profile(
-            id=f"profile-{number}" if given.get("id") is None else given["id"],
+            id=f"profile-{number}" if item.get("id") is None else item["id"],
             text=storable(text) if isinstance(text, str) else text,
             attributes={**own, **others},
-            cluster=given.get("cluster"),
+            cluster=item.get("cluster"),
         )
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None

@@ -1,4 +1,4 @@
-"""An audit as a folder that stands alone: what was shown, what the judge said, what was made of it, and by what."""
+"""An audit as a self-contained folder: what was shown, what the judge said, what was made of it, and by what."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def _inputs(result: CaseResult) -> Iterator[dict[str, Any]]:
 
 def _replies(result: CaseResult) -> Iterator[dict[str, Any]]:
     """Yield every attempt, also those of evaluations that were done anew."""
-    replaced = [one for one in result.replaced if isinstance(one, Judgment)]
-    for judgment in sorted((*replaced, *result.judgments), key=lambda one: (one.sample, one.round)):
+    replaced = [judgment for judgment in result.replaced if isinstance(judgment, Judgment)]
+    for judgment in sorted((*replaced, *result.judgments), key=lambda judgment: (judgment.sample, judgment.round)):
         for number, attempt in enumerate(judgment.evaluation.attempts, 1):
-            yield {**_which(result, judgment), "round": judgment.round, "attempt": number, **attempt.as_dict()}
+            yield {**_judgment_key(result, judgment), "round": judgment.round, "attempt": number, **attempt.as_dict()}
 
 
 def _outputs(result: CaseResult) -> Iterator[dict[str, Any]]:
     for judgment in result.judgments:
         evaluation = judgment.evaluation
         yield {
-            **_which(result, judgment),
+            **_judgment_key(result, judgment),
             "status": evaluation.status.value,
             "score": evaluation.score_raw if evaluation.error is None else None,
             "justification": evaluation.reasoning,
@@ -98,7 +98,7 @@ def _outputs(result: CaseResult) -> Iterator[dict[str, Any]]:
         }
 
 
-def _which(result: CaseResult, judgment: Judgment) -> dict[str, Any]:
+def _judgment_key(result: CaseResult, judgment: Judgment) -> dict[str, Any]:
     return {"profile": result.id, "repetition": judgment.sample + 1}
 
 
@@ -123,37 +123,37 @@ def _metadata(report: Report) -> dict[str, Any]:
         "repetitions": run.repeat,
         "started": moment(run.created),
         "finished": None if run.finished is None else moment(run.finished),
-        "gates": [one.as_dict() for one in report.gates],
+        "gates": [gate.as_dict() for gate in report.gates],
     }
 
 
 def _git(folder: Path) -> dict[str, Any]:
-    """Ask git which commit the design's folder is at; that there is none is said."""
+    """Ask git which commit the design's folder is at; where there is none, a note says so."""
     try:
-        commit, changes = (_asked(folder, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+        commit, changes = (_run_git(folder, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     except (OSError, subprocess.SubprocessError):
         return {"commit": None, "note": f"{folder} is in no git repository, or git could not be asked"}
     return {"commit": commit.strip(), "changed": bool(changes.strip())}
 
 
-def _asked(folder: Path, *words: str) -> str:
+def _run_git(folder: Path, *words: str) -> str:
     git = shutil.which("git")
     if git is None:
         raise FileNotFoundError("git")
     # Only looks: no lock is taken from somebody who is at work there.
     command = [git, "--no-optional-locks", "-C", str(folder), *words]
-    done = subprocess.run(  # noqa: S603 - nothing in it is input
+    completed = subprocess.run(  # noqa: S603 - nothing in it is input
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_GIT_SECONDS
     )
-    return done.stdout
+    return completed.stdout
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        known = json.loads((path / METADATA).read_text(encoding="utf-8"))
+        metadata = json.loads((path / METADATA).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(known, dict) and known.get("kind") == _KIND
+    return isinstance(metadata, dict) and metadata.get("kind") == _KIND
 
 
 def _put_in_place(made: Path, path: Path) -> None:

@@ -55,7 +55,7 @@ class Audit:
     @property
     def passed(self) -> bool:
         """Whether it finished, and all gates hold; where none limits them, no profile may be without a score."""
-        return self.run.passed and all(one.ok for one in self.numbers.gates)
+        return self.run.passed and all(gate.ok for gate in self.numbers.gates)
 
     def report(self) -> str:
         """Return the report as text for people."""
@@ -71,7 +71,7 @@ class Audit:
         return write_artifacts(self._report, folder)
 
     def diff(self, other: Audit) -> AuditDiff:
-        """Say which effects differ in another audit of the same design, that one being B."""
+        """Return which effects differ in another audit of the same design, that one being B."""
         return diff(self.run.record, other.run.record, self.run, other.run)
 
     @property
@@ -79,6 +79,8 @@ class Audit:
         return replace(self.run.whole_report, gates=self.gates)
 
     def __repr__(self) -> str:
-        found = [f"{one.name} {one.estimate:+.2f}" for one in self.effects if one.found and one.is_group]
-        told = f"beyond chance: {'; '.join(found)}" if found else "no effect of a group beyond chance"
-        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {told}"
+        effects = [
+            f"{effect.name} {effect.estimate:+.2f}" for effect in self.effects if effect.found and effect.is_group
+        ]
+        finding = f"beyond chance: {'; '.join(effects)}" if effects else "no effect of a group beyond chance"
+        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {finding}"

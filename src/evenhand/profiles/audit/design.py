@@ -36,20 +36,20 @@ class GateSpec:
     max_unscored: float | str | None = None
 
     @classmethod
-    def of(cls, given: object) -> GateSpec:
-        """Take what a user may write: nothing, or a mapping of gates to limits."""
-        if given is None:
+    def of(cls, settings: object) -> GateSpec:
+        """Parse what a user may write: nothing, or a mapping of gates to limits."""
+        if settings is None:
             return cls()
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"gates must be a mapping such as {{'max_group_effect': 0.5}}, not {given!r:.80}")
-        for name, limit in given.items():
+        if not isinstance(settings, Mapping):
+            raise ConfigError(f"gates must be a mapping such as {{'max_group_effect': 0.5}}, not {settings!r:.80}")
+        for name, limit in settings.items():
             if name == MAX_UNSCORED:
                 Gates.of({name: limit})
             elif name not in _LARGEST:
                 raise ConfigError(f"gates: no gate {name!r:.80}{did_you_mean(str(name), (*_LARGEST, MAX_UNSCORED))}")
             elif not is_finite_number(limit) or not 0 <= limit <= _LARGEST[name]:
                 raise ConfigError(f"gates.{name} is {limit!r:.80}; it must be a number from 0 to {_LARGEST[name]:g}")
-        return cls(**given)
+        return cls(**settings)
 
     @property
     def of_every_run(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ BASE: Final = "profile"
 USUAL_REPETITIONS: Final = 3
 USUAL_SEED: Final = 1
 USUAL_PROFILES: Final = 512
-# All profiles are made before the first is scored; and nobody reads an audit of so many calls that costs more.
+# All profiles are made before the first is scored, so their number is limited; so is the number of calls.
 MOST_PROFILES: Final = 10_000
 MOST_REPETITIONS: Final = 1_000
 MOST_SEED: Final = 2**63 - 1  # what a database keeps as a number
@@ -130,28 +130,31 @@ class AuditDesign:
     prices: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, given: object, *, where: str = "the design") -> AuditDesign:
-        """Take what a user may write; a mistake is told with the path of the key at which it stands."""
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"{where}: a design is a mapping with {', '.join(_NEEDED)}, not {given!r:.80}")
+    def of(cls, settings: object, *, where: str = "the design") -> AuditDesign:
+        """Parse what a user may write; a mistake is reported with the path of its key."""
+        if not isinstance(settings, Mapping):
+            raise ConfigError(f"{where}: a design is a mapping with {', '.join(_NEEDED)}, not {settings!r:.80}")
         try:
-            return cls(**_read(given))
+            return cls(**_parse_settings(settings))
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
     @classmethod
-    def stored(cls, given: Mapping[str, Any]) -> AuditDesign:
-        """Take what ``as_dict`` gave."""
-        factors = {one["name"]: {level["name"]: level["text"] for level in one["levels"]} for one in given["factors"]}
-        return cls.of({**given, "factors": factors}, where="the stored design")
+    def stored(cls, settings: Mapping[str, Any]) -> AuditDesign:
+        """Parse what ``as_dict`` returned."""
+        factors = {
+            factor["name"]: {level["name"]: level["text"] for level in factor["levels"]}
+            for factor in settings["factors"]
+        }
+        return cls.of({**settings, "factors": factors}, where="the stored design")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the design as plain JSON values, in which nothing hangs on the order of keys."""
         factors = [
-            {"name": one.name, "levels": [{"name": name, "text": text} for name, text in one.levels.items()]}
-            for one in self.factors
+            {"name": factor.name, "levels": [{"name": name, "text": text} for name, text in factor.levels.items()]}
+            for factor in self.factors
         ]
-        known = {
+        settings = {
             "name": self.name,
             "template": self.template,
             "factors": factors,
@@ -164,25 +167,25 @@ class AuditDesign:
             "select_at": self.select_at,
             "gates": self.gates.as_dict() or None,
         }
-        return {key: value for key, value in known.items() if value is not None}
+        return {key: value for key, value in settings.items() if value is not None}
 
     def __post_init__(self) -> None:
         _require_count("repetitions", self.repetitions, least=1, most=MOST_REPETITIONS)
         _require_count("max_profiles", self.max_profiles, least=1, most=MOST_PROFILES)
         _require_count("seed", self.seed, least=0, most=MOST_SEED)
-        known = {one.name for one in self.factors}
+        factor_names = {factor.name for factor in self.factors}
         for name in self.groups:
-            if name not in known:
-                raise ConfigError(f"groups: no factor is called {name!r}{did_you_mean(name, known)}")
+            if name not in factor_names:
+                raise ConfigError(f"groups: no factor is called {name!r}{did_you_mean(name, factor_names)}")
         if not self.groups:
             raise ConfigError("groups: name at least one factor that must not matter, such as the applicant's name")
-        if self.profiles is not None and BASE in known:
+        if self.profiles is not None and BASE in factor_names:
             raise ConfigError(f"factors.{BASE}: this name stands for the text of a base profile; give it another")
-        wanted = known | ({BASE} if self.profiles is not None else set())
+        placeholders = factor_names | ({BASE} if self.profiles is not None else set())
         PriceBook(self.prices)
         template = self.filled
-        template.require_known(wanted, where="template")
-        for name in sorted(wanted - template.names):
+        template.require_known(placeholders, where="template")
+        for name in sorted(placeholders - template.names):
             raise ConfigError(f"template: it does not show {{{name}}}, so that it could make no difference")
         if self.gates.min_impact_ratio is not None and self.select_at is None:
             raise ConfigError("gates.min_impact_ratio: it takes select_at, the score at which a profile is selected")
@@ -195,32 +198,32 @@ class AuditDesign:
     @property
     def cells(self) -> int:
         """How many combinations of levels there are; they are counted and never listed."""
-        return math.prod(len(one.levels) for one in self.factors)
+        return math.prod(len(factor.levels) for factor in self.factors)
 
     def factor(self, name: str) -> Factor:
         """Return the factor of a name."""
-        return next(one for one in self.factors if one.name == name)
+        return next(factor for factor in self.factors if factor.name == name)
 
 
-def _read(given: Mapping[Any, Any]) -> dict[str, Any]:
-    for key in given:
+def _parse_settings(settings: Mapping[Any, Any]) -> dict[str, Any]:
+    for key in settings:
         if key not in _KEYS:
             raise ConfigError(f"no key {key!r:.80}{did_you_mean(str(key)[:_MOST_NAME], _KEYS)}")
     for key in _NEEDED:
-        if given.get(key) is None:
+        if settings.get(key) is None:
             raise ConfigError(f"{key} is missing")
-    known = {key: value for key, value in given.items() if value is not None}
+    values = {key: value for key, value in settings.items() if value is not None}
     for key in ("template", "criteria", "profiles", "name"):
-        if key in known and (not isinstance(known[key], str) or is_blank(known[key])):
-            raise ConfigError(f"{key} is {known[key]!r:.80}; it must be text")
-    if "select_at" in known and not _on_scale(known["select_at"]):
-        told = f"it must be a score above {SCALE.low:g} and up to {SCALE.high:g}"
-        raise ConfigError(f"select_at is {known['select_at']!r:.80}; {told}")
-    known["template"] = storable(known["template"])
-    known["factors"] = _factors(known["factors"])
-    known["groups"] = _groups(known["groups"])
-    known["gates"] = GateSpec.of(known.get("gates"))
-    return known
+        if key in values and (not isinstance(values[key], str) or is_blank(values[key])):
+            raise ConfigError(f"{key} is {values[key]!r:.80}; it must be text")
+    if "select_at" in values and not _on_scale(values["select_at"]):
+        rule = f"it must be a score above {SCALE.low:g} and up to {SCALE.high:g}"
+        raise ConfigError(f"select_at is {values['select_at']!r:.80}; {rule}")
+    values["template"] = storable(values["template"])
+    values["factors"] = _parse_factors(values["factors"])
+    values["groups"] = _parse_groups(values["groups"])
+    values["gates"] = GateSpec.of(values.get("gates"))
+    return values
 
 
 def _require_count(key: str, value: object, *, least: int, most: int) -> None:
@@ -232,10 +235,10 @@ def _on_scale(value: object) -> bool:
     return is_finite_number(value) and SCALE.low < value <= SCALE.high
 
 
-def _groups(given: object) -> tuple[str, ...]:
-    several = [given] if isinstance(given, str) else given
+def _parse_groups(value: object) -> tuple[str, ...]:
+    several = [value] if isinstance(value, str) else value
     if not isinstance(several, Iterable) or isinstance(several, Mapping):
-        raise ConfigError(f"groups must be a list of names of factors, not {given!r:.80}")
+        raise ConfigError(f"groups must be a list of names of factors, not {value!r:.80}")
     names = tuple(map(str, several))
     for name in names:
         if names.count(name) > 1:
@@ -243,44 +246,44 @@ def _groups(given: object) -> tuple[str, ...]:
     return names
 
 
-def _factors(given: object) -> tuple[Factor, ...]:
-    if not isinstance(given, Mapping) or not given:
-        raise ConfigError(f"factors must be a mapping of names to lists of levels, not {given!r:.80}")
-    return tuple(_factor(name, levels) for name, levels in given.items())
+def _parse_factors(value: object) -> tuple[Factor, ...]:
+    if not isinstance(value, Mapping) or not value:
+        raise ConfigError(f"factors must be a mapping of names to lists of levels, not {value!r:.80}")
+    return tuple(_parse_factor(name, levels) for name, levels in value.items())
 
 
-def _factor(name: object, given: object) -> Factor:
+def _parse_factor(name: object, value: object) -> Factor:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _MOST_NAME:
-        told = "letters, digits and underscores, such as years_of_experience, as the template shows it"
-        raise ConfigError(f"factors: {name!r:.80} must be a name of {told}")
+        rule = "letters, digits and underscores, such as years_of_experience, as the template shows it"
+        raise ConfigError(f"factors: {name!r:.80} must be a name of {rule}")
     where = f"factors.{name}"
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, list | tuple):
-        pairs = [(one, one) for one in given]
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, list | tuple):
+        pairs = [(entry, entry) for entry in value]
     else:
-        raise ConfigError(f"{where} must be a list of levels, or a mapping of levels to texts, not {given!r:.80}")
+        raise ConfigError(f"{where} must be a list of levels, or a mapping of levels to texts, not {value!r:.80}")
     if len(pairs) < 2:
-        told = "no level" if not pairs else "one level"
-        raise ConfigError(f"{where} has {told}; what varies has two or more")
+        count = "no level" if not pairs else "one level"
+        raise ConfigError(f"{where} has {count}; what varies has two or more")
     if len(pairs) > _MOST_LEVELS:
         raise ConfigError(f"{where} has {len(pairs):,} levels; {_MOST_LEVELS} are the most")
     levels: dict[str, str] = {}
     for level, text in pairs:
-        called = _text(level, where)
-        if is_blank(called) or len(called) > _MOST_LEVEL:
-            told = f"has 1 to {_MOST_LEVEL} characters; give a long text as a mapping of a short name to it"
-            raise ConfigError(f"{where}: the name of a level {told}, not {called!r:.80}")
-        if called in levels:
-            raise ConfigError(f"{where}: duplicate level {called!r:.80}")
-        shown = _text(text, f"{where}.{called:.80}")
-        if shown in levels.values():
-            raise ConfigError(f"{where}: two levels have the text {shown!r:.80}; nobody could tell them apart")
-        levels[called] = shown
+        level_name = _parse_level(level, where)
+        if is_blank(level_name) or len(level_name) > _MOST_LEVEL:
+            rule = f"has 1 to {_MOST_LEVEL} characters; give a long text as a mapping of a short name to it"
+            raise ConfigError(f"{where}: the name of a level {rule}, not {level_name!r:.80}")
+        if level_name in levels:
+            raise ConfigError(f"{where}: duplicate level {level_name!r:.80}")
+        level_text = _parse_level(text, f"{where}.{level_name:.80}")
+        if level_text in levels.values():
+            raise ConfigError(f"{where}: two levels have the text {level_text!r:.80}; nobody could tell them apart")
+        levels[level_name] = level_text
     return Factor(name=name, levels=levels)
 
 
-def _text(given: object, where: str) -> str:
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
-        raise ConfigError(f"{where}: a level is text or a number, not {given!r:.80}; put text in quotes")
-    return storable(given) if isinstance(given, str) else str(given)
+def _parse_level(value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ConfigError(f"{where}: a level is text or a number, not {value!r:.80}; put text in quotes")
+    return storable(value) if isinstance(value, str) else str(value)

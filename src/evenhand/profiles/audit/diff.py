@@ -23,9 +23,9 @@ from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import moment_text
 from evenhand.reports.report import written_whole
 
-# The parts of a design that make its profiles, and say what is told of them.
+# The parts of a design that make its profiles, and decide what is reported about them.
 _SAME: Final = ("template", "factors", "groups", "profiles", "seed", "max_profiles", "select_at")
-_MOST_TOLD: Final = 10
+_MOST_NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class AuditDiff:
     @property
     def worse(self) -> tuple[EffectChange, ...]:
         """The effects of groups that are larger in B, beyond chance."""
-        return tuple(one for one in self.changes if one.is_worse)
+        return tuple(change for change in self.changes if change.is_worse)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the diff as plain JSON values."""
@@ -82,37 +82,39 @@ class AuditDiff:
             "profiles": self.profiles,
             "mean": self.mean,
             "interval": self.interval and asdict(self.interval),
-            "effects": [one.as_dict() for one in self.changes],
-            "worse": [one.effect.name for one in self.worse],
+            "effects": [change.as_dict() for change in self.changes],
+            "worse": [change.effect.name for change in self.worse],
             "lost": list(self.lost),
             "notes": list(self.notes),
         }
 
 
 def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterable[CaseResult]) -> AuditDiff:
-    """Hold audit B against audit A; audits of other designs are refused, with what differs."""
+    """Compare audit B with audit A; audits of different designs are refused, with what differs."""
     design = _same_design(a, b)
-    before, texts = _read(design, ours)
-    after, other_texts = _read(design, theirs)
+    before, texts = _read_profiles(design, ours)
+    after, other_texts = _read_profiles(design, theirs)
     _require_same_profiles(texts, other_texts)
     both = [name for name in before if before[name].score is not None and after[name].score is not None]
     if not both:
         raise ConfigError("no profile is scored in both audits; there is nothing to compare")
     changed = [replace(before[name], score=(after[name].score or 0.0) - (before[name].score or 0.0)) for name in both]
     # Effects on what changed are changes of effects: every profile is its own comparison.
-    found = effects_of(design, changed).effects
+    effects = effects_of(design, changed).effects
     sides = [
-        {one.name: one.estimate for one in effects_of(design, [side[name] for name in both]).effects}
+        {effect.name: effect.estimate for effect in effects_of(design, [side[name] for name in both]).effects}
         for side in (before, after)
     ]
-    mean = mean_of([(one, one.score or 0.0) for one in changed])
+    mean = mean_of([(profile, profile.score or 0.0) for profile in changed])
     return AuditDiff(
         a=a,
         b=b,
         profiles=len(both),
         mean=mean.value,
         interval=mean.interval,
-        changes=tuple(EffectChange(effect=one, a=sides[0][one.name], b=sides[1][one.name]) for one in found),
+        changes=tuple(
+            EffectChange(effect=effect, a=sides[0][effect.name], b=sides[1][effect.name]) for effect in effects
+        ),
         lost=tuple(_lost(design, before.values(), after.values())),
         notes=tuple(_notes(a, b, len(before) - len(both))),
     )
@@ -125,21 +127,23 @@ def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
         if run.status is not RunStatus.FINISHED:
             raise ConfigError(f"audit {run.id} is not finished; resume with: evenhand resume {run.id}")
     designs = [design_of(run.definition) for run in (a, b)]
-    known = [one.as_dict() for one in designs]
-    differing = [name for name in _SAME if known[0].get(name) != known[1].get(name)]
+    settings = [design.as_dict() for design in designs]
+    differing = [name for name in _SAME if settings[0].get(name) != settings[1].get(name)]
     if differing:
-        told = [f"- {line}" for name in differing for line in _differing(name, known[0].get(name), known[1].get(name))]
-        raise ConfigError("\n".join([f"audits {a.id} and {b.id} have different designs:", *told]))
+        lines = [
+            f"- {line}" for name in differing for line in _differing(name, settings[0].get(name), settings[1].get(name))
+        ]
+        raise ConfigError("\n".join([f"audits {a.id} and {b.id} have different designs:", *lines]))
     return designs[0]
 
 
 def _differing(name: str, ours: Any, theirs: Any) -> Iterator[str]:
-    """Say what differs in a part of two designs; of factors, which ones and which of their levels."""
+    """Yield what differs in a part of two designs; for factors, which ones and which of their levels."""
     if name != "factors":
         yield f"{name}: {shown(ours)} in A, {shown(theirs)} in B"
         return
     levels = [
-        {one["name"]: {level["name"]: level["text"] for level in one["levels"]} for one in side}
+        {entry["name"]: {level["name"]: level["text"] for level in entry["levels"]} for entry in side}
         for side in (ours, theirs)
     ]
     before = len(levels[0])
@@ -150,21 +154,21 @@ def _differing(name: str, ours: Any, theirs: Any) -> Iterator[str]:
             continue
         for level in dict.fromkeys([*a, *b]):
             if a.get(level) != b.get(level):
-                yield f"factor {factor}, level {level}: {_told(a.get(level))} in A, {_told(b.get(level))} in B"
+                yield f"factor {factor}, level {level}: {_text(a.get(level))} in A, {_text(b.get(level))} in B"
         if a == b and list(a) != list(b):
             yield f"factor {factor}: its levels stand in another order"
     if levels[0] == levels[1] and before and list(levels[0]) != list(levels[1]):
         yield "factors: they stand in another order"
 
 
-def _told(text: str | None) -> str:
+def _text(text: str | None) -> str:
     return "not there" if text is None else shown(text)
 
 
 def _lost(design: AuditDesign, before: Iterable[Observed], after: Iterable[Observed]) -> Iterator[str]:
     """Name the levels of groups that have scores in A and none in B."""
     seen = [
-        {(place, level) for one in side if one.score is not None for place, level in enumerate(one.cell)}
+        {(place, level) for profile in side if profile.score is not None for place, level in enumerate(profile.cell)}
         for side in (before, after)
     ]
     for place, factor in enumerate(design.factors):
@@ -174,23 +178,25 @@ def _lost(design: AuditDesign, before: Iterable[Observed], after: Iterable[Obser
                     yield f"{factor.name}: {name}"
 
 
-def _read(design: AuditDesign, results: Iterable[CaseResult]) -> tuple[dict[str, Observed], dict[str, str | None]]:
+def _read_profiles(
+    design: AuditDesign, results: Iterable[CaseResult]
+) -> tuple[dict[str, Observed], dict[str, str | None]]:
     several = list(results)
-    texts = {one.id: one.case.candidate_answer for one in several}
-    return {one.id: one for one in observed(design, several)}, texts
+    texts = {result.id: result.case.candidate_answer for result in several}
+    return {profile.id: profile for profile in observed(design, several)}, texts
 
 
 def _require_same_profiles(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> None:
     differing = [name for name in dict.fromkeys((*ours, *theirs)) if ours.get(name) != theirs.get(name)]
     if differing:
-        more = f" and {len(differing) - _MOST_TOLD:,} more" if len(differing) > _MOST_TOLD else ""
-        names = ", ".join(differing[:_MOST_TOLD])
+        more = f" and {len(differing) - _MOST_NAMED:,} more" if len(differing) > _MOST_NAMED else ""
+        names = ", ".join(differing[:_MOST_NAMED])
         raise ConfigError(f"the two audits have different texts for {names}{more}; base profiles may have changed")
 
 
 def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
-    """Say in what the configurations differ, which is what a diff is for, and what it leaves out."""
-    known = [
+    """Yield how the configurations differ, which is what a diff is for, and what it leaves out."""
+    configurations = [
         {
             "judge": run.definition.get("judge"),
             "criteria": run.definition["evaluators"][0].get("criteria"),
@@ -198,9 +204,9 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
         }
         for run in (a, b)
     ]
-    for name in known[0]:
-        if known[0][name] != known[1][name]:
-            yield f"{name}: {shown(known[0][name])} in A, {shown(known[1][name])} in B"
+    for name in configurations[0]:
+        if configurations[0][name] != configurations[1][name]:
+            yield f"{name}: {shown(configurations[0][name])} in A, {shown(configurations[1][name])} in B"
     if unscored:
         yield f"{unscored:,} profiles are not scored in both, and left out"
 
@@ -208,24 +214,24 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
 _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
 
 
-def diff_text(found: AuditDiff, *, width: int = 100) -> str:
+def diff_text(audit_diff: AuditDiff, *, width: int = 100) -> str:
     """Return the diff for a terminal."""
-    return as_text(_parts(found), width=width)
+    return as_text(_parts(audit_diff), width=width)
 
 
-def diff_markdown(found: AuditDiff) -> str:
+def diff_markdown(audit_diff: AuditDiff) -> str:
     """Return the diff as Markdown."""
-    return f"# Audit B against audit A\n{as_markdown(_parts(found))}"
+    return f"# Audit B against audit A\n{as_markdown(_parts(audit_diff))}"
 
 
-def diff_json(found: AuditDiff) -> str:
+def diff_json(audit_diff: AuditDiff) -> str:
     """Return the diff as one line of strict JSON."""
-    return strict_json({"schema_version": SCHEMA_VERSION, **found.as_dict(), "notice": NO_CERTIFICATE})
+    return strict_json({"schema_version": SCHEMA_VERSION, **audit_diff.as_dict(), "notice": NO_CERTIFICATE})
 
 
 _WRITERS: Final[dict[str, Callable[[AuditDiff], str]]] = {
     ".md": diff_markdown,
-    ".json": lambda found: diff_json(found) + "\n",
+    ".json": lambda audit_diff: diff_json(audit_diff) + "\n",
 }
 
 
@@ -233,27 +239,27 @@ def diff_writer(path: str) -> Callable[[AuditDiff], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
-        known = " or ".join(_WRITERS)
-        raise ConfigError(f"{path}: no diff is written to {ending or 'no ending'}; give a name in {known}")
+        endings = " or ".join(_WRITERS)
+        raise ConfigError(f"{path}: no diff is written to {ending or 'no ending'}; give a name in {endings}")
     return _WRITERS[ending]
 
 
-def write_diff(found: AuditDiff, path: str) -> None:
+def write_diff(audit_diff: AuditDiff, path: str) -> None:
     """Write the diff to a file, whole or not at all."""
-    text = diff_writer(path)(found)
+    text = diff_writer(path)(audit_diff)
     with written_whole(path) as file:
         file.write(text.encode())
 
 
-def _parts(found: AuditDiff) -> Iterator[Block]:
-    mean = f"B scores {signed(found.mean)} {signed_interval(found.interval)} points on the whole"
-    yield Sentences(lines=(f"A: {_who(found.a)}", f"B: {_who(found.b)}", *found.notes))
-    yield Sentences(lines=(f"{found.profiles:,} profiles are scored in both; {mean}",))
-    yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, found.changes)), words=(NOTE,))
-    if found.lost:
-        yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(found.lost)}",))
-    told = "; ".join(one.effect.name for one in found.worse) or "none"
-    yield Sentences(lines=(f"groups that matter more in B, beyond chance: {told}", NO_CERTIFICATE))
+def _parts(audit_diff: AuditDiff) -> Iterator[Block]:
+    mean = f"B scores {signed(audit_diff.mean)} {signed_interval(audit_diff.interval)} points on the whole"
+    yield Sentences(lines=(f"A: {_who(audit_diff.a)}", f"B: {_who(audit_diff.b)}", *audit_diff.notes))
+    yield Sentences(lines=(f"{audit_diff.profiles:,} profiles are scored in both; {mean}",))
+    yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, audit_diff.changes)), words=(NOTE,))
+    if audit_diff.lost:
+        yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(audit_diff.lost)}",))
+    names = "; ".join(change.effect.name for change in audit_diff.worse) or "none"
+    yield Sentences(lines=(f"groups that matter more in B, beyond chance: {names}", NO_CERTIFICATE))
 
 
 def _who(run: RunRecord) -> str:

@@ -59,7 +59,7 @@ class Effect:
         if self.kind == MAIN:
             return f"{self.factors[0]}: {self.levels[0]} − {self.against[0]}"
         pairs = zip(self.levels, self.against, strict=True)
-        return f"{' × '.join(self.factors)}: {' × '.join(f'({one} − {other})' for one, other in pairs)}"
+        return f"{' × '.join(self.factors)}: {' × '.join(f'({level} − {other})' for level, other in pairs)}"
 
     @property
     def found(self) -> bool:
@@ -102,7 +102,7 @@ _WIDEST: Final = 300
 
 def effects_of(design: AuditDesign, profiles: Iterable[Observed]) -> Effects:
     """Estimate all effects of a design; levels of which no profile is scored have none."""
-    return _Estimating(design, [one for one in profiles if one.score is not None]).done()
+    return _Estimator(design, [profile for profile in profiles if profile.score is not None]).effects()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +119,14 @@ class _Estimated:
     estimate: Estimate | None = None
 
 
-class _Estimating:
-    """``seen`` are the levels of each factor that are scored; the models know of no others."""
+class _Estimator:
+    """Estimates the effects of a design; the models know only the levels that are scored (``_seen``)."""
 
     def __init__(self, design: AuditDesign, scored: list[Observed]) -> None:
         self._design = design
         self._scored = scored
         factors = range(len(design.factors))
-        self._seen = [sorted({one.cell[place] for one in scored}) for place in factors]
+        self._seen = [sorted({profile.cell[place] for profile in scored}) for place in factors]
         self._sizes = [max(len(seen), 1) for seen in self._seen]
         # Of a factor with one level left nothing can be said; it takes part in no model.
         self._open = {place for place in factors if len(self._seen[place]) > 1}
@@ -134,24 +134,27 @@ class _Estimating:
         self._counted: dict[Term, Counter[tuple[int, ...]]] = {}
         self._groups = [place for place in factors if design.factors[place].name in design.groups]
 
-    def done(self) -> Effects:
+    def effects(self) -> Effects:
         model = self._model([])
-        mains = [self._estimated(model, (at,), (one,), (other,)) for at, one, other in self._pairs()]
-        effects = _corrected([*(one.effect for one in mains), *self._interactions()])
+        mains = [self._estimated(model, (at,), (level,), (other,)) for at, level, other in self._pairs()]
+        effects = _corrected([*(main.effect for main in mains), *self._interactions()])
         return Effects(
             effects=effects,
             widest=tuple(self._widest(model, place) for place in self._groups if place in self._open),
-            offsets=tuple(_offsets(effects, [one.estimate for one in mains])),
-            clusters=len({one.cluster for one in self._scored}),
+            offsets=tuple(_offsets(effects, [main.estimate for main in mains])),
+            clusters=len({profile.cluster for profile in self._scored}),
         )
 
     def _model(self, crossed: Sequence[Term]) -> _Model:
         coding = Coding(self._sizes, [*self._mains, *crossed])
         if not self._scored or coding.width > len(self._scored) or (crossed and coding.width > _WIDEST):
             return _Model(coding, None)
-        cells = [[seen.index(level) for seen, level in zip(self._seen, one.cell, strict=True)] for one in self._scored]
-        scores = [one.score or 0.0 for one in self._scored]
-        return _Model(coding, Fit(coding.rows(cells), scores, [one.cluster for one in self._scored]))
+        cells = [
+            [seen.index(level) for seen, level in zip(self._seen, profile.cell, strict=True)]
+            for profile in self._scored
+        ]
+        scores = [profile.score or 0.0 for profile in self._scored]
+        return _Model(coding, Fit(coding.rows(cells), scores, [profile.cluster for profile in self._scored]))
 
     def _pairs(self) -> Iterator[tuple[int, int, int]]:
         """Yield each factor with a level, and the first of its levels that is scored."""
@@ -177,43 +180,43 @@ class _Estimating:
         together = self._model(crossed) if is_roomy else None
         for term in terms:
             model = together or self._model([term] if term in crossed else [])
-            one, two = ([pair[1:] for pair in self._pairs() if pair[0] == place] for place in term)
-            for pairs in itertools.product(one, two):
+            first, second = ([pair[1:] for pair in self._pairs() if pair[0] == place] for place in term)
+            for pairs in itertools.product(first, second):
                 levels, against = zip(*pairs, strict=True)
                 yield self._estimated(model, term, levels, against).effect
 
     def _estimated(self, model: _Model, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> _Estimated:
-        effect = self._about(term, levels, against)
+        effect = self._unestimated(term, levels, against)
         if lacking := self._unseen(term, levels, against):
             return _Estimated(replace(effect, lacking=lacking))
         if model.fit is None:
             few = f"{len(self._scored):,} scored profiles are too few for so many levels, or these too many to be told"
             return _Estimated(replace(effect, lacking=few))
-        ones, others = (
-            [self._seen[place].index(level) for place, level in zip(term, given, strict=True)]
-            for given in (levels, against)
+        indices, other_indices = (
+            [self._seen[place].index(level) for place, level in zip(term, side, strict=True)]
+            for side in (levels, against)
         )
-        found = model.fit.estimate(model.coding.contrast(term, ones, others))
-        if found is None:
+        estimate = model.fit.estimate(model.coding.contrast(term, indices, other_indices))
+        if estimate is None:
             return _Estimated(replace(effect, lacking="the scored profiles cannot tell it apart from other effects"))
         effect = replace(
             effect,
-            estimate=found.value,
-            error=found.error,
-            interval=found.interval,
-            df=found.df,
-            p=found.p,
-            lacking="" if found.error is not None else "too few profiles for an interval",
+            estimate=estimate.value,
+            error=estimate.error,
+            interval=estimate.interval,
+            df=estimate.df,
+            p=estimate.p,
+            lacking="" if estimate.error is not None else "too few profiles for an interval",
         )
-        return _Estimated(effect, found)
+        return _Estimated(effect, estimate)
 
-    def _about(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
+    def _unestimated(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
         factors = [self._design.factors[place] for place in term]
         return Effect(
             kind=MAIN if len(term) == 1 else INTERACTION,
-            factors=tuple(one.name for one in factors),
-            levels=tuple(one.names[level] for one, level in zip(factors, levels, strict=True)),
-            against=tuple(one.names[level] for one, level in zip(factors, against, strict=True)),
+            factors=tuple(factor.name for factor in factors),
+            levels=tuple(factor.names[level] for factor, level in zip(factors, levels, strict=True)),
+            against=tuple(factor.names[level] for factor, level in zip(factors, against, strict=True)),
             is_group=any(place in self._groups for place in term),
             profiles=sum(self._counts(term)[both] for both in itertools.product(*zip(levels, against, strict=True))),
         )
@@ -221,7 +224,7 @@ class _Estimating:
     def _counts(self, term: Term) -> Counter[tuple[int, ...]]:
         """Count the scored profiles by their levels of some factors."""
         if term not in self._counted:
-            self._counted[term] = Counter(tuple(one.cell[place] for place in term) for one in self._scored)
+            self._counted[term] = Counter(tuple(profile.cell[place] for place in term) for profile in self._scored)
         return self._counted[term]
 
     def _unseen(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> str:
@@ -236,22 +239,24 @@ class _Estimating:
 
 def _corrected(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     """Correct p values for the number of effects, and with them what can be found."""
-    corrected = holm({str(place): one.p for place, one in enumerate(effects) if one.p is not None})
+    corrected = holm({str(place): effect.p for place, effect in enumerate(effects) if effect.p is not None})
     tests = max(len(corrected), 1)
     return tuple(
         replace(
-            one,
+            effect,
             p_holm=corrected.get(str(place)),
-            detectable=None if one.error is None else minimum_detectable(one.error, (one.df or 1) + 1, tests=tests),
+            detectable=None
+            if effect.error is None
+            else minimum_detectable(effect.error, (effect.df or 1) + 1, tests=tests),
         )
-        for place, one in enumerate(effects)
+        for place, effect in enumerate(effects)
     )
 
 
 def _offsets(effects: Sequence[Effect], mains: Sequence[Estimate | None]) -> Iterator[Offset]:
-    """Say what group effects are worth in merits; a merit can make up for something if it matters beyond chance."""
-    known = list(zip(effects, mains, strict=False))
-    for (group, above), (merit, below) in itertools.product(known, repeat=2):
+    """Yield what group effects are worth in merits; only a merit that matters beyond chance can make up for one."""
+    pairs = list(zip(effects, mains, strict=False))
+    for (group, above), (merit, below) in itertools.product(pairs, repeat=2):
         if group.is_group and not merit.is_group and merit.found and above is not None and below is not None:
             share = above.value / below.value
             yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(above, below))

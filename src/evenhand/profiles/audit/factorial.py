@@ -61,8 +61,8 @@ class Coding:
         """Return the weights by which an effect is the difference between levels and others; for two factors, twice."""
         np = self._np
         block = np.ones(1)
-        for factor, one, other in zip(term, levels, against, strict=True):
-            block = np.kron(block, self._codes[factor][one] - self._codes[factor][other])
+        for factor, level, other in zip(term, levels, against, strict=True):
+            block = np.kron(block, self._codes[factor][level] - self._codes[factor][other])
         made: Matrix = np.zeros(self.width)
         made[self.places[term]] = block
         return made
@@ -70,15 +70,20 @@ class Coding:
 
 def crossings(factors: int, among: Sequence[int] | None = None) -> list[Term]:
     """Return all pairs of factors; with ``among``, those that have at least one of these."""
-    wanted = range(factors) if among is None else among
-    return [(one, two) for one in range(factors) for two in range(one + 1, factors) if one in wanted or two in wanted]
+    allowed = range(factors) if among is None else among
+    return [
+        (first, second)
+        for first in range(factors)
+        for second in range(first + 1, factors)
+        if first in allowed or second in allowed
+    ]
 
 
 # The level of each factor, by its place.
 Cell: TypeAlias = tuple[int, ...]
 
-# How long is looked for a better fraction, how much worse it may get on the way, and what a cell costs that is there
-# twice: found by trying out; nine cells of four factors of three levels come out as the textbook has them.
+# How long is looked for a better fraction, how much worse it may get on the way, and what a duplicate cell
+# costs: found by trying out; nine cells of four factors of three levels come out as the textbook has them.
 _STARTS: Final = 5
 _TRIES: Final = 20_000
 _HEAT: Final = 4.0
@@ -93,10 +98,10 @@ def fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
             f"max_profiles leaves room for {most:,} of {math.prod(sizes):,} combinations of levels; to tell the "
             f"factors apart takes {least:,} or more"
         )
-    return _regular(len(sizes), most) if set(sizes) == {2} else _exchanged(sizes, most, seed)
+    return _regular_fraction(len(sizes), most) if set(sizes) == {2} else _balanced_fraction(sizes, most, seed)
 
 
-def _regular(factors: int, most: int) -> list[Cell]:
+def _regular_fraction(factors: int, most: int) -> list[Cell]:
     """Choose 2^(k-p) cells: some factors vary freely, and each other one follows from a few of these."""
     free = most.bit_length() - 1
     columns = _columns(factors, free)
@@ -104,7 +109,7 @@ def _regular(factors: int, most: int) -> list[Cell]:
 
 
 def _columns(factors: int, free: int) -> list[int]:
-    """Say for each factor, by bits, from which free ones it follows, mixing it with as few effects as possible.
+    """Return for each factor, as bits, the free ones it follows from, mixing it with as few effects as possible.
 
     Two factors whose bits add up to those of a third are mixed with it, and pairs that add up to the same with each
     other; the first is worse.
@@ -116,24 +121,24 @@ def _columns(factors: int, free: int) -> list[int]:
             best = 1 << number
         else:
             taken = set(chosen)
-            left = (one for one in range(1, 1 << free) if one not in taken)
-            best = min(left, key=lambda one: (pairs[one], triples[one], -one.bit_count(), one))
-        for one, two in itertools.combinations(chosen, 2):
-            triples[one ^ two ^ best] += 1
-        for one in chosen:
-            pairs[one ^ best] += 1
+            left = (column for column in range(1, 1 << free) if column not in taken)
+            best = min(left, key=lambda column: (pairs[column], triples[column], -column.bit_count(), column))
+        for first, second in itertools.combinations(chosen, 2):
+            triples[first ^ second ^ best] += 1
+        for earlier in chosen:
+            pairs[earlier ^ best] += 1
         chosen.append(best)
     return chosen
 
 
-def _exchanged(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
+def _balanced_fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
     """Choose cells in which each level comes equally often, and so does each pair of levels, as nearly as can be."""
     even = math.lcm(*sizes)
     least = 1 + sum(size - 1 for size in sizes)
     count = most - most % even if most - most % even >= least else most
     main = Coding(sizes, [(place,) for place in range(len(sizes))])
     for start in range(_STARTS):
-        cells = _Exchange(sizes, count, random.Random(f"{seed}/{start}")).done()  # noqa: S311 - a design, no secret
+        cells = _Exchange(sizes, count, random.Random(f"{seed}/{start}")).search()  # noqa: S311 - a design, no secret
         if _rank(main, cells) == main.width:
             return cells
     raise ConfigError(
@@ -169,34 +174,34 @@ class _Exchange:
                 self._met[a][b][cell[a]][cell[b]] += 1
         self._seen = Counter(map(tuple, self._cells))
 
-    def done(self) -> list[Cell]:
-        """Exchange for a while, and give the cells; what is still there twice is left out."""
+    def search(self) -> list[Cell]:
+        """Exchange for a while, and return the cells without duplicates."""
         count = len(self._cells)
         for left in range(_TRIES, 0, -1):
             factor = self._chance.randrange(len(self._factors))
-            one, two = (self._cells[self._chance.randrange(count)] for _ in range(2))
-            if one[factor] != two[factor]:
+            first, second = (self._cells[self._chance.randrange(count)] for _ in range(2))
+            if first[factor] != second[factor]:
                 worst = -_HEAT * left / _TRIES * math.log(1 - self._chance.random())
-                if self._worse(one, two, factor) <= worst:
-                    self._swap(one, two, factor)
+                if self._worse(first, second, factor) <= worst:
+                    self._swap(first, second, factor)
         return list(dict.fromkeys(map(tuple, self._cells)))
 
-    def _worse(self, one: list[int], two: list[int], factor: int) -> float:
-        """Return how much more unevenly levels would meet after a swap, and how many more cells were there twice."""
+    def _worse(self, first: list[int], second: list[int], factor: int) -> float:
+        """Return how much more unevenly levels would meet after a swap, and how many more cells would be duplicates."""
         worse = 0
-        a, b = one[factor], two[factor]
+        a, b = first[factor], second[factor]
         for other in self._factors:
-            x, y = one[other], two[other]
+            x, y = first[other], second[other]
             if other != factor and x != y:
                 met = self._met[factor][other]
                 worse += 2 * (met[a][y] + met[b][x] - met[a][x] - met[b][y]) + 4
-        old = (self._seen[tuple(one)] > 1) + (self._seen[tuple(two)] > 1)
-        new = sum(self._seen[tuple(cell)] > 0 for cell in _swapped(one, two, factor))
+        old = (self._seen[tuple(first)] > 1) + (self._seen[tuple(second)] > 1)
+        new = sum(self._seen[tuple(cell)] > 0 for cell in _swapped(first, second, factor))
         return worse + _TWICE * (new - old)
 
-    def _swap(self, one: list[int], two: list[int], factor: int) -> None:
-        new = _swapped(one, two, factor)
-        for cell, after in zip((one, two), new, strict=True):
+    def _swap(self, first: list[int], second: list[int], factor: int) -> None:
+        new = _swapped(first, second, factor)
+        for cell, after in zip((first, second), new, strict=True):
             self._seen[tuple(cell)] -= 1
             self._seen[tuple(after)] += 1
             for other in self._factors:
@@ -205,13 +210,13 @@ class _Exchange:
                     for now, by in ((cell[factor], -1), (after[factor], 1)):
                         self._met[factor][other][now][level] += by
                         self._met[other][factor][level][now] += by
-        one[factor], two[factor] = two[factor], one[factor]
+        first[factor], second[factor] = second[factor], first[factor]
 
 
-def _swapped(one: list[int], two: list[int], factor: int) -> tuple[list[int], list[int]]:
-    first, second = one.copy(), two.copy()
-    first[factor], second[factor] = two[factor], one[factor]
-    return first, second
+def _swapped(first: list[int], second: list[int], factor: int) -> tuple[list[int], list[int]]:
+    new_first, new_second = first.copy(), second.copy()
+    new_first[factor], new_second[factor] = second[factor], first[factor]
+    return new_first, new_second
 
 
 # Less of one effect in another than this is not worth a line; and what rounding may make of all of it.
@@ -241,10 +246,10 @@ class Alias:
         >>> Alias(one=("experience",), other=("age", "city"), mixed=1.0).words
         'experience cannot be told apart from age × city'
         """
-        one, other = " × ".join(self.one), " × ".join(self.other)
+        effect, other = " × ".join(self.one), " × ".join(self.other)
         if self.is_whole:
-            return f"{one} cannot be told apart from {other}"
-        return f"{one} is mixed in part with {other} (correlation {self.mixed:.2f})"
+            return f"{effect} cannot be told apart from {other}"
+        return f"{effect} is mixed in part with {other} (correlation {self.mixed:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the alias as plain JSON values."""
@@ -262,25 +267,25 @@ def aliases(
 
     main: list[Term] = [(place,) for place in range(len(names))]
     models = ([*main, *crossings(len(names))], [*main, *crossings(len(names), groups)], main)
-    terms = next((one for one in models if Coding(sizes, one).width <= _MOST_NUMBERS), main)
+    terms = next((model for model in models if Coding(sizes, model).width <= _MOST_NUMBERS), main)
     coding = Coding(sizes, terms)
     numbers = coding.rows(cells)
     # Each effect as directions at right angles, so that the largest stretch from one to another is their correlation.
     whole = [np.linalg.qr(numbers[:, place] - numbers[:, place].mean(axis=0))[0] for place in coding.places.values()]
-    owner = np.repeat(np.arange(len(terms)), [one.shape[1] for one in whole])
+    owner = np.repeat(np.arange(len(terms)), [directions.shape[1] for directions in whole])
     together = np.concatenate(whole, axis=1)
     shared = together.T @ together
     near = np.unique(owner[np.argwhere(np.abs(shared) > _NOISE)], axis=0)
-    found = []
-    for one, other in near[near[:, 0] < near[:, 1]].tolist():
-        first, second = terms[one], terms[other]
+    aliased = []
+    for row, column in near[near[:, 0] < near[:, 1]].tolist():
+        first, second = terms[row], terms[column]
         if len(first) > 1 and not any(place in groups for place in (*first, *second)):
             continue
-        mixed = float(np.linalg.norm(shared[np.ix_(owner == one, owner == other)], 2))
-        called = [tuple(names[place] for place in term) for term in (first, second)]
+        mixed = float(np.linalg.norm(shared[np.ix_(owner == row, owner == column)], 2))
+        effect_names = [tuple(names[place] for place in term) for term in (first, second)]
         if mixed >= LEAST_MIXED:
-            found.append(Alias(one=called[0], other=called[1], mixed=min(mixed, 1.0)))
-    return tuple(sorted(found, key=lambda one: (-round(one.mixed, 6), len(one.one), len(one.other))))
+            aliased.append(Alias(one=effect_names[0], other=effect_names[1], mixed=min(mixed, 1.0)))
+    return tuple(sorted(aliased, key=lambda alias: (-round(alias.mixed, 6), len(alias.one), len(alias.other))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +299,7 @@ class Factorial:
     @classmethod
     def of(cls, design: AuditDesign, folder: str | os.PathLike[str] = ".") -> Factorial:
         """Choose the cells; paths in the design are seen from a folder."""
-        sizes = [len(one.levels) for one in design.factors]
+        sizes = [len(factor.levels) for factor in design.factors]
         bases = tuple(itertools.islice(_bases(design, folder), design.max_profiles + 1))
         most = design.max_profiles // max(len(bases), 1)
         if not most:

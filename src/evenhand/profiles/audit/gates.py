@@ -32,14 +32,14 @@ class AuditGate(GateResult):
         ... ).words
         'max_group_effect: wanted at most 0.5, found 0.4 (name: A − B); its interval [0.10, 0.70] includes the limit'
         """
-        wanted = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
+        demand = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
         if self.found is None:
-            return f"{wanted}, found nothing to decide by: {self.problem}"
-        told = f"{wanted}, found {self.found:.4g} ({self.about})"
+            return f"{demand}, found nothing to decide by: {self.problem}"
+        finding = f"{demand}, found {self.found:.4g} ({self.about})"
         if self.interval is None:
-            return f"{told}; there is no interval"
+            return f"{finding}; there is no interval"
         verb = "excludes" if self.certain else "includes"
-        return f"{told}; its interval {interval_text(self.interval)} {verb} the limit"
+        return f"{finding}; its interval {interval_text(self.interval)} {verb} the limit"
 
     @property
     def certain(self) -> bool:
@@ -53,37 +53,39 @@ class AuditGate(GateResult):
 
 
 def checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> tuple[AuditGate, ...]:
-    """Hold the gates that are an audit's own; what could not be found lets nobody pass."""
-    return tuple(_checked(demands, effects, impacts))
+    """Check the gates that are an audit's own; a gate whose number is missing does not hold."""
+    return tuple(_gate_results(demands, effects, impacts))
 
 
-def _checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> Iterator[AuditGate]:
-    groups = [one for one in effects.effects if one.is_group]
+def _gate_results(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> Iterator[AuditGate]:
+    groups = [effect for effect in effects.effects if effect.is_group]
     if (limit := demands.max_group_effect) is not None:
-        missing = [one for one in groups if one.kind == MAIN and one.estimate is None]
-        yield _most("max_group_effect", limit, effects.widest, missing)
+        missing = [effect for effect in groups if effect.kind == MAIN and effect.estimate is None]
+        yield _at_most("max_group_effect", limit, effects.widest, missing)
     if (limit := demands.max_group_interaction) is not None:
-        crossed = [one for one in groups if one.kind == INTERACTION]
-        yield _most("max_group_interaction", limit, crossed, [one for one in crossed if one.estimate is None])
+        crossed = [effect for effect in groups if effect.kind == INTERACTION]
+        yield _at_most(
+            "max_group_interaction", limit, crossed, [effect for effect in crossed if effect.estimate is None]
+        )
     if (limit := demands.min_impact_ratio) is not None:
-        yield _least("min_impact_ratio", limit, impacts)
+        yield _at_least("min_impact_ratio", limit, impacts)
 
 
-def _most(name: str, limit: float, effects: Sequence[Effect], missing: Sequence[Effect]) -> AuditGate:
+def _at_most(name: str, limit: float, effects: Sequence[Effect], missing: Sequence[Effect]) -> AuditGate:
     gate = AuditGate(name=name, wanted=limit, found=None, ok=False)
     if missing or not effects:
         return replace(gate, problem=missing[0].lacking if missing else "there is no such effect in the design")
-    worst = max(effects, key=lambda one: abs(one.estimate or 0.0))
+    worst = max(effects, key=lambda effect: abs(effect.estimate or 0.0))
     size = abs(worst.estimate or 0.0)
     return replace(gate, found=size, ok=reaches(limit, size), about=worst.name, interval=_of_size(worst))
 
 
-def _least(name: str, limit: float, impacts: Sequence[Impact]) -> AuditGate:
+def _at_least(name: str, limit: float, impacts: Sequence[Impact]) -> AuditGate:
     gate = AuditGate(name=name, wanted=limit, found=None, ok=False)
-    missing = [one for one in impacts if one.ratio is None]
+    missing = [impact for impact in impacts if impact.ratio is None]
     if missing:
         return replace(gate, problem=missing[0].lacking)
-    worst = min(impacts, key=lambda one: one.ratio or 0.0)
+    worst = min(impacts, key=lambda impact: impact.ratio or 0.0)
     about = f"{worst.factor}: {worst.level} against {worst.against}"
     ratio = worst.ratio or 0.0
     return replace(gate, found=ratio, ok=reaches(ratio, limit), about=about, interval=worst.interval)

@@ -24,7 +24,7 @@ _NAME = "audit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditJob:
-    """An audit that is to be made: its profiles are chosen, and nobody was asked yet.
+    """An audit that is to be made: its profiles are chosen, and no judge was asked yet.
 
     ``judge`` and ``kept`` are as in ``ProfileJob``; ``source`` is the design's file, from whose folder paths are seen.
     """
@@ -60,7 +60,7 @@ class AuditJob:
             cases=self._cases,
             has_verdicts=False,
         )
-        # What limits profiles without a score is a gate of every run, and stands where those look for it.
+        # The limit on profiles without a score is a gate of every run, and is kept where runs look for it.
         gates = {"gates": design.gates.of_every_run} if design.gates.of_every_run else {}
         return replace(job, source=self.source, definition={**job.definition, **gates})
 
@@ -69,9 +69,9 @@ class AuditJob:
             yield PlannedCase(position=position, case=profile.case)
 
     def plan(self) -> list[str]:
-        """Say what the audit is made of, and what it will not be able to tell apart."""
+        """Return what the audit is made of, and what it will not be able to tell apart."""
         factorial, design = self.factorial, self.design
-        size = " × ".join(str(len(one.levels)) for one in design.factors)
+        size = " × ".join(str(len(factor.levels)) for factor in design.factors)
         cells = f"{size} = {design.cells:,}" if len(design.factors) > 1 else size
         taken = f"full factorial design: {cells} combinations of levels"
         if not factorial.is_whole:
@@ -81,13 +81,13 @@ class AuditJob:
             taken += f", each in {counted(len(factorial.bases), 'base profile')}"
         scores = counted(len(factorial) * design.repetitions, "score")
         each = counted(design.repetitions, "repetition")
-        told = [taken, f"{counted(len(factorial), 'profile')}, {each} each: {scores}"]
+        lines = [taken, f"{counted(len(factorial), 'profile')}, {each} each: {scores}"]
         if not factorial.is_whole:
             mixed = aliases_of(design, list(factorial.cells))
-            told += [one.words for one in mixed[:MOST_ALIASES]]
+            lines += [alias.words for alias in mixed[:MOST_ALIASES]]
             if len(mixed) > MOST_ALIASES:
-                told.append(f"and {len(mixed) - MOST_ALIASES:,} more that are mixed; the report lists them")
-        return told
+                lines.append(f"and {len(mixed) - MOST_ALIASES:,} more that are mixed; the report lists them")
+        return lines
 
 
 def audit_job(

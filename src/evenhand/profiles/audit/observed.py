@@ -81,18 +81,18 @@ class Spread:
 
 def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observed]:
     """Read the profiles of a run, in its order."""
-    places = [{level: place for place, level in enumerate(one.names)} for one in design.factors]
-    found = []
+    places = [{level: place for place, level in enumerate(factor.names)} for factor in design.factors]
+    profiles = []
     for result in results:
         try:
             cell = tuple(
-                known[str(result.case.metadata[factor.name])]
-                for known, factor in zip(places, design.factors, strict=True)
+                level_places[str(result.case.metadata[factor.name])]
+                for level_places, factor in zip(places, design.factors, strict=True)
             )
         except KeyError as error:
             raise ConfigError(f"profile {result.id} does not fit the design of its run: no {error}") from None
         scored = profile_score(result)
-        found.append(
+        profiles.append(
             Observed(
                 id=result.id,
                 cell=cell,
@@ -103,14 +103,14 @@ def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observe
                 pending=result.pending,
             )
         )
-    return found
+    return profiles
 
 
 def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ...]:
     """Return how each level of each factor came out."""
     several = list(profiles)
     return tuple(
-        _level(design, factor.name, name, [one for one in several if one.cell[place] == number])
+        _level(design, factor.name, name, [profile for profile in several if profile.cell[place] == number])
         for place, factor in enumerate(design.factors)
         for number, name in enumerate(factor.names)
     )
@@ -118,11 +118,15 @@ def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ..
 
 def spread(profiles: Iterable[Observed]) -> Spread:
     """Return how far repetitions lie apart."""
-    several = [(one, statistics.stdev(one.scores)) for one in profiles if one.score is not None and one.scores[1:]]
+    several = [
+        (profile, statistics.stdev(profile.scores))
+        for profile in profiles
+        if profile.score is not None and profile.scores[1:]
+    ]
     if not several:
         return Spread()
     around = mean_of(several)
-    widest, largest = max(several, key=lambda one: one[1])
+    widest, largest = max(several, key=lambda pair: pair[1])
     return Spread(
         profiles=len(several),
         mean=around.value,
@@ -133,7 +137,7 @@ def spread(profiles: Iterable[Observed]) -> Spread:
 
 
 def _level(design: AuditDesign, factor: str, name: str, mine: list[Observed]) -> Level:
-    scored = [(one, one.score) for one in mine if one.score is not None]
+    scored = [(profile, profile.score) for profile in mine if profile.score is not None]
     around = mean_of(scored) if scored else None
     return Level(
         factor=factor,
@@ -141,8 +145,8 @@ def _level(design: AuditDesign, factor: str, name: str, mine: list[Observed]) ->
         is_group=factor in design.groups,
         profiles=len(mine),
         scored=len(scored),
-        calls=sum(len(one.scores) + one.failures for one in mine),
-        failed=sum(one.failures for one in mine),
+        calls=sum(len(profile.scores) + profile.failures for profile in mine),
+        failed=sum(profile.failures for profile in mine),
         mean=None if around is None else around.value,
         interval=None if around is None else _within(around.interval, SCALE.high),
     )
@@ -155,7 +159,7 @@ def _within(interval: Interval | None, most: float) -> Interval | None:
 
 def mean_of(several: list[tuple[Observed, float]]) -> Estimate:
     """Return the mean of a number over profiles, with an error that allows for clusters; there must be some."""
-    fit = Fit([[1.0]] * len(several), [value for _, value in several], [one.cluster for one, _ in several])
-    found = fit.estimate([1.0])
-    assert found is not None  # noqa: S101 - nothing else is in the model
-    return found
+    fit = Fit([[1.0]] * len(several), [value for _, value in several], [profile.cluster for profile, _ in several])
+    mean = fit.estimate([1.0])
+    assert mean is not None  # noqa: S101 - nothing else is in the model
+    return mean

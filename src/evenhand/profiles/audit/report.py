@@ -56,7 +56,7 @@ def section(report: Report, numbers: AuditNumbers) -> Markup:
     """Show the numbers of an audit; what models and users wrote is only ever text."""
     blocks = [_shown(block, numbers) for block in parts(numbers, most=None)]
     gates = [
-        tag("li", badge(Standing.PASS if one.ok else Standing.FAIL), tag("span", one.words)) for one in report.gates
+        tag("li", badge(Standing.PASS if gate.ok else Standing.FAIL), tag("span", gate.words)) for gate in report.gates
     ]
     return tag("section", tag("ul", *gates, class_="gates") if gates else None, *blocks, class_="outcome audit")
 
@@ -71,24 +71,24 @@ def _shown(block: Block, numbers: AuditNumbers) -> Markup:
 
 def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Markup:
     """Draw effects on a common scale, with the line at which nothing differs."""
-    reach = max([0.01, *(abs(end) for one, _ in effects for end in _ends(one))])
+    reach = max([0.01, *(abs(end) for effect, _ in effects for end in _ends(effect))])
     axis = Axis(left=-reach, right=reach, line=0.0)
     rows = []
-    for one, (name, *numbers) in effects:
-        said = f"{one.name}: {signed(one.estimate)} {signed_interval(one.interval)}"
-        rows.append((name, interval_mark(said, one.estimate, _span(one.interval), axis), numbers))
+    for effect, (name, *numbers) in effects:
+        label = f"{effect.name}: {signed(effect.estimate)} {signed_interval(effect.interval)}"
+        rows.append((name, interval_mark(label, effect.estimate, _span(effect.interval), axis), numbers))
     table = forest(EFFECT_HEADINGS, rows, f"{signed(-reach)} to {signed(reach)}")
     return tag("div", tag("h2", title), table)
 
 
 def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Markup:
     """Draw impact ratios, with the four-fifths line."""
-    reach = min(max([1.0, *(one.interval.high for one in impacts if one.interval is not None)]), _WIDEST_RATIO)
+    reach = min(max([1.0, *(impact.interval.high for impact in impacts if impact.interval is not None)]), _WIDEST_RATIO)
     axis = Axis(left=0.0, right=reach, line=FOUR_FIFTHS)
     rows = []
-    for one, (name, *cells) in zip(impacts, grid.rows, strict=True):
-        said = f"{name}: {score_text(one.ratio)} {interval_text(one.interval)}, the line at {FOUR_FIFTHS:.2f}"
-        rows.append((name, interval_mark(said, one.ratio, _span(one.interval), axis), cells))
+    for impact, (name, *cells) in zip(impacts, grid.rows, strict=True):
+        label = f"{name}: {score_text(impact.ratio)} {interval_text(impact.interval)}, the line at {FOUR_FIFTHS:.2f}"
+        rows.append((name, interval_mark(label, impact.ratio, _span(impact.interval), axis), cells))
     return tag("div", tag("h2", grid.title), forest(grid.headings, rows, f"0 to {reach:.2f}"))
 
 
@@ -120,10 +120,10 @@ def _work_out(report: Report) -> AuditNumbers:
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the audit for a terminal; what models and users wrote is made plain."""
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
-    told = [f"{bold}{_title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
+    texts = [f"{bold}{_title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
     if not (html_written and report.run.status is RunStatus.FINISHED):
-        told.append(f"{next_step(report.run)}\n")
-    return "\n".join(told)
+        texts.append(f"{next_step(report.run)}\n")
+    return "\n".join(texts)
 
 
 def rows(report: Report) -> dict[str, Any]:
@@ -145,8 +145,8 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in audit_of(report).effects:
-        row = one.as_dict()
+    for effect in audit_of(report).effects:
+        row = effect.as_dict()
         around = row["interval"] or {}
         row |= {"low": around.get("low"), "high": around.get("high")}
         row |= {name: " × ".join(row[name]) for name in ("factors", "levels", "against")}
@@ -185,7 +185,7 @@ def _all_parts(report: Report, *, most: int | None = MOST_ROWS) -> Iterator[Bloc
     yield from parts(audit_of(report), most=most)
     if report.gates:
         yield Sentences(
-            title="Gates", lines=tuple(f"{'met' if one.ok else 'MISSED'}: {one.words}" for one in report.gates)
+            title="Gates", lines=tuple(f"{'met' if gate.ok else 'MISSED'}: {gate.words}" for gate in report.gates)
         )
-    told = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
-    yield Sentences(lines=tuple(filter(None, told)))
+    sentences = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
+    yield Sentences(lines=tuple(filter(None, sentences)))

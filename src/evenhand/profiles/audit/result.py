@@ -48,7 +48,7 @@ class AuditNumbers:
     @property
     def missing(self) -> tuple[Level, ...]:
         """The levels of which nothing is known, since none of their profiles has a score."""
-        return tuple(one for one in self.levels if one.missing)
+        return tuple(level for level in self.levels if level.missing)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain JSON values."""
@@ -57,8 +57,8 @@ class AuditNumbers:
         return (
             {"design": self.design.as_dict()}
             | {name: getattr(self, name) for name in counts}
-            | {"missing": [{"factor": one.factor, "level": one.level} for one in self.missing]}
-            | {name: [one.as_dict() for one in getattr(self, name)] for name in lists}
+            | {"missing": [{"factor": level.factor, "level": level.level} for level in self.missing]}
+            | {name: [item.as_dict() for item in getattr(self, name)] for name in lists}
             | {"spread": self.spread.as_dict()}
         )
 
@@ -76,33 +76,33 @@ def numbers_of(definition: Mapping[str, Any], results: Iterable[CaseResult]) -> 
 
 def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
     """Work out the numbers of an audit from its profiles."""
-    found = effects_of(design, profiles)
+    effects = effects_of(design, profiles)
     impact = impacts(design, profiles)
-    cells = sorted({one.cell for one in profiles})
+    cells = sorted({profile.cell for profile in profiles})
     return AuditNumbers(
         design=design,
         profiles=len(profiles),
-        scored=sum(one.score is not None for one in profiles),
-        pending=sum(one.pending for one in profiles),
-        calls=sum(len(one.scores) + one.failures for one in profiles),
-        failed=sum(one.failures for one in profiles),
+        scored=sum(profile.score is not None for profile in profiles),
+        pending=sum(profile.pending for profile in profiles),
+        calls=sum(len(profile.scores) + profile.failures for profile in profiles),
+        failed=sum(profile.failures for profile in profiles),
         cells=design.cells,
         taken=len(cells),
-        clusters=found.clusters,
+        clusters=effects.clusters,
         levels=levels(design, profiles),
-        effects=found.effects,
-        widest=found.widest,
-        offsets=found.offsets,
+        effects=effects.effects,
+        widest=effects.widest,
+        offsets=effects.offsets,
         swaps=swaps(design, profiles),
         impacts=impact,
         spread=spread(profiles),
         aliases=() if len(cells) == design.cells else aliases_of(design, cells),
-        gates=checked(design.gates, found, impact),
+        gates=checked(design.gates, effects, impact),
     )
 
 
 def aliases_of(design: AuditDesign, cells: list[tuple[int, ...]]) -> tuple[Alias, ...]:
-    """Say which effects cells of a design cannot tell apart."""
-    names = [one.name for one in design.factors]
+    """Return which effects the cells of a design cannot tell apart."""
+    names = [factor.name for factor in design.factors]
     groups = [place for place, name in enumerate(names) if name in design.groups]
-    return aliases(names, [len(one.levels) for one in design.factors], cells, groups)
+    return aliases(names, [len(factor.levels) for factor in design.factors], cells, groups)

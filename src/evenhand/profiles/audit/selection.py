@@ -50,20 +50,24 @@ def impacts(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Impact, 
     """Return the impact of each group, level by level; nothing where the design does not say who is selected."""
     if (mark := design.select_at) is None:
         return ()
-    scored = [one for one in profiles if one.score is not None]
-    found: list[Impact] = []
+    scored = [profile for profile in profiles if profile.score is not None]
+    group_impacts: list[Impact] = []
     for place, factor in enumerate(design.factors):
         if factor.name in design.groups:
             levels = [
-                [(one.cluster, reaches(one.score or 0.0, mark)) for one in scored if one.cell[place] == number]
+                [
+                    (profile.cluster, reaches(profile.score or 0.0, mark))
+                    for profile in scored
+                    if profile.cell[place] == number
+                ]
                 for number in range(len(factor.levels))
             ]
-            found += _of_factor(factor.name, factor.names, levels)
-    return tuple(found)
+            group_impacts += _factor_impacts(factor.name, factor.names, levels)
+    return tuple(group_impacts)
 
 
-def _of_factor(factor: str, names: Sequence[str], levels: Sequence[Sequence[tuple[str, bool]]]) -> list[Impact]:
-    rates = [sum(chosen for _, chosen in one) / len(one) if one else None for one in levels]
+def _factor_impacts(factor: str, names: Sequence[str], levels: Sequence[Sequence[tuple[str, bool]]]) -> list[Impact]:
+    rates = [sum(chosen for _, chosen in level) / len(level) if level else None for level in levels]
     best = max(range(len(names)), key=lambda number: -1.0 if rates[number] is None else rates[number] or 0.0)
     return [_impact(factor, names[number], names[best], levels[number], levels[best]) for number in range(len(names))]
 
@@ -71,7 +75,7 @@ def _of_factor(factor: str, names: Sequence[str], levels: Sequence[Sequence[tupl
 def _impact(
     factor: str, level: str, against: str, mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool]]
 ) -> Impact:
-    selected, most = (sum(chosen for _, chosen in one) for one in (mine, theirs))
+    selected, most = (sum(chosen for _, chosen in side) for side in (mine, theirs))
     rate = selected / len(mine) if mine else None
     lacking = ""
     if rate is None:
@@ -141,27 +145,27 @@ class Swap:
 
 def swaps(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Swap, ...]:
     """Return the swaps of each group: each level for the first one; a fraction may have none."""
-    scored = [one for one in profiles if one.score is not None]
-    found = []
+    scored = [profile for profile in profiles if profile.score is not None]
+    group_swaps = []
     for place, factor in enumerate(design.factors):
         if factor.name not in design.groups:
             continue
         same: dict[tuple[str | None, Cell], dict[int, Observed]] = {}
-        for one in scored:
-            rest = (*one.cell[:place], *one.cell[place + 1 :])
-            base = None if design.profiles is None else one.cluster
-            same.setdefault((base, rest), {})[one.cell[place]] = one
+        for profile in scored:
+            rest = (*profile.cell[:place], *profile.cell[place + 1 :])
+            base = None if design.profiles is None else profile.cluster
+            same.setdefault((base, rest), {})[profile.cell[place]] = profile
         for level in range(1, len(factor.levels)):
             pairs = [(mine[level], mine[0]) for mine in same.values() if level in mine and 0 in mine]
             if pairs:
-                found.append(_swap(design, factor.name, (factor.names[level], factor.names[0]), pairs))
-    return tuple(found)
+                group_swaps.append(_swap(design, factor.name, (factor.names[level], factor.names[0]), pairs))
+    return tuple(group_swaps)
 
 
 def _swap(design: AuditDesign, factor: str, names: tuple[str, str], pairs: list[tuple[Observed, Observed]]) -> Swap:
-    differences = [(one.score or 0.0) - (other.score or 0.0) for one, other in pairs]
-    # Without base profiles every pair stands for itself, and is called by its first profile.
-    clusters = [one.id if design.profiles is None else one.cluster for one, _ in pairs]
+    differences = [(profile.score or 0.0) - (other.score or 0.0) for profile, other in pairs]
+    # Without base profiles every pair is its own cluster, named by its first profile.
+    clusters = [profile.id if design.profiles is None else profile.cluster for profile, _ in pairs]
     mean = Fit([[1.0]] * len(pairs), differences, clusters).estimate([1.0])
     at = max(range(len(pairs)), key=lambda place: abs(differences[place]))
     mark = design.select_at
@@ -172,10 +176,10 @@ def _swap(design: AuditDesign, factor: str, names: tuple[str, str], pairs: list[
         pairs=len(pairs),
         difference=sum(differences) / len(pairs),
         interval=None if mean is None else mean.interval,
-        changed=sum(abs(one) > NOISE for one in differences),
+        changed=sum(abs(difference) > NOISE for difference in differences),
         flipped=None
         if mark is None
-        else sum(reaches(one.score or 0.0, mark) != reaches(other.score or 0.0, mark) for one, other in pairs),
+        else sum(reaches(profile.score or 0.0, mark) != reaches(other.score or 0.0, mark) for profile, other in pairs),
         largest=differences[at],
         profiles=(pairs[at][0].id, pairs[at][1].id),
     )

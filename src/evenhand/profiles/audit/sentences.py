@@ -38,29 +38,30 @@ def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Bl
     if lines := tuple(_offsets(numbers)):
         yield Sentences(title="What makes up for a group", lines=_cut_lines(lines, most))
     if numbers.aliases:
-        lines = tuple(one.words for one in numbers.aliases)
+        lines = tuple(alias.words for alias in numbers.aliases)
         yield Sentences(title="What this fraction cannot tell apart", lines=_cut_lines(lines, most))
     yield Sentences(lines=tuple(_method(numbers)))
 
 
 def overview(numbers: AuditNumbers) -> Iterator[str]:
-    """Say what was audited, what is missing, and what stands out."""
+    """Yield what was audited, what is missing, and what stands out."""
     design = numbers.design
     whole = numbers.taken == numbers.cells
     cells = f"all {numbers.cells:,}" if whole else f"{numbers.taken:,} of {numbers.cells:,}"
-    told = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
-    yield f"{told}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
-    for one in numbers.missing:
-        yield f"missing: {one.factor} {one.level!r} has no score; it is reported as missing, not as zero"
+    size = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
+    yield f"{size}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
+    for level in numbers.missing:
+        yield f"missing: {level.factor} {level.level!r} has no score; it is reported as missing, not as zero"
     if numbers.failed:
         yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and in no mean"
     if numbers.pending:
         yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are those of the others"
-    found = [one for one in numbers.effects if one.found and one.is_group]
-    if found:
-        yield f"beyond chance: {'; '.join(f'{one.name} {signed(one.estimate)}' for one in found[:MOST_ROWS])}"
-    elif any(one.p is not None for one in numbers.effects if one.is_group):
-        least = max(one.detectable or 0.0 for one in numbers.effects if one.is_group and one.kind == MAIN)
+    significant = [effect for effect in numbers.effects if effect.found and effect.is_group]
+    if significant:
+        names = "; ".join(f"{effect.name} {signed(effect.estimate)}" for effect in significant[:MOST_ROWS])
+        yield f"beyond chance: {names}"
+    elif any(effect.p is not None for effect in numbers.effects if effect.is_group):
+        least = max(effect.detectable or 0.0 for effect in numbers.effects if effect.is_group and effect.kind == MAIN)
         tail = f"; of {least:.2f} points or more, it would be found 4 times in 5" if least else ""
         yield f"no effect of a group beyond chance{tail}"
     else:
@@ -75,22 +76,22 @@ def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tupl
         if alias.is_whole:
             mixed.setdefault(alias.one, []).append(" × ".join(alias.other))
             mixed.setdefault(alias.other, []).append(" × ".join(alias.one))
-    for one in numbers.effects:
-        if one.kind == kind:
-            others = mixed.get(one.factors)
+    for effect in numbers.effects:
+        if effect.kind == kind:
+            others = mixed.get(effect.factors)
             notes = [
                 f"may be {', '.join(others)} instead" if others else "",
-                one.lacking or ("beyond chance" if one.found else ""),
+                effect.lacking or ("beyond chance" if effect.found else ""),
             ]
             yield (
-                one,
+                effect,
                 (
-                    one.name,
-                    signed(one.estimate),
-                    signed_interval(one.interval),
-                    p_text(one.p_holm),
-                    score_text(one.detectable),
-                    f"{one.profiles:,}",
+                    effect.name,
+                    signed(effect.estimate),
+                    signed_interval(effect.interval),
+                    p_text(effect.p_holm),
+                    score_text(effect.detectable),
+                    f"{effect.profiles:,}",
                     "; ".join(filter(None, notes)),
                 ),
             )
@@ -136,14 +137,14 @@ def _spread(numbers: AuditNumbers) -> Iterator[str]:
 def _impacts(numbers: AuditNumbers) -> Grid:
     rows = tuple(
         (
-            f"{one.factor}: {one.level}",
-            f"{one.selected:,} of {one.scored:,}",
-            score_text(one.rate),
-            score_text(one.ratio),
-            interval_text(one.interval),
-            one.lacking or _against_the_line(one),
+            f"{impact.factor}: {impact.level}",
+            f"{impact.selected:,} of {impact.scored:,}",
+            score_text(impact.rate),
+            score_text(impact.ratio),
+            interval_text(impact.interval),
+            impact.lacking or _against_the_line(impact),
         )
-        for one in numbers.impacts
+        for impact in numbers.impacts
     )
     title = f"Selected at {numbers.design.select_at:g} or more, and the four-fifths line"
     headings = ("level", "selected", "rate", IMPACT_RATIO, "95 %", NOTE)
@@ -159,15 +160,15 @@ def _against_the_line(impact: Impact) -> str:
 def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
     rows = [
         (
-            f"{one.factor}: {one.level} for {one.against}",
-            f"{one.pairs:,}",
-            signed(one.difference),
-            signed_interval(one.interval),
-            f"{one.changed:,}",
-            NONE if one.flipped is None else f"{one.flipped:,}",
-            f"{signed(one.largest)} ({one.profiles[0]}, {one.profiles[1]})",
+            f"{swap.factor}: {swap.level} for {swap.against}",
+            f"{swap.pairs:,}",
+            signed(swap.difference),
+            signed_interval(swap.interval),
+            f"{swap.changed:,}",
+            NONE if swap.flipped is None else f"{swap.flipped:,}",
+            f"{signed(swap.largest)} ({swap.profiles[0]}, {swap.profiles[1]})",
         )
-        for one in numbers.swaps
+        for swap in numbers.swaps
     ]
     headings = ("swap", "pairs", "points", "95 %", "changed", "flipped", "largest")
     return Grid(
@@ -178,32 +179,32 @@ def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
 def _levels(numbers: AuditNumbers, most: int | None) -> Grid:
     rows = [
         (
-            f"{one.factor}: {one.level}",
-            "missing" if one.missing else score_text(one.mean),
-            interval_text(one.interval),
-            f"{one.scored:,} of {one.profiles:,}",
-            f"{one.failed:,} of {one.calls:,}",
+            f"{level.factor}: {level.level}",
+            "missing" if level.missing else score_text(level.mean),
+            interval_text(level.interval),
+            f"{level.scored:,} of {level.profiles:,}",
+            f"{level.failed:,} of {level.calls:,}",
         )
-        for one in numbers.levels
+        for level in numbers.levels
     ]
     return Grid(title="Levels", headings=("level", "mean", "95 %", "scored", "failed"), rows=_cut(rows, most))
 
 
 def _offsets(numbers: AuditNumbers) -> Iterator[str]:
-    for one in numbers.offsets:
-        around = "" if one.interval is None else f" {interval_text(one.interval)}"
-        yield f"{one.group} weighs as much as {one.share:.2f}{around} times {one.merit}"
+    for offset in numbers.offsets:
+        around = "" if offset.interval is None else f" {interval_text(offset.interval)}"
+        yield f"{offset.group} weighs as much as {offset.share:.2f}{around} times {offset.merit}"
 
 
 def _method(numbers: AuditNumbers) -> Iterator[str]:
     who = "base profiles" if numbers.design.profiles else "profiles"
-    tested = sum(one.p is not None for one in numbers.effects)
+    tested = sum(effect.p is not None for effect in numbers.effects)
     yield (
         f"Effects are differences in points from 0 to 10, on the average over all other factors. Errors are clustered "
         f"by {numbers.clusters:,} {who} (CR2), p values corrected for {tested:,} effects (Holm). "
         "Detectable is the smallest true effect that would be found 4 times in 5, with that correction."
     )
-    if any(one.error == 0 for one in numbers.effects):
+    if any(effect.error == 0 for effect in numbers.effects):
         yield "Where scores show no noise at all, intervals have no width; that is no certainty about other profiles."
     if numbers.aliases:
         yield f"Effects that are mixed by less than {LEAST_MIXED} are not listed."

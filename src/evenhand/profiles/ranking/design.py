@@ -87,7 +87,7 @@ class RankingDesign:
         return self.group_size == _PAIR
 
     def taking_part(self, count: int) -> list[int]:
-        """Tell how many of so many profiles take part in each round.
+        """Return how many of ``count`` profiles take part in each round.
 
         >>> RankingDesign(name="staged", group_size=20).taking_part(1000)
         [1000, 1000, 1000, 320, 320, 160, 160, 80, 80]
@@ -103,7 +103,7 @@ class RankingDesign:
         return rounds + [size for size in reversed(stages) for _ in range(_ROUNDS_A_STAGE)]
 
     def group_counts(self, count: int) -> list[int]:
-        """Tell how many groups each round has."""
+        """Return how many groups each round has."""
         return [len(self._sizes(number, size)) for number, size in enumerate(self.taking_part(count))]
 
     def groups(self, number: int, so_far: SoFar) -> list[array[int]]:
@@ -148,10 +148,10 @@ class RankingDesign:
         }
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> RankingDesign:
-        """Make a design from what ``as_dict`` gave."""
-        rest = {key: given[key] for key in ("group_size", "rounds", "top", "seed")}
-        return cls(name=given["design"], **rest)
+    def from_dict(cls, stored: Mapping[str, Any]) -> RankingDesign:
+        """Make a design from what ``as_dict`` returned."""
+        rest = {key: stored[key] for key in ("group_size", "rounds", "top", "seed")}
+        return cls(name=stored["design"], **rest)
 
 
 def _shown_order(group: Sequence[int], so_far: SoFar, lots: Sequence[float]) -> list[int]:
@@ -160,10 +160,10 @@ def _shown_order(group: Sequence[int], so_far: SoFar, lots: Sequence[float]) -> 
     So early and late are balanced over each two rounds, and still have nothing to do with how good anybody is.
     """
 
-    def early(one: int) -> float:
-        return so_far.shown[one] if so_far.ranked[one] % 2 else lots[one] - 0.5
+    def early(member: int) -> float:
+        return so_far.shown[member] if so_far.ranked[member] % 2 else lots[member] - 0.5
 
-    return sorted(group, key=lambda one: (early(one), lots[one]))
+    return sorted(group, key=lambda member: (early(member), lots[member]))
 
 
 def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:
@@ -173,13 +173,13 @@ def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:
         waiting.remove(max(waiting, key=so_far.ranked.__getitem__))
     pairs = []
     while waiting:
-        one = waiting.pop(0)
-        met = so_far.met.get(one, {})
+        first = waiting.pop(0)
+        met = so_far.met.get(first, {})
         new = (place for place, other in enumerate(waiting) if other not in met)
         place = next(new, None)
         if place is None:  # it has met everybody
             place = min(range(len(waiting)), key=lambda place: met[waiting[place]])
-        pairs.append([one, waiting.pop(place)])
+        pairs.append([first, waiting.pop(place)])
     return pairs
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """Texts by number, put in one after the other in any order; "" is nobody's."""
+    """Texts by number, added in any order; a number without a name has ""."""
 
     def __init__(self) -> None:
         self._text = bytearray()
@@ -32,17 +32,17 @@ class Names:
         return self._text[begin : begin + self._sizes[number]].decode("utf-8", "surrogatepass")
 
     def has(self, number: int) -> bool:
-        """Tell whether a number has a name."""
+        """Return whether a number has a name."""
         return number < len(self._sizes) and self._sizes[number] > 0
 
     def put(self, number: int, name: str) -> None:
-        """Give a number its name."""
+        """Set the name of a number."""
         if (missing := number + 1 - len(self._sizes)) > 0:
             self._begins.frombytes(bytes(missing * self._begins.itemsize))
             self._sizes.frombytes(bytes(missing * self._sizes.itemsize))
-        written = name.encode("utf-8", "surrogatepass")
-        self._begins[number], self._sizes[number] = len(self._text), len(written)
-        self._text += written
+        encoded = name.encode("utf-8", "surrogatepass")
+        self._begins[number], self._sizes[number] = len(self._text), len(encoded)
+        self._text += encoded
 
 
 class NamesInOrder(Sequence[str]):
@@ -56,13 +56,13 @@ class NamesInOrder(Sequence[str]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, wanted: int) -> str: ...
+    def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, wanted: slice) -> list[str]: ...
-    def __getitem__(self, wanted: int | slice) -> str | list[str]:
-        if isinstance(wanted, slice):
-            return [self._names[number] for number in self._numbers[wanted]]
-        return self._names[int(self._numbers[wanted])]
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._names[number] for number in self._numbers[index]]
+        return self._names[int(self._numbers[index])]
 
 
 MOST_ENTRANTS: Final = 10_000_000
@@ -70,7 +70,7 @@ MOST_ENTRANTS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
-    """A profile with its number, as it stands in the cases of a run: as one of a group."""
+    """A profile with its number, as it is in the cases of a run: a member of a group."""
 
     number: int
     id: str
@@ -79,14 +79,14 @@ class Entrant:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entrant as plain JSON values."""
-        known: dict[str, Any] = {"number": self.number, "id": self.id, "text": self.text}
-        return known | {"attributes": self.attributes} if self.attributes else known
+        row: dict[str, Any] = {"number": self.number, "id": self.id, "text": self.text}
+        return row | {"attributes": self.attributes} if self.attributes else row
 
 
 def entrants_of(profiles: Iterable[Profile]) -> Iterable[Entrant]:
     """Yield profiles with their numbers, from 0, in the order in which they come."""
-    for number, one in enumerate(profiles):
-        yield Entrant(number=number, id=one.id, text=one.text, attributes=dict(one.attributes))
+    for number, profile in enumerate(profiles):
+        yield Entrant(number=number, id=profile.id, text=profile.text, attributes=dict(profile.attributes))
 
 
 class Entrants:
@@ -98,7 +98,7 @@ class Entrants:
         self._database.execute(
             "CREATE TABLE entrants (number INTEGER PRIMARY KEY, id TEXT, text TEXT, attributes TEXT)"
         )
-        rows = ((one.number, one.id, one.text, json.dumps(one.attributes)) for one in entrants)
+        rows = ((entrant.number, entrant.id, entrant.text, json.dumps(entrant.attributes)) for entrant in entrants)
         try:
             self._database.execute("BEGIN")
             self._database.executemany("INSERT INTO entrants VALUES (?, ?, ?, ?)", rows)
@@ -120,11 +120,11 @@ class Entrants:
             f"SELECT number, id, text, attributes FROM entrants WHERE number IN ({marks})",  # noqa: S608
             list(numbers),
         )
-        found = {
+        by_number = {
             number: Entrant(number=number, id=identity, text=text, attributes=json.loads(attributes))
             for number, identity, text, attributes in rows
         }
-        return [found[number] for number in numbers]
+        return [by_number[number] for number in numbers]
 
     def __del__(self) -> None:
         # Whoever ranks may give up at any moment, and nothing else holds the file.

@@ -89,10 +89,10 @@ class Tally:
             self.ranked[member] += bool(group.rankings)
             self.failed[member] += group.error is not None
 
-    def _count_meeting(self, one: int, other: int) -> None:
-        for a, b in ((one, other), (other, one)):
-            known = self._met.setdefault(a, {})
-            known[b] = known.get(b, 0) + 1
+    def _count_meeting(self, first: int, second: int) -> None:
+        for a, b in ((first, second), (second, first)):
+            meetings = self._met.setdefault(a, {})
+            meetings[b] = meetings.get(b, 0) + 1
 
     def _make_room(self, count: int) -> None:
         for numbers in (self.shown, self.in_groups, self.ranked, self.failed):
@@ -121,7 +121,7 @@ class Tally:
 
 
 _CYCLES_SHOWN: Final = 5
-# With one ranking, drawing it again tells nothing of how sure it is.
+# With one ranking, drawing it again says nothing about how sure it is.
 _LEAST_GROUPS: Final = 2
 # A line needs three points to have an error.
 _LEAST_LENGTHS: Final = 3
@@ -129,41 +129,41 @@ _LEAST_LENGTHS: Final = 3
 
 def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = REFITS) -> Ranks:
     """Work out the ranking from the results of a run, as far as it has come; results are read once and not kept."""
-    known = _Known()
+    participants = _Participants()
     try:
         tally = Tally()
-        tally.take_in(groups_of(known.seen(results)))
+        tally.take_in(groups_of(participants.record(results)))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:  # a run may come from elsewhere
         raise ConfigError(f"these are not the groups of a ranking: {error!r}") from None
-    return _Fit(known, tally, seed=seed, refits=refits).ranks()
+    return _Fit(participants, tally, seed=seed, refits=refits).ranks()
 
 
-class _Known:
-    """Who takes part, by number: ids, attributes and lengths, noted down while the results go by."""
+class _Participants:
+    """The profiles that take part, by number: ids, attributes and lengths, recorded while the results are read."""
 
     def __init__(self) -> None:
         self.names = Names()
         self.attributes: dict[int, Mapping[str, Any]] = {}
         self.lengths = array("i")
 
-    def seen(self, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
+    def record(self, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
         for result in results:
             case = result.case
-            for number, one, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
+            for number, member, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
                 if not self.names.has(number):
-                    self.names.put(number, one["id"])
+                    self.names.put(number, member["id"])
                     self.lengths.extend([0] * (len(self.names) - len(self.lengths)))
                     self.lengths[number] = len(text)
-                    if "attributes" in one:
-                        self.attributes[number] = one["attributes"]
+                    if "attributes" in member:
+                        self.attributes[number] = member["attributes"]
             yield result
 
 
 class _Fit:
-    """How those stand who were ranked at all. A place is a number among these."""
+    """The fit over the profiles that were ranked at all. A place is an index among these."""
 
-    def __init__(self, known: _Known, tally: Tally, *, seed: int, refits: int) -> None:
-        self._known, self._tally = known, tally
+    def __init__(self, participants: _Participants, tally: Tally, *, seed: int, refits: int) -> None:
+        self._participants, self._tally = participants, tally
         self._numbers = np.flatnonzero(np.array(tally.ranked))
         self._rankings = tally.rankings(self._numbers)
         self._fitted = learned_fit(self._rankings)
@@ -171,14 +171,14 @@ class _Fit:
         self._spans = (
             rank_spans(self._rankings, self._fitted, refits=refits, level=LEVEL, seed=seed) if judged else None
         )
-        lengths = np.array(known.lengths, dtype=np.float64)[self._numbers]
+        lengths = np.array(participants.lengths, dtype=np.float64)[self._numbers]
         self._doublings = np.log2(np.maximum(lengths, 1.0))
         self._length = _slope(self._doublings, self._fitted.values)
 
     def ranks(self) -> Ranks:
         """Return everything that is said of the ranking."""
         tally = self._tally
-        found, inside = self._cycles()
+        shown_cycles, inside = self._cycles()
         return Ranks(
             profiles=self._places(),
             groups=tally.groups,
@@ -189,22 +189,22 @@ class _Fit:
             agreement=_agreement(self._rankings, self._fitted),
             position=self._position_bias(),
             length=self._length,
-            cycles=found,
+            cycles=shown_cycles,
             in_cycles=inside,
         )
 
     def _places(self) -> Places:
         """Return all in order: those who were ranked, the best first; then those who were not; ties by id."""
-        known, tally = self._known, self._tally
+        participants, tally = self._participants, self._tally
         ranks, _ = ranks_of(self._fitted.values)
-        order = _ordered(ranks, NamesInOrder(known.names, self._numbers))
-        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=known.names.__getitem__)
+        order = _ordered(ranks, NamesInOrder(participants.names, self._numbers))
+        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=participants.names.__getitem__)
         numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
         best, worst = self._ends(order)
         place_of = np.empty_like(numbers)
         place_of[numbers] = np.arange(len(numbers))
         return Places(
-            ids=NamesInOrder(known.names, numbers),
+            ids=NamesInOrder(participants.names, numbers),
             ranks=ranks[order],
             best=best,
             worst=worst,
@@ -212,8 +212,8 @@ class _Fit:
             strengths=self._fitted.values[order],
             groups=np.array(tally.ranked)[numbers],
             failures=np.array(tally.failed)[numbers],
-            rates={int(place_of[self._numbers[one]]): rate for one, rate in self._win_rates().items()},
-            attributes={int(place_of[number]): given for number, given in known.attributes.items()},
+            rates={int(place_of[self._numbers[place]]): rate for place, rate in self._win_rates().items()},
+            attributes={int(place_of[number]): attributes for number, attributes in participants.attributes.items()},
         )
 
     def _ends(self, order: Numbers) -> tuple[Numbers, Numbers]:
@@ -234,16 +234,16 @@ class _Fit:
         """Return the win rates of pairs: as they were, and with what length explains taken out of the strengths."""
         scores: dict[int, Scores] = {}
         rivals: dict[int, list[int]] = {}
-        ones, others = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
-        for one, other, share in zip(ones, others, self._tally.shares, strict=True):
-            for place, rival, won in ((one, other, share), (other, one, 1 - share)):
+        firsts, seconds = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
+        for first, second, share in zip(firsts, seconds, self._tally.shares, strict=True):
+            for place, rival, won in ((first, second, share), (second, first, 1 - share)):
                 scores.setdefault(place, Scores()).add(won)
                 rivals.setdefault(place, []).append(rival)
         effect = 0.0 if self._length is None else self._length.doubling
         apart = self._fitted.values - effect * self._doublings
         rates: dict[int, dict[str, Any]] = {}
-        for place, one in scores.items():
-            rates[place] = {"win_rate": one.mean, "win_rate_interval": one.interval(LEVEL)}
+        for place, place_scores in scores.items():
+            rates[place] = {"win_rate": place_scores.mean, "win_rate_interval": place_scores.interval(LEVEL)}
             if self._length is not None:
                 chances = 1 / (1 + np.exp(apart[rivals[place]] - apart[place]))
                 rates[place]["win_rate_without_length"] = float(chances.mean())
@@ -253,9 +253,11 @@ class _Fit:
         """Find some cycles among the best, and how many of them are in any."""
         best = np.argsort(-self._fitted.values, kind="stable")[:MOST_IN_CYCLES]
         preferred = _preferences(self._rankings, best)
-        inside = sum(len(one) for one in components(preferred) if len(one) > 1)
+        inside = sum(len(component) for component in components(preferred) if len(component) > 1)
         shown = cycles(preferred)[:_CYCLES_SHOWN]
-        return tuple(tuple(self._known.names[self._numbers[place]] for place in one) for one in shown), inside
+        return tuple(
+            tuple(self._participants.names[self._numbers[place]] for place in cycle) for cycle in shown
+        ), inside
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
@@ -263,14 +265,14 @@ def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
     order = np.argsort(ranks, kind="stable")
     begins = np.flatnonzero(np.diff(ranks[order], prepend=0))
     sizes = np.diff(begins, append=len(order))
-    for one in np.flatnonzero(sizes > 1):
-        alike = slice(begins[one], begins[one] + sizes[one])
+    for tie in np.flatnonzero(sizes > 1):
+        alike = slice(begins[tie], begins[tie] + sizes[tie])
         order[alike] = sorted(order[alike].tolist(), key=names.__getitem__)
     return order
 
 
 def _tiers(best: Numbers, worst: Numbers) -> Numbers:
-    """Part those in order into tiers: whoever cannot be told apart from the first of one belongs to it."""
+    """Split the order into tiers: a profile that cannot be told apart from the first of a tier belongs to it."""
     tiers = np.zeros(len(best), dtype=np.int32)
     tier, worst_of_first = 0, -1
     for place in np.flatnonzero(best):
@@ -281,22 +283,22 @@ def _tiers(best: Numbers, worst: Numbers) -> Numbers:
 
 
 def _preferences(rankings: Rankings, among: Numbers) -> dict[int, list[int]]:
-    """Tell for each of some to whom it was preferred, more often than the other way round."""
+    """Return, for each of some places, those it was preferred to more often than the other way round."""
     net: dict[tuple[int, int], float] = {}
-    wanted = np.zeros(rankings.count + 1, dtype=bool)
-    wanted[among] = True
+    included = np.zeros(rankings.count + 1, dtype=bool)
+    included[among] = True
     for block in rankings.blocks:
-        there = wanted[block.members]
+        there = included[block.members]
         for column in np.flatnonzero(there.sum(axis=0) > 1):
             members = block.members[there[:, column], column].tolist()
             weight = float(block.weights[column])
-            for one, other in itertools.combinations(members, 2):
-                pair, sign = ((one, other), 1.0) if one < other else ((other, one), -1.0)
+            for first, second in itertools.combinations(members, 2):
+                pair, sign = ((first, second), 1.0) if first < second else ((second, first), -1.0)
                 net[pair] = net.get(pair, 0.0) + sign * weight
     preferred: dict[int, list[int]] = {place: [] for place in sorted(among.tolist())}
-    for (one, other), balance in net.items():
+    for (first, second), balance in net.items():
         if balance:
-            winner, loser = (one, other) if balance > 0 else (other, one)
+            winner, loser = (first, second) if balance > 0 else (second, first)
             preferred[winner].append(loser)
     return preferred
 
@@ -315,14 +317,14 @@ def _slope(lengths: Floats, strengths: Floats) -> LengthEffect | None:
 
 
 def _agreement(rankings: Rankings, fitted: Strengths) -> float | None:
-    """Tell with which share of what was said of two the strengths agree; equal ones count half."""
+    """Return the share of judged pairs that the strengths agree with; equal strengths count half."""
     padded = np.append(fitted.values, np.nan)
     agreed = total = 0.0
     for block in rankings.blocks:
         values = padded[block.members]
         for ahead in range(len(values) - 1):
             gaps = values[ahead] - values[ahead + 1 :]
-            said = ~np.isnan(gaps)
-            total += float((block.weights * said).sum())
-            agreed += float((block.weights * np.where(said, np.heaviside(gaps, 0.5), 0.0)).sum())
+            compared = ~np.isnan(gaps)
+            total += float((block.weights * compared).sum())
+            agreed += float((block.weights * np.where(compared, np.heaviside(gaps, 0.5), 0.0)).sum())
     return agreed / total if total else None

@@ -20,11 +20,11 @@ ROUND: Final = "round"
 
 def group_case(position: int, number: int, place: int, members: Sequence[Entrant], *, in_pairs: bool) -> PlannedCase:
     """Make the case of a group: the ``place``-th of a round, both counted from 0. Its members are in shown order."""
-    told = [one.as_dict() for one in members]
+    entries = [entrant.as_dict() for entrant in members]
     texts: dict[str, Any] = {}
     if in_pairs:  # two texts that are compared in both orders have places of their own in a case
-        texts = {"candidate_answer": told[0].pop("text"), "reference_answer": told[1].pop("text")}
-    case = Case(id=f"round-{number + 1}-group-{place + 1}", metadata={ROUND: number + 1, MEMBERS: told}, **texts)
+        texts = {"candidate_answer": entries[0].pop("text"), "reference_answer": entries[1].pop("text")}
+    case = Case(id=f"round-{number + 1}-group-{place + 1}", metadata={ROUND: number + 1, MEMBERS: entries}, **texts)
     return PlannedCase(position=position, case=case)
 
 
@@ -51,56 +51,59 @@ class Group:
     def places(self) -> list[int]:
         """The place, from 0, that whatever was shown first, second … was given."""
         (ranking,) = self.rankings
-        return [ranking.members.index(one) for one in self.members]
+        return [ranking.members.index(member) for member in self.members]
 
 
 def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
     """Read the groups of a run, in the order in which they were planned."""
     for result in results:
-        told = result.case.metadata[MEMBERS]
+        entries = result.case.metadata[MEMBERS]
         members = numbers_in(result.case)
-        known: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for judgment in result.judgments:
             evaluation = judgment.evaluation
-            known = {"retries": evaluation.retry_count, "error": evaluation.error}
+            fields = {"retries": evaluation.retry_count, "error": evaluation.error}
             if evaluation.status is not Status.SCORED:
                 continue
             if ORDER in evaluation.details:
-                numbers = {one["id"]: one["number"] for one in told}
+                numbers = {entry["id"]: entry["number"] for entry in entries}
                 order = [numbers[identity] for identity in evaluation.details[ORDER]]
-                known["rankings"] = (_ranked(order, members, unit=result.position),)
+                fields["rankings"] = (_group_ranking(order, members, unit=result.position),)
             else:
-                known |= _compared(members, evaluation.details, unit=result.position)
-        yield Group(id=result.id, round=result.case.metadata[ROUND], unit=result.position, members=members, **known)
+                fields |= _pair_fields(members, evaluation.details, unit=result.position)
+        yield Group(id=result.id, round=result.case.metadata[ROUND], unit=result.position, members=members, **fields)
 
 
-def _ranked(order: Sequence[int], shown: Sequence[int], *, unit: int) -> Ranking:
+def _group_ranking(order: Sequence[int], shown: Sequence[int], *, unit: int) -> Ranking:
     last = len(shown) - 1
     slots = {member: 0.5 - place / last for place, member in enumerate(shown)}
     return Ranking(order, [slots[member] for member in order], 1.0, unit)
 
 
-def _compared(members: Sequence[int], details: Mapping[str, Any], *, unit: int) -> dict[str, Any]:
+def _pair_fields(members: Sequence[int], details: Mapping[str, Any], *, unit: int) -> dict[str, Any]:
     """Read what a judge said of a pair in both orders."""
     first, second = members
     outcome = details["outcome"]
-    winners = tuple(None if one["winner"] == "tie" else PLACES.index(one["winner"]) for one in details["orders"])
+    winners = tuple(
+        None if comparison["winner"] == "tie" else PLACES.index(comparison["winner"])
+        for comparison in details["orders"]
+    )
     if "pair_margin" in details:
         # What the judge adds for a place has been taken out already, by the probabilities of both orders.
         share = {"win": 1.0, "tie": 0.5, "loss": 0.0}[outcome]
-        rankings = _halves(first, second, (0.0, 0.0), share, unit)
+        rankings = _pair_rankings(first, second, (0.0, 0.0), share, unit)
     else:
         rankings = []
         for order, winner in zip(details["orders"], winners, strict=True):
             shown = (first, second) if order["candidate"] == PLACES[0] else (second, first)
             share = 0.5 if winner is None else float(winner == 0)
-            rankings += _halves(*shown, (0.5, -0.5), share, unit)
+            rankings += _pair_rankings(*shown, (0.5, -0.5), share, unit)
     return {"rankings": tuple(rankings), "outcome": outcome, "winners": winners}
 
 
-def _halves(one: int, other: int, slots: tuple[float, float], share: float, unit: int) -> list[Ranking]:
+def _pair_rankings(first: int, second: int, slots: tuple[float, float], share: float, unit: int) -> list[Ranking]:
     """Return a comparison as rankings: one for a win, two halves for a tie."""
-    either = (Ranking((one, other), slots, share, unit), Ranking((other, one), slots[::-1], 1 - share, unit))
+    either = (Ranking((first, second), slots, share, unit), Ranking((second, first), slots[::-1], 1 - share, unit))
     return [ranking for ranking in either if ranking.weight]
 
 
@@ -110,17 +113,17 @@ def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
         case = result.case
         if case.metadata[ROUND] > 1:
             return
-        for number, one, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
-            yield Entrant(number=number, id=one["id"], text=text, attributes=one.get("attributes", {}))
+        for number, member, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
+            yield Entrant(number=number, id=member["id"], text=text, attributes=member.get("attributes", {}))
 
 
 def numbers_in(case: Case) -> tuple[int, ...]:
     """Return the numbers of a group's members. Room is made for all up to the highest, so that has its bounds."""
-    numbers = tuple(one["number"] for one in case.metadata[MEMBERS])
+    numbers = tuple(member["number"] for member in case.metadata[MEMBERS])
     for number in numbers:
         if type(number) is not int or not 0 <= number < MOST_ENTRANTS:
-            told = f"a profile has the number {number!r:.80}; it must be a whole number below {MOST_ENTRANTS:,}"
-            raise ConfigError(f"group {case.id!r}: {told}")
+            problem = f"a profile has the number {number!r:.80}; it must be a whole number below {MOST_ENTRANTS:,}"
+            raise ConfigError(f"group {case.id!r}: {problem}")
     return numbers
 
 
@@ -128,5 +131,5 @@ def texts_of(case: Case) -> list[str]:
     """Return the texts of a group's members, in the order in which they are shown."""
     members = case.metadata[MEMBERS]
     if "text" in members[0]:
-        return [one["text"] for one in members]
+        return [member["text"] for member in members]
     return [case.candidate_answer or "", case.reference_answer or ""]

@@ -40,7 +40,7 @@ class Rounds:
         return self._cases(0, self.design.groups(0, SoFar.nothing(entrants.count)), first=0)
 
     def every(self) -> Iterator[PlannedCase]:
-        """Yield as many groups as all rounds will have, and of their sizes; who will be in them, nobody knows yet."""
+        """Yield groups in the number and sizes of all rounds; the members of later rounds are not known yet."""
         entrants = self._all()
         position = 0
         for number in range(len(self.design.taking_part(entrants.count))):
@@ -49,7 +49,7 @@ class Rounds:
             position += len(groups)
 
     def total(self, store: Store, run: RunRecord) -> int:
-        """Tell how many groups there will be in the end."""
+        """Return how many groups there will be in the end."""
         return sum(self.design.group_counts(self._all(store, run).count))
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
@@ -100,7 +100,7 @@ class RankingJob(ProfileJob):
 
 
 def all_rounds(job: Job) -> Job:
-    """Return a ranking's job with all rounds at once, which tells what they will take and cannot be done."""
+    """Return a ranking's job with all rounds at once: good for an estimate of what they take, not for a run."""
     rounds = job.following
     assert isinstance(rounds, Rounds)  # noqa: S101 - a ranking's job has no other
     return replace(job, cases=rounds.every, following=None)

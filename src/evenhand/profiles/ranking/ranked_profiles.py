@@ -24,7 +24,7 @@ class RankedProfiles:
     >>> judge = Scripted(['{"reasoning": "Years.", "order": ["B", "A", "C"]}'])
     >>> profiles = ["Two years a nurse.", "Ten years a nurse.", "A baker."]
     >>> ranked = rank(profiles, criteria="Experience in care", judge=judge, rounds=1, store=None)
-    >>> ranked.order == tuple(one.id for one in ranked), [one.rank for one in ranked]
+    >>> ranked.order == tuple(profile.id for profile in ranked), [profile.rank for profile in ranked]
     (True, [1, 2, 3])
 
     ``run`` is the run behind it, whose cases are the groups. ``RankedProfiles.open()`` opens the last one that is
@@ -52,13 +52,13 @@ class RankedProfiles:
     def __iter__(self) -> Iterator[RankedProfile]:
         return iter(self.ranks.profiles)
 
-    def __getitem__(self, wanted: str) -> RankedProfile:
+    def __getitem__(self, profile_id: str) -> RankedProfile:
         """Return the place of the profile with an id."""
-        return self.ranks.profiles[self._places[wanted]]
+        return self.ranks.profiles[self._places[profile_id]]
 
     @functools.cached_property
     def _places(self) -> dict[str, int]:
-        """The places by id, for whoever looks for one: mostly for several."""
+        """The places by id, made at the first lookup."""
         return {identity: place for place, identity in enumerate(self.ranks.profiles.ids)}
 
     @property
@@ -107,7 +107,7 @@ class RankedProfiles:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the places as plain JSON values, the best first."""
-        return [one.as_dict() for one in self]
+        return [profile.as_dict() for profile in self]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the ranking to a file, whose ending says the format: ``ranked.save("ranking.csv")``."""

@@ -39,7 +39,7 @@ _LEAST_GROUPS: Final = 20
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
     """Yield the blocks in the order in which they are read: the order, and then how far it can be trusted."""
     shown = shown_profiles(ranks, design, most=most)
-    yield Grid(headings=_headings(design), rows=tuple(_row(one, design) for one in shown), words=("profile",))
+    yield Grid(headings=_headings(design), rows=tuple(_row(profile, design) for profile in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
     if left:
         yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
@@ -48,12 +48,12 @@ def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN
 
 
 def about(ranks: Ranks, design: RankingDesign) -> Sentences:
-    """Say what was ranked, and what is missing."""
+    """Return what was ranked, and what is missing."""
     return Sentences(lines=tuple(_about(ranks, design)))
 
 
 def trust(ranks: Ranks) -> Sentences:
-    """Say how far the judge can be trusted."""
+    """Return how far the judge can be trusted."""
     return Sentences(title="How far the judge can be trusted", lines=tuple(_trust(ranks)))
 
 
@@ -67,26 +67,30 @@ def _headings(design: RankingDesign) -> tuple[str, ...]:
     return ("rank", "95 %", "tier", "profile", "strength", *rates, "groups")
 
 
-def _row(one: RankedProfile, design: RankingDesign) -> tuple[str, ...]:
+def _row(profile: RankedProfile, design: RankingDesign) -> tuple[str, ...]:
     rates = (
-        (share_text(one.win_rate), interval_text(one.win_rate_interval), share_text(one.win_rate_without_length))
+        (
+            share_text(profile.win_rate),
+            interval_text(profile.win_rate_interval),
+            share_text(profile.win_rate_without_length),
+        )
         if design.in_pairs
         else ()
     )
     return (
-        NONE if one.rank is None else str(one.rank),
-        span_text(one),
-        NONE if one.tier is None else str(one.tier),
-        plain(one.id, _ID),
-        score_text(one.strength),
+        NONE if profile.rank is None else str(profile.rank),
+        span_text(profile),
+        NONE if profile.tier is None else str(profile.tier),
+        plain(profile.id, _ID),
+        score_text(profile.strength),
         *rates,
-        f"{one.groups:,}",
+        f"{profile.groups:,}",
     )
 
 
-def span_text(one: RankedProfile) -> str:
+def span_text(profile: RankedProfile) -> str:
     """Write the interval around a rank."""
-    return NONE if one.interval is None else f"{one.interval[0]:,}–{one.interval[1]:,}"
+    return NONE if profile.interval is None else f"{profile.interval[0]:,}–{profile.interval[1]:,}"
 
 
 def share_text(share: float | None) -> str:
@@ -98,11 +102,11 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
     planned = sum(design.group_counts(len(ranks.profiles)))
     judged = ranks.groups - ranks.pending - ranks.failed
     groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
-    told = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
+    summary = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
     if ranks.tiers:
         tiers = f", {ranks.tiers:,} tiers that can be told apart"
-        told += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
-    yield told
+        summary += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
+    yield summary
     if (left := planned - judged - ranks.failed) > 0:
         yield f"{counted(left, 'group')} not judged yet; the order may change"
     if ranks.failed:
@@ -111,7 +115,7 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"{failed} (evenhand resume --retry-errors asks again)"
     unranked = ranks.profiles.without_rank
     if unranked:
-        names = ", ".join(plain(one, _ID) for one in unranked[:_FAILED_SHOWN])
+        names = ", ".join(plain(identity, _ID) for identity in unranked[:_FAILED_SHOWN])
         more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
         yield f"unranked, because none of their groups was ranked: {names}{more}"
     if ranks.profiles.in_tier(None):
@@ -140,22 +144,22 @@ def _trust(ranks: Ranks) -> Iterator[str]:
 
 
 def position_sentence(ranks: Ranks) -> str:
-    """Say whether the judge shows position bias."""
+    """Return a sentence on whether the judge shows position bias."""
     bias = ranks.position
     test = bias.test
     if test.p is None:
         return "position bias: too few groups to test for it"
     p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
-    found = "found" if bias.found else "none found"
+    outcome = "found" if bias.found else "none found"
     if test.test == SIGN:
-        told = f"position bias: {found} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
-        return f"{told}, and the first of two won {1 - test.places[0]:.0%}" if test.places else told
-    told = f"position bias: {found} ({test.test} test, {p}, n = {test.n:,})"
+        sentence = f"position bias: {outcome} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
+        return f"{sentence}, and the first of two won {1 - test.places[0]:.0%}" if test.places else sentence
+    sentence = f"position bias: {outcome} ({test.test} test, {p}, n = {test.n:,})"
     if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
         low, high = bias.interval
-        told += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
-        told += f"[{low:+.2f}, {high:+.2f}], which the order allows for"
-    return told
+        sentence += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
+        sentence += f"[{low:+.2f}, {high:+.2f}], which the order allows for"
+    return sentence
 
 
 MOST_DRAWN: Final = 200
@@ -170,30 +174,36 @@ def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> M
 def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
     """Draw the ranks of the best on a common scale, the first on the left."""
     best = ranks.profiles[: design.top or most]
-    last = max([*(one.interval[1] for one in best if one.interval), *(one.rank or 1 for one in best), 2])
+    last = max(
+        [*(profile.interval[1] for profile in best if profile.interval), *(profile.rank or 1 for profile in best), 2]
+    )
     axis = Axis(left=1, right=last)
     headings = ["profile", "rank", "95 %", "tier", "strength"]
     if design.in_pairs:
         headings += ["wins", "95 %", "wins, length apart"]
-    rows = [(one.id, _drawn(one, axis), _numbers(one, design)) for one in best]
+    rows = [(profile.id, _rank_mark(profile, axis), _numbers(profile, design)) for profile in best]
     return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
 
 
-def _drawn(one: RankedProfile, axis: Axis) -> Markup:
-    said = f"{one.id}: no rank" if one.rank is None else f"{one.id}: rank {one.rank}, 95 %: {span_text(one)}"
-    return interval_mark(said, one.rank, one.interval, axis)
+def _rank_mark(profile: RankedProfile, axis: Axis) -> Markup:
+    label = (
+        f"{profile.id}: no rank"
+        if profile.rank is None
+        else f"{profile.id}: rank {profile.rank}, 95 %: {span_text(profile)}"
+    )
+    return interval_mark(label, profile.rank, profile.interval, axis)
 
 
-def _numbers(one: RankedProfile, design: RankingDesign) -> list[str]:
+def _numbers(profile: RankedProfile, design: RankingDesign) -> list[str]:
     numbers = [
-        NONE if one.rank is None else f"{one.rank:,}",
-        span_text(one),
-        NONE if one.tier is None else str(one.tier),
-        score_text(one.strength),
+        NONE if profile.rank is None else f"{profile.rank:,}",
+        span_text(profile),
+        NONE if profile.tier is None else str(profile.tier),
+        score_text(profile.strength),
     ]
     if design.in_pairs:
-        numbers += [share_text(one.win_rate), interval_text(one.win_rate_interval)]
-        numbers.append(share_text(one.win_rate_without_length))
+        numbers += [share_text(profile.win_rate), interval_text(profile.win_rate_interval)]
+        numbers.append(share_text(profile.win_rate_without_length))
     return numbers
 
 
@@ -229,16 +239,16 @@ def _fit(report: Report) -> Ranks:
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the ranking for a terminal, the best first; what models and users wrote is made plain."""
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
-    told = f"{bold}{_title(report, max(width - 40, 20))}{usual}\n\n{as_text(_blocks(report), width=width)}"
+    text = f"{bold}{_title(report, max(width - 40, 20))}{usual}\n\n{as_text(_blocks(report), width=width)}"
     # A command to copy, which must not be broken into lines.
-    return told if html_written and report.run.status is RunStatus.FINISHED else f"{told}\n{next_step(report.run)}\n"
+    return text if html_written and report.run.status is RunStatus.FINISHED else f"{text}\n{next_step(report.run)}\n"
 
 
 def rows(report: Report) -> dict[str, Any]:
     """Return the ranking as plain JSON values."""
     ranks = ranks_of(report)
     design = design_of(report.run.definition).as_dict()
-    return {"ranking": {**design, **ranks.numbers()}, "profiles": [one.as_dict() for one in ranks.profiles]}
+    return {"ranking": {**design, **ranks.numbers()}, "profiles": [profile.as_dict() for profile in ranks.profiles]}
 
 
 def write(report: Report, path: str | Path) -> None:
@@ -249,16 +259,16 @@ def write(report: Report, path: str | Path) -> None:
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for one in ranks_of(report).profiles:
-        row = one.as_dict()
-        row["low"], row["high"] = one.interval or (None, None)
-        around = one.win_rate_interval
+    for profile in ranks_of(report).profiles:
+        row = profile.as_dict()
+        row["low"], row["high"] = profile.interval or (None, None)
+        around = profile.win_rate_interval
         row["win_rate_low"], row["win_rate_high"] = (None, None) if around is None else (around.low, around.high)
         writer.writerow([cell(row[column]) for column in COLUMNS])
 
 
 def _write_jsonl(report: Report, out: TextIO) -> None:
-    out.writelines(strict_json(one.as_dict()) + "\n" for one in ranks_of(report).profiles)
+    out.writelines(strict_json(profile.as_dict()) + "\n" for profile in ranks_of(report).profiles)
 
 
 def _write_json(report: Report, out: TextIO) -> None:
@@ -286,8 +296,8 @@ WRITERS: Final[dict[str, Writer]] = {
 
 def _blocks(report: Report, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
     yield from blocks(ranks_of(report), design_of(report.run.definition), most=most)
-    told = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
-    yield Sentences(lines=tuple(filter(None, told)))
+    sentences = (report.run.reason, judges_phrase(report.summary), effort_sentence(report.summary, report.run))
+    yield Sentences(lines=tuple(filter(None, sentences)))
 
 
 def _title(report: Report, limit: int | None) -> str:

@@ -66,18 +66,18 @@ class Places(Sequence[RankedProfile]):
         return len(self.ids)
 
     @overload
-    def __getitem__(self, wanted: int) -> RankedProfile: ...
+    def __getitem__(self, index: int) -> RankedProfile: ...
     @overload
-    def __getitem__(self, wanted: slice) -> tuple[RankedProfile, ...]: ...
-    def __getitem__(self, wanted: int | slice) -> RankedProfile | tuple[RankedProfile, ...]:
-        places = range(len(self.ids))[wanted]
+    def __getitem__(self, index: slice) -> tuple[RankedProfile, ...]: ...
+    def __getitem__(self, index: int | slice) -> RankedProfile | tuple[RankedProfile, ...]:
+        places = range(len(self.ids))[index]
         return self._at(places) if isinstance(places, int) else tuple(self._at(place) for place in places)
 
     def _at(self, place: int) -> RankedProfile:
-        known: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if place < len(self.ranks):
             tier = int(self.tiers[place]) or None
-            known = {
+            fields = {
                 "rank": int(self.ranks[place]),
                 "interval": None if tier is None else (int(self.best[place]), int(self.worst[place])),
                 "tier": tier,
@@ -89,7 +89,7 @@ class Places(Sequence[RankedProfile]):
             groups=int(self.groups[place]),
             failures=int(self.failures[place]),
             attributes=self.attributes.get(place, {}),
-            **known,
+            **fields,
         )
 
     @property
@@ -199,7 +199,7 @@ class Ranks:
             "agreement": self.agreement,
             "position_bias": self.position.as_dict(),
             "length": None if self.length is None else self.length.as_dict(),
-            "cycles": [list(one) for one in self.cycles],
+            "cycles": [list(cycle) for cycle in self.cycles],
             "in_cycles": self.in_cycles,
             "level": LEVEL,
             "refits": REFITS,
