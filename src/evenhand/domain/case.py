@@ -109,7 +109,7 @@ def transcript(messages: Sequence[MessageLike]) -> str:
 
 
 def is_blank(text: str | None) -> bool:
-    """Tell whether a text is absent or only white space (SPEC-M1)."""
+    """Return whether a text is absent or only white space (SPEC-M1)."""
     return text is None or not text.strip()
 
 

@@ -79,7 +79,7 @@ def sound_answer(answer: object) -> Reply | Unanswered | None:
 
 
 def _is_sound(usage: object) -> bool:
-    """Tell whether token counts are counts; without a call for each, since every reply comes by."""
+    """Return whether token counts are counts; without a call for each, since every reply comes by."""
     return (
         isinstance(usage, Usage)
         and type(usage.input_tokens) is type(usage.output_tokens) is type(usage.cached_tokens) is int

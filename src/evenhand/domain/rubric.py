@@ -189,7 +189,7 @@ def _is_band_score(value: object) -> bool:
 
 
 def is_weight(value: object) -> bool:
-    """Tell whether a value can weigh something: a finite number, 0 or more."""
+    """Return whether a value can weigh something: a finite number, 0 or more."""
     return is_finite_number(value) and value >= 0
 
 
@@ -228,7 +228,7 @@ def _misses_requirement(item: Rubric, check: Check) -> bool:
 
 
 def band_satisfied(score: int, thresholds: Thresholds) -> bool:
-    """Tell whether a band score makes its item a hit: it reaches the borderline threshold (SPEC-P4)."""
+    """Return whether a band score makes its item a hit: it reaches the borderline threshold (SPEC-P4)."""
     return reaches(score / TOP_BAND, thresholds.borderline_at)
 
 

@@ -14,7 +14,7 @@ FLOAT_NOISE = 1e-9
 
 
 def reaches(score: float, mark: float) -> bool:
-    """Tell whether a score is at or above a mark, past float noise.
+    """Return whether a score is at or above a mark, past float noise.
 
     >>> reaches(0.1 + 0.7, 0.8)
     True

@@ -1,4 +1,4 @@
-"""From a case as it stands in a file to a case of a run, or to all that is wrong with it."""
+"""From a case as it is written in a file to a case of a run, or to all that is wrong with it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ ROLES: Final = ("system", "user", "assistant", "tool", "developer", "function", 
 _NEEDED: Final = ("role", "content")
 
 
-def message_faults(key: str, given: Listed) -> Iterator[Fault]:
-    """Find what is wrong with the messages under a key; roles are checked in files only, where nobody else does."""
-    for one, line in zip(given, given.lines, strict=True):
+def message_faults(key: str, messages: Listed) -> Iterator[Fault]:
+    """Yield what is wrong with the messages under a key; roles are checked here only, for files."""
+    for message, line in zip(messages, messages.lines, strict=True):
         try:
-            messages_from([plain(one)])
+            messages_from([plain(message)])
         except ConfigError as error:
-            yield Fault(line, f"{key}: {error}{_nearest(one)}")
-        if isinstance(one, Mapped):
-            written = "role" if one.get("role") else "type"
-            role = one.get(written)
+            yield Fault(line, f"{key}: {error}{_key_hint(message)}")
+        if isinstance(message, Mapped):
+            written = "role" if message.get("role") else "type"
+            role = message.get(written)
             if isinstance(role, str) and role not in ROLES:
                 near = did_you_mean(role[:MOST_GUESSED], ROLES)
-                yield Fault(one.lines.get(written, line), f"{key}: no role {role!r:.80}{near}")
+                yield Fault(message.lines.get(written, line), f"{key}: no role {role!r:.80}{near}")
 
 
-def _nearest(one: object) -> str:
+def _key_hint(message: object) -> str:
     """Name the key that was probably meant by another one."""
-    missing = [name for name in _NEEDED if isinstance(one, dict) and name not in one]
-    for key in one if isinstance(one, dict) else ():
+    missing = [name for name in _NEEDED if isinstance(message, dict) and name not in message]
+    for key in message if isinstance(message, dict) else ():
         if key not in _NEEDED and (near := difflib.get_close_matches(str(key)[:MOST_GUESSED], missing, n=1)):
             return f"; for {key!r:.80}, did you mean {near[0]!r}?"
     return ""
@@ -81,13 +81,13 @@ class CaseMaker:
     def __init__(self, usual: Sequence[Mapping[str, Any]] | None, checks: Checks) -> None:
         self._usual = usual
         self._checks = checks
-        self._named = {name_of(one): one for one in usual or ()}
+        self._named = {name_of(definition): definition for definition in usual or ()}
         self.names = set(self._named)
 
     def planned(self, piece: Piece, position: int, faults: list[Fault]) -> PlannedCase | None:
         """Make a case, or add what is wrong with it to the faults."""
         raw, line = piece.value, piece.line
-        known = len(faults)
+        fault_count = len(faults)
         faults += piece.faults
         if not isinstance(raw, Mapped):
             if not piece.faults:
@@ -100,9 +100,9 @@ class CaseMaker:
         if own is not None or raw.get("rubrics"):
             definitions = evaluators_of(self._usual or () if own is None else own, has_rubrics=bool(raw.get("rubrics")))
             self.names.update(map(name_of, definitions))
-        if len(faults) == known and (own is not None or "rubrics" in fields or not self._usual):
+        if len(faults) == fault_count and (own is not None or "rubrics" in fields or not self._usual):
             self._check_names(raw, own, faults, has_rubrics=bool(fields.get("rubrics")))
-        if len(faults) > known:
+        if len(faults) > fault_count:
             return None
         try:
             return PlannedCase(position=position, case=Case(**fields), evaluators=own, line=line)
@@ -137,24 +137,26 @@ class CaseMaker:
         return fields
 
     def _own_evaluators(self, raw: Mapped, faults: list[Fault]) -> tuple[Mapping[str, Any], ...] | None:
-        given = raw.get("evaluators")
-        if given is None:
+        evaluators = raw.get("evaluators")
+        if evaluators is None:
             return None
         line = raw.lines["evaluators"]
-        if not isinstance(given, Listed) or not given:
-            told = "is empty; leave it out for those of the suite" if isinstance(given, Listed) else "must be a list"
-            faults.append(Fault(line, f"evaluators {told}"))
+        if not isinstance(evaluators, Listed) or not evaluators:
+            problem = (
+                "is empty; leave it out for those of the suite" if isinstance(evaluators, Listed) else "must be a list"
+            )
+            faults.append(Fault(line, f"evaluators {problem}"))
             return None
         own: list[Mapping[str, Any]] = []
-        for one, where in zip(given, given.lines, strict=True):
-            if not isinstance(one, str):
-                faults += self._checks.evaluator(one, where)
-                own += [plain(one)] if isinstance(one, Mapping) else []
-            elif one in self._named:
-                own.append(self._named[one])
+        for evaluator, where in zip(evaluators, evaluators.lines, strict=True):
+            if not isinstance(evaluator, str):
+                faults += self._checks.evaluator(evaluator, where)
+                own += [plain(evaluator)] if isinstance(evaluator, Mapping) else []
+            elif evaluator in self._named:
+                own.append(self._named[evaluator])
             elif self._usual is not None:
-                near = did_you_mean(one[:MOST_GUESSED], self._named)
-                faults.append(Fault(where, f"the suite has no evaluator of the name {one!r:.80}{near}"))
+                near = did_you_mean(evaluator[:MOST_GUESSED], self._named)
+                faults.append(Fault(where, f"the suite has no evaluator of the name {evaluator!r:.80}{near}"))
         return tuple(own)
 
     def _check_names(
@@ -166,13 +168,13 @@ class CaseMaker:
         if not definitions:
             faults.append(Fault(raw.line, "nothing judges this case; list evaluators, in the suite or here"))
         for name in doubles(map(name_of, definitions)):
-            told = " (its rubrics are checked by one of that name)" if name == RUBRIC_NAME and has_rubrics else ""
+            note = " (its rubrics are checked by one of that name)" if name == RUBRIC_NAME and has_rubrics else ""
             line = raw.lines.get("evaluators", raw.lines.get("rubrics", raw.line))
-            faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{told}; give one another name"))
+            faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{note}; give one another name"))
 
 
 def doubles(names: Iterable[str]) -> list[str]:
-    """Return the names that come twice, once each."""
+    """Return the names that are duplicates, once each."""
     seen: dict[str, int] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1
@@ -180,7 +182,7 @@ def doubles(names: Iterable[str]) -> list[str]:
 
 
 def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
-    """Read a value that is not just text, and give the field of a ``Case`` it belongs to."""
+    """Read a value that is not just text; return it with the field of a ``Case`` it belongs to."""
     if name in _TEXT_OR_MESSAGES and isinstance(value, Listed):
         return _TEXT_OR_MESSAGES[name][1], _messages(key, value)
     if name in _TEXTS or name in _TEXT_OR_MESSAGES:
@@ -222,11 +224,11 @@ def _messages(key: str, value: Any) -> tuple[Message, ...]:
 
 
 def id_problem(identity: str) -> str | None:
-    """Say what is wrong with an id; None if nothing is."""
+    """Return what is wrong with an id; None if nothing is."""
     if not identity.strip():
         return "id is empty; leave it out, or write some text"
     if len(identity) > _MOST_ID:
         return f"id has {len(identity)} characters; at most {_MOST_ID} are taken"
-    if found := _CONTROL.search(identity):
-        return f"id has the control character U+{ord(found[0]):04X}; take it out"
+    if match := _CONTROL.search(identity):
+        return f"id has the control character U+{ord(match[0]):04X}; take it out"
     return None

@@ -19,7 +19,7 @@ from evenhand.engine.targets.model import ModelTarget
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, kind, mistakes_in, told
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, format_fault, kind, mistakes_in
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")
@@ -40,15 +40,15 @@ _STAND_IN: Final = _StandIn()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a judge or a target was given: in a line of the file, or by what is ``called`` so; and who is told."""
+    """Where a judge or a target comes from: a line of the file, or the flag or variable ``called``; and its notes."""
 
     line: int
-    what: str
+    subject: str
     called: str | None
     notes: dict[str, str]
 
     def about(self, error: Exception) -> str:
-        return f"{self.called or self.what}: {str(error).removeprefix(f'{self.what}:').lstrip()}"
+        return f"{self.called or self.subject}: {str(error).removeprefix(f'{self.subject}:').lstrip()}"
 
 
 class Checks:
@@ -63,156 +63,162 @@ class Checks:
         self.notes: dict[str, str] = {}
         self.judge_notes: dict[str, str] = {}
         self._folder = folder
-        # Many cases define the same; what was right once is right again.
-        self._right: set[str] = set()
+        # Many cases define the same evaluator, which is checked once.
+        self._correct: set[str] = set()
 
     def judge(
-        self, given: Any, line: int, *, called: str | None = None, notes: dict[str, str] | None = None
+        self, judge: Any, line: int, *, called: str | None = None, notes: dict[str, str] | None = None
     ) -> Iterator[Fault]:
         """Check a judge: that there is such a provider, and that it has such settings.
 
         ``called`` is what brought it in place of the file: the name of a flag, or of a variable.
         """
-        yield from literal_credentials({"judge": given}, line)
-        if isinstance(given, (str, Mapping)):
-            place = _Place(line=line, what="judge", called=called, notes=self.notes if notes is None else notes)
-            yield from self._tried(lambda one: registry.judge(with_paths(one, self._folder)), given, place)
+        yield from literal_credentials({"judge": judge}, line)
+        if isinstance(judge, (str, Mapping)):
+            place = _Place(line=line, subject="judge", called=called, notes=self.notes if notes is None else notes)
+            yield from self._trial_faults(
+                lambda settings: registry.judge(with_paths(settings, self._folder)), judge, place
+            )
         else:
             ways = "a name such as openai/gpt-5-mini, or a mapping with model"
-            yield Fault(line, f"judge must be {ways}, not {kind(given)}")
+            yield Fault(line, f"judge must be {ways}, not {kind(judge)}")
 
-    def usual_judge(self, given: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
+    def usual_judge(self, judge: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
         """Check the judge of all evaluators that name none."""
-        yield from self.judge(given, line, called=called, notes=self.judge_notes)
+        yield from self.judge(judge, line, called=called, notes=self.judge_notes)
 
-    def target(self, given: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
+    def target(self, target: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
         """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
-        yield from literal_credentials({"target": given}, line)
-        kinds = _target_kinds(given)
-        if isinstance(given, Mapping) and kinds == ["python"]:
-            yield from _python_target(given, line)
-        elif isinstance(given, (str, Mapping)):
+        yield from literal_credentials({"target": target}, line)
+        kinds = _target_kinds(target)
+        if isinstance(target, Mapping) and kinds == ["python"]:
+            yield from _python_target(target, line)
+        elif isinstance(target, (str, Mapping)):
 
-            def make(one: Any) -> None:
-                if _target_kinds(one) != kinds:  # it became another one, perhaps a function, as keys were left out
+            def make(settings: Any) -> None:
+                if _target_kinds(settings) != kinds:  # it became another one, perhaps a function, as keys were left out
                     return
-                made = with_paths(one, self._folder)
+                made = with_paths(settings, self._folder)
                 if kinds == ["model"]:
                     # Before the model, which may lack its key.
                     ModelTarget(client=_STAND_IN, prompt=made.get("prompt"), system=made.get("system"))
                 target_of(made, folder=str(self._folder))
 
-            yield from self._tried(make, given, _Place(line=line, what="target", called=called, notes=self.notes))
+            yield from self._trial_faults(
+                make, target, _Place(line=line, subject="target", called=called, notes=self.notes)
+            )
         else:
             ways = "the name of a model, or a mapping with model, command or python"
-            yield Fault(line, f"target must be {ways}, not {kind(given)}")
+            yield Fault(line, f"target must be {ways}, not {kind(target)}")
 
-    def evaluator(self, given: Any, line: int) -> Iterator[Fault]:
+    def evaluator(self, definition: Any, line: int) -> Iterator[Fault]:
         """Check the definition of an evaluator, with its members."""
-        if not isinstance(given, Mapping):
-            yield Fault(line, f"an evaluator is a mapping with a type, such as {{type: llm_judge}}, not {kind(given)}")
+        if not isinstance(definition, Mapping):
+            yield Fault(
+                line, f"an evaluator is a mapping with a type, such as {{type: llm_judge}}, not {kind(definition)}"
+            )
             return
-        key = digest_of(given)
-        if key in self._right:
+        key = digest_of(definition)
+        if key in self._correct:
             return
-        faults = [*literal_credentials(given, line), *self._parts(given, line)]
+        faults = [*literal_credentials(definition, line), *self._definition_faults(definition, line)]
         yield from faults
-        if not faults and len(self._right) < _MOST_KNOWN:
-            self._right.add(key)
+        if not faults and len(self._correct) < _MOST_KNOWN:
+            self._correct.add(key)
 
-    def _parts(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
-        faults = list(self._type(given, line))
-        for member in members_of(given):
-            faults += self._parts(member, getattr(member, "line", line))
+    def _definition_faults(self, definition: Mapping[str, Any], line: int) -> Iterator[Fault]:
+        faults = list(self._type_faults(definition, line))
+        for member in members_of(definition):
+            faults += self._definition_faults(member, getattr(member, "line", line))
         own = [
             part
-            for part in (given, given.get("aggregator"))
+            for part in (definition, definition.get("aggregator"))
             if isinstance(part, Mapping) and part.get("judge") is not None
         ]
-        self._note_old_options(given, line)
+        self._note_old_options(definition, line)
         if not faults:
-            who = f"evaluator {name_of(given)!r} ({given['type']})"
+            who = f"evaluator {name_of(definition)!r} ({definition['type']})"
             faults += mistakes_in(
-                given,
+                definition,
                 line,
-                lambda one: build(settled(one, None), folder=self._folder, client=lambda _: _STAND_IN),
-                told=lambda error: str(error) if isinstance(error, ConfigError) else f"{who}: {error}",
+                lambda settings: build(settled(settings, None), folder=self._folder, client=lambda _: _STAND_IN),
+                message_of=lambda error: str(error) if isinstance(error, ConfigError) else f"{who}: {error}",
             )
         for part in own:
             faults += self.judge(part["judge"], _line_of(part, "judge", line))
         yield from faults
 
-    def _type(self, given: Mapping[str, Any], line: int) -> Iterator[Fault]:
-        written = given.get("type")
-        where = _line_of(given, "type", line)
-        known = registry.points(registry.EVALUATORS)
+    def _type_faults(self, definition: Mapping[str, Any], line: int) -> Iterator[Fault]:
+        written = definition.get("type")
+        where = _line_of(definition, "type", line)
+        types = registry.points(registry.EVALUATORS)
         if not isinstance(written, str):
             yield Fault(
                 where,
-                f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(given) or 'nothing'}",
+                f"an evaluator needs a type, such as llm_judge; this one has only {', '.join(definition) or 'nothing'}",
             )
-        elif written == "jury" and written not in known:
+        elif written == "jury" and written not in types:
             yield Fault(where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators")
-        elif written not in known:
-            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], known)}")
+        elif written not in types:
+            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], types)}")
         elif written in OLD_NAMES:
             self.note(
                 written,
                 where,
-                f"evaluator {name_of(given)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
+                f"evaluator {name_of(definition)!r}: {written!r} is an old name; write {OLD_NAMES[written]!r}",
             )
 
-    def _note_old_options(self, given: Mapping[str, Any], line: int) -> None:
-        for part in (given, given.get("aggregator")):
+    def _note_old_options(self, definition: Mapping[str, Any], line: int) -> None:
+        for part in (definition, definition.get("aggregator")):
             if isinstance(part, Mapping) and isinstance(strict := part.get(OLD_AMBIGUOUS), bool):
                 way = "ask_again" if strict else "first"
-                text = f"evaluator {name_of(given)!r}: 'strict' is an old name; write ambiguous: {way}"
+                text = f"evaluator {name_of(definition)!r}: 'strict' is an old name; write ambiguous: {way}"
                 self.note(f"{OLD_AMBIGUOUS} {strict}", _line_of(part, OLD_AMBIGUOUS, line), text)
 
-    def _tried(self, make: Callable[[Any], object], given: Any, place: _Place) -> Iterator[Fault]:
-        tried = without_credentials(given)
+    def _trial_faults(self, make: Callable[[Any], object], settings: Any, place: _Place) -> Iterator[Fault]:
+        tried = without_credentials(settings)
 
-        def take(one: Any) -> None:
+        def take(value: Any) -> None:
             try:
-                make(one)
+                make(value)
             except (MissingKeyError, MissingModelError) as error:
-                if tried is given:  # else the key that is written out is the mistake
+                if tried is settings:  # else the key that is written out is the mistake
                     text = place.about(error)
-                    note = text if place.called is not None else told(self.file, Fault(place.line, text))
+                    note = text if place.called is not None else format_fault(self.file, Fault(place.line, text))
                     place.notes.setdefault(str(error), note)
 
-        yield from mistakes_in(tried, place.line, take, told=place.about)
+        yield from mistakes_in(tried, place.line, take, message_of=place.about)
         if isinstance(tried, Mapped) and (near := _nearest_provider(tried.get("model"))):
             # What the settings are is for the provider to say, so the one that was probably meant is asked.
-            yield from mistakes_in(tried.with_value("model", near), place.line, take, told=place.about)
+            yield from mistakes_in(tried.with_value("model", near), place.line, take, message_of=place.about)
 
     def note(self, about: str, line: int, text: str) -> None:
         """Note something once, however often it comes up."""
-        self.notes.setdefault(about, told(self.file, Fault(line, text)))
+        self.notes.setdefault(about, format_fault(self.file, Fault(line, text)))
 
 
 def _nearest_provider(model: object) -> str | None:
-    """Return a model's name with the provider that was probably meant; None if it is right, or nobody can tell."""
+    """Return a model's name with the provider that was probably meant; None if it is right, or nothing is near."""
     provider, slash, name = model.partition("/") if isinstance(model, str) else ("", "", "")
-    known = registry.points(registry.MODELS)
-    near = difflib.get_close_matches(provider[:MOST_GUESSED], known, n=1)
-    return f"{near[0]}{slash}{name}" if slash and near and provider not in known else None
+    providers = registry.points(registry.MODELS)
+    near = difflib.get_close_matches(provider[:MOST_GUESSED], providers, n=1)
+    return f"{near[0]}{slash}{name}" if slash and near and provider not in providers else None
 
 
-def _target_kinds(given: Any) -> list[str]:
-    return [name for name in _TARGETS if isinstance(given, Mapping) and given.get(name) is not None]
+def _target_kinds(target: Any) -> list[str]:
+    return [name for name in _TARGETS if isinstance(target, Mapping) and target.get(name) is not None]
 
 
-def _python_target(given: Mapping[str, Any], line: int) -> Iterator[Fault]:
-    path = given["python"]
+def _python_target(target: Mapping[str, Any], line: int) -> Iterator[Fault]:
+    path = target["python"]
     if not isinstance(path, str) or not _PYTHON_TARGET.fullmatch(path):
         yield Fault(
-            _line_of(given, "python", line), f"target: python is {path!r:.120}; write 'package.module:function'"
+            _line_of(target, "python", line), f"target: python is {path!r:.120}; write 'package.module:function'"
         )
-    for key in given:
+    for key in target:
         if key != "python":
-            yield Fault(_line_of(given, key, line), f"target: no key {key!r:.80}; a Python function has 'python' only")
+            yield Fault(_line_of(target, key, line), f"target: no key {key!r:.80}; a Python function has 'python' only")
 
 
-def _line_of(given: Any, key: str, line: int) -> int:
-    return given.lines.get(key, line) if isinstance(given, Mapped) else line
+def _line_of(value: Any, key: str, line: int) -> int:
+    return value.lines.get(key, line) if isinstance(value, Mapped) else line

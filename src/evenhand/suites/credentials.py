@@ -18,17 +18,17 @@ _SCHEMES: Final = frozenset({"", "basic", "bearer", "token"})
 
 def literal_credentials(value: Any, line: int) -> Iterator[Fault]:
     """Find keys, headers and logins that are no references such as ``${OPENAI_API_KEY}`` (SPEC-S1)."""
-    for key, one, where in walk(value, line):
+    for key, item, where in walk(value, line):
         if key is None:
             continue
-        if _KEY.fullmatch(key) and not isinstance(one, (dict, list, bool)) and one is not None:
-            if not isinstance(one, str) or not _REFERENCE.fullmatch(one.strip()):
+        if _KEY.fullmatch(key) and not isinstance(item, (dict, list, bool)) and item is not None:
+            if not isinstance(item, str) or not _REFERENCE.fullmatch(item.strip()):
                 yield Fault(where, f"{key} is written out; keys belong in the environment: write {key}: ${{NAME}}")
-        elif key == "headers" and isinstance(one, dict):
-            yield from _in_headers(one, where)
-        elif key == "env" and isinstance(one, dict):
-            yield from _in_env(one, where)
-        elif key == "proxy" and isinstance(one, str) and _has_password(one):
+        elif key == "headers" and isinstance(item, dict):
+            yield from _header_faults(item, where)
+        elif key == "env" and isinstance(item, dict):
+            yield from _env_faults(item, where)
+        elif key == "proxy" and isinstance(item, str) and _has_password(item):
             yield Fault(where, "proxy has a password or a token; write ${NAME} in its place")
 
 
@@ -36,33 +36,35 @@ def without_credentials(value: Any) -> Any:
     """Leave out what has a credential written out in it, so that the rest can be checked; the same if nothing has."""
     secret = [key for key in value if any(literal_credentials({key: value[key]}, 0))] if isinstance(value, dict) else []
     for key in secret:
-        value = value.without(key) if isinstance(value, Mapped) else {one: value[one] for one in value if one != key}
+        value = (
+            value.without(key) if isinstance(value, Mapped) else {name: value[name] for name in value if name != key}
+        )
     return value
 
 
 def _has_password(url: str) -> bool:
-    """Tell whether the login in a URL has a password that is no reference, or is but a name, which then is a token."""
+    """Return whether the login in a URL has a password that is no reference, or is only a name, which is a token."""
     authority, at, _ = url.partition("://")[2].partition("/")[0].rpartition("@")
     name, colon, password = authority.partition(":")
     return bool(at) and not _REFERENCE.fullmatch(password if colon and password else name)
 
 
 def _is_secret_header(name: str) -> bool:
-    """Tell whether a header is one for secrets: ``X-Api-Key``, ``api-key``, but not ``Monkey-Tokens``."""
+    """Return whether a header is one for secrets: ``X-Api-Key``, ``api-key``, but not ``Monkey-Tokens``."""
     name = name.lower()
-    ending = next((one for one in _HEADER_ENDS if name.endswith(one)), None)
+    ending = next((suffix for suffix in _HEADER_ENDS if name.endswith(suffix)), None)
     return name in _HEADERS or (ending is not None and name.removesuffix(ending)[-1:] in ("", "-"))
 
 
-def _in_env(env: dict[str, Any], line: int) -> Iterator[Fault]:
+def _env_faults(env: dict[str, Any], line: int) -> Iterator[Fault]:
     lines = getattr(env, "lines", {})
     for name, value in env.items():
         if SECRET_NAMES.search(name) and isinstance(value, str) and value.strip() and not _REFERENCE.search(value):
-            told = f"env: {name} is written out; secrets belong in the environment: write {name}: ${{{name}}}"
-            yield Fault(lines.get(name, line), told)
+            problem = f"env: {name} is written out; secrets belong in the environment: write {name}: ${{{name}}}"
+            yield Fault(lines.get(name, line), problem)
 
 
-def _in_headers(headers: dict[str, Any], line: int) -> Iterator[Fault]:
+def _header_faults(headers: dict[str, Any], line: int) -> Iterator[Fault]:
     lines = getattr(headers, "lines", {})
     for name, value in headers.items():
         if not isinstance(value, str) or not _is_secret_header(name):
@@ -70,5 +72,7 @@ def _in_headers(headers: dict[str, Any], line: int) -> Iterator[Fault]:
         rest, references = _REFERENCE.subn("", value)
         # A cookie is a list of pairs, of which some may be for all to see.
         if not (rest.strip().lower() in _SCHEMES or (references and name.lower() == "cookie")):
-            told = f"the header {name} is written out; secrets belong in the environment: write ${{NAME}} in its place"
-            yield Fault(lines.get(name, line), told)
+            problem = (
+                f"the header {name} is written out; secrets belong in the environment: write ${{NAME}} in its place"
+            )
+            yield Fault(lines.get(name, line), problem)

@@ -33,8 +33,8 @@ class Definition:
     read, and need not be there any more. Evaluators and judges are made when they are first needed, and once.
     """
 
-    def __init__(self, given: Mapping[str, Any], *, source: str | None = None) -> None:
-        self.given = given
+    def __init__(self, settings: Mapping[str, Any], *, source: str | None = None) -> None:
+        self.settings = settings
         self.folder = None if source is None else Path(source).absolute().parent
         self._built: OrderedDict[bytes, Evaluator] = OrderedDict()
         self._clients: dict[bytes, ModelClient] = {}
@@ -43,47 +43,47 @@ class Definition:
     @property
     def judge(self) -> Any:
         """The judge of all evaluators that have none of their own, as it was given."""
-        return self.given.get("judge")
+        return self.settings.get("judge")
 
     @property
     def ambiguous(self) -> str | None:
         """Which of several verdicts in one reply counts, for all evaluators that do not say it themselves."""
-        return self.given.get("ambiguous")
+        return self.settings.get("ambiguous")
 
     @property
     def thresholds(self) -> Thresholds:
         """The thresholds for the verdict on a whole case."""
-        return Thresholds.of(self.given.get("thresholds"))
+        return Thresholds.of(self.settings.get("thresholds"))
 
     @property
     def gates(self) -> Gates:
         """What a run must reach."""
-        return Gates.of(self.given.get("gates"))
+        return Gates.of(self.settings.get("gates"))
 
     @property
     def prices(self) -> PriceBook:
         """What models cost: the suite's own prices before the usual ones."""
-        return PriceBook(self.given.get("prices"))
+        return PriceBook(self.settings.get("prices"))
 
     @property
     def timeout(self) -> float | None:
         """How many seconds one evaluation may take; None for the usual time."""
-        return self.given.get("timeout")
+        return self.settings.get("timeout")
 
     @property
     def concurrency(self) -> int | None:
         """How many cases are judged at once; None for the usual number."""
-        return self.given.get("concurrency")
+        return self.settings.get("concurrency")
 
     @property
     def repeat(self) -> int:
         """How often each case is judged."""
-        return self.given.get("repeat") or 1
+        return self.settings.get("repeat") or 1
 
     def target(self, *, trusted: bool = True) -> Target | None:
         """Make the target, None where answers are given; one that is a Python function is imported here."""
-        given = with_paths(self.given.get("target"), self.folder)
-        return target_of(given, folder=None if self.folder is None else str(self.folder), trusted=trusted)
+        definition = with_paths(self.settings.get("target"), self.folder)
+        return target_of(definition, folder=None if self.folder is None else str(self.folder), trusted=trusted)
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
         """Return the evaluators of a case: its own or the suite's, and one for its rubrics where none reads them."""
@@ -94,31 +94,31 @@ class Definition:
         return tuple(map(self._evaluator, self.definitions_for(planned)))
 
     def lacks_judge(self, planned: PlannedCase) -> bool:
-        """Tell whether a case needs a judge, and nobody named one: not it, the suite, or the environment."""
+        """Return whether a case needs a judge and none is named: not in the case, the suite or the environment."""
         if self.judge is not None or os.environ.get(JUDGE_VARIABLE, "").strip():
             return False
         return any(map(lacks_judge, self.definitions_for(planned)))
 
     def definitions_for(self, planned: PlannedCase) -> tuple[Mapping[str, Any], ...]:
         """Return the definitions of the evaluators of a case."""
-        usual: Sequence[Mapping[str, Any]] = self.given.get("evaluators") or ()
+        usual: Sequence[Mapping[str, Any]] = self.settings.get("evaluators") or ()
         own = usual if planned.evaluators is None else planned.evaluators
         return evaluators_of(own, has_rubrics=bool(planned.case.rubrics))
 
     def _evaluator(self, definition: Mapping[str, Any]) -> Evaluator:
         key = canonical(definition)
-        known = self._built.get(key)
-        if known is None:
-            known = build(settled(definition, self.judge, self.ambiguous), folder=self.folder, client=self._client)
-            self._built[key] = known
+        evaluator = self._built.get(key)
+        if evaluator is None:
+            evaluator = build(settled(definition, self.judge, self.ambiguous), folder=self.folder, client=self._client)
+            self._built[key] = evaluator
             if len(self._built) > _MOST_BUILT:
                 self._built.popitem(last=False)
         else:
             self._built.move_to_end(key)
-        return known
+        return evaluator
 
     def _client(self, judge: object) -> ModelClient:
-        """Make a judge, or give the one that was made from the same definition: they share their connections."""
+        """Return the judge of a definition; equal definitions share one, and with it its connections."""
         key = canonical(judge)
         if key not in self._clients:
             try:

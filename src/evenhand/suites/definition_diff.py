@@ -15,14 +15,14 @@ _OF_THE_DAY: Final = frozenset({"concurrency", "description"})
 
 
 def definition_differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Name each field that has changed, with both values; evaluators are told apart by their names.
+    """Return each field that has changed, with both values; evaluators are matched by their names.
 
     The description, and how much is done at once, may change.
 
     >>> definition_differences({"judge": {"temperature": 0.2}}, {"judge": {"temperature": 0.3}})
     ['judge.temperature: 0.2 in the run, 0.3 now']
     """
-    before, after = ({key: one for key, one in each.items() if key not in _OF_THE_DAY} for each in (stored, now))
+    before, after = ({key: value for key, value in each.items() if key not in _OF_THE_DAY} for each in (stored, now))
     return list(_differences("", before, after))
 
 
@@ -32,7 +32,7 @@ def _differences(path: str, stored: Any, now: Any) -> Iterator[str]:
         for key in dict.fromkeys((*stored, *now)):
             yield from _differences(f"{before}{key}", stored.get(key, _NOTHING), now.get(key, _NOTHING))
     elif isinstance(stored, list) and isinstance(now, list):
-        members, others = _named(stored), _named(now)
+        members, others = _by_name(stored), _by_name(now)
         if members is None or others is None:
             members, others = dict(enumerate(stored)), dict(enumerate(now))
         for place in dict.fromkeys((*members, *others)):
@@ -41,11 +41,11 @@ def _differences(path: str, stored: Any, now: Any) -> Iterator[str]:
         yield f"{path}: {_words(stored)} in the run, {_words(now)} now"
 
 
-def _named(items: list[Any]) -> dict[Any, Any] | None:
+def _by_name(items: list[Any]) -> dict[Any, Any] | None:
     """Return items by their names, where each has one of its own."""
-    if not all(isinstance(one, Mapping) for one in items):
+    if not all(isinstance(item, Mapping) for item in items):
         return None
-    named = {one.get("name") or one.get("id") or one.get("type"): one for one in items}
+    named = {item.get("name") or item.get("id") or item.get("type"): item for item in items}
     return named if len(named) == len(items) and None not in named else None
 
 
@@ -69,18 +69,18 @@ _ABSENT: Final = object()
 
 
 def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Say how the definitions of two runs differ in what judges; answers, targets, gates and costs may differ.
+    """Return how the definitions of two runs differ in what judges; answers, targets, gates and costs may differ.
 
     >>> judging_differences({"judge": "openai/gpt-5-mini"}, {"judge": {"model": "openai/gpt-5", "timeout": 9}})
     ['judge.model: "openai/gpt-5-mini" in A, "openai/gpt-5" in B']
     """
     ours, theirs = dict(_fields(a)), dict(_fields(b))
-    told = []
+    lines = []
     for path in dict.fromkeys((*ours, *theirs)):
-        one, other = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
-        if one != other or isinstance(one, bool) != isinstance(other, bool):  # Python takes true for 1
-            told.append(f"{path}: {_field_words(one)} in A, {_field_words(other)} in B")
-    return told
+        left, right = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
+        if left != right or isinstance(left, bool) != isinstance(right, bool):  # Python takes true for 1
+            lines.append(f"{path}: {_field_words(left)} in A, {_field_words(right)} in B")
+    return lines
 
 
 def _field_words(value: object) -> str:
@@ -99,24 +99,24 @@ def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every single value with its path; evaluators and rubric items are told apart by their names, not places."""
+    """Yield every single value with its path; evaluators and rubric items go by their names, not their places."""
     if key == "judge":
         value = {"model": value} if isinstance(value, str) else value
     if isinstance(value, Mapping):
-        for name, one in value.items():
-            if one is not None and not (key == "judge" and name in _OF_THE_WAY):
-                yield from _leaves(f"{path}.{name}" if path else str(name), str(name), one)
+        for name, item in value.items():
+            if item is not None and not (key == "judge" and name in _OF_THE_WAY):
+                yield from _leaves(f"{path}.{name}" if path else str(name), str(name), item)
     elif isinstance(value, list):
-        for place, one in enumerate(value):
-            yield from _leaves(f"{path}[{_called(one, place)}]", "", one)
+        for place, item in enumerate(value):
+            yield from _leaves(f"{path}[{_label(item, place)}]", "", item)
     elif value is not None:
         yield path, value
 
 
-def _called(one: object, place: int) -> str:
-    if isinstance(one, Mapping):
-        if "type" in one:
-            return name_of(one)
-        if "id" in one:
-            return str(one["id"])
+def _label(item: object, place: int) -> str:
+    if isinstance(item, Mapping):
+        if "type" in item:
+            return name_of(item)
+        if "id" in item:
+            return str(item["id"])
     return str(place)

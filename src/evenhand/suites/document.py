@@ -12,14 +12,14 @@ from evenhand.domain.errors import ConfigError
 from evenhand.suites.credentials import literal_credentials
 from evenhand.suites.json_reader import JsonReader, read_lines
 from evenhand.suites.text_file import TextFile, require_file
-from evenhand.suites.values import INLINE, Fault, Mapped, Piece, kind, plain, told
+from evenhand.suites.values import INLINE, Fault, Mapped, Piece, format_fault, kind, plain
 from evenhand.suites.yaml_reader import YamlReader, may_have_keys_after
 
 _ENDINGS: Final = (".yaml", ".yml")
 
 
 def read_mapping(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
-    """Read a file; every mistake in how it is written is told with its line, and so is a key written out (SPEC-S1).
+    """Read a file; every mistake in how it is written is reported with its line, and so is a key written out (SPEC-S1).
 
     ``what`` says what the file should be, for one that is something else.
     """
@@ -31,19 +31,19 @@ def read_mapping(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
     faults = [fault for piece in pieces for fault in piece.faults]
     faults += [fault for piece in pieces for fault in literal_credentials({str(piece.key): piece.value}, piece.line)]
     if faults:
-        raise ConfigError("\n".join(told(file, fault) for fault in faults))
+        raise ConfigError("\n".join(format_fault(file, fault) for fault in faults))
     return {str(piece.key): plain(piece.value) for piece in pieces}
 
 
 class _MappingReader(YamlReader):
     """Reads a mapping that is no suite, and says so."""
 
-    def __init__(self, file: TextFile, what: str) -> None:
+    def __init__(self, file: TextFile, expected: str) -> None:
         super().__init__(file)
-        self._what = what
+        self._expected = expected
 
-    def _root(self, wanted: type, told: str) -> Any:  # noqa: ARG002 - that is about suites
-        return super()._root(wanted, self._what)
+    def _root(self, event_type: type, expected: str) -> Any:  # noqa: ARG002 - that is about suites
+        return super()._root(event_type, self._expected)
 
 
 CASE_KEYS: Final = ("cases", "evalcases", "tests")
@@ -57,7 +57,7 @@ Reader: TypeAlias = YamlReader | JsonReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The files of a suite; ``header`` is all but the cases, which stand in ``case_file``, if it is known."""
+    """The files of a suite; ``header`` is all but the cases, which are in ``case_file``, if it is known."""
 
     path: Path
     header: Mapped
@@ -87,30 +87,30 @@ def open_document(path: Path) -> Document:
         raise ConfigError(
             f"{path}: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file beside it"
         )
-    return _read(path)
+    return _read_document(path)
 
 
 def _beside(cases: Path) -> Document:
     """Find the suite that belongs to a file of cases."""
     for suite in (cases.with_suffix(suffix) for suffix in _YAML):
         if suite.is_file():
-            document = _read(suite, cases=cases)
+            document = _read_document(suite, cases=cases)
             if document.case_file is not None and not document.case_file.samefile(cases):
                 raise ConfigError(f"{suite} has cases of its own; run {suite}, or let its cases be {cases.name}")
             return document
     for suite in (cases.with_name(f"suite{suffix}") for suffix in _YAML):
         if suite.is_file():
-            document = _read(suite)
+            document = _read_document(suite)
             if document.case_file is not None and document.case_file.samefile(cases):
                 return document
-    wanted = cases.with_suffix(".yaml")
-    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {wanted} with evaluators beside it")
+    suite_path = cases.with_suffix(".yaml")
+    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {suite_path} with evaluators beside it")
 
 
-def _read(path: Path, *, cases: Path | None = None) -> Document:
+def _read_document(path: Path, *, cases: Path | None = None) -> Document:
     header = Mapped(1)
     faults: list[Fault] = []
-    found: tuple[str, int] | None = None
+    case_key: tuple[str, int] | None = None
     inline = False
     with TextFile(path) as file:
         reader = _reader(file, path)
@@ -122,24 +122,24 @@ def _read(path: Path, *, cases: Path | None = None) -> Document:
                 header.setdefault(piece.key, piece.value)
                 header.lines.setdefault(piece.key, piece.line)
                 continue
-            if found and found[0] != piece.key:
+            if case_key and case_key[0] != piece.key:
                 faults.append(
-                    Fault(piece.line, f"{found[0]} and {piece.key} are two names for the same thing; give one")
+                    Fault(piece.line, f"{case_key[0]} and {piece.key} are two names for the same thing; give one")
                 )
-            elif not found:
-                found = (piece.key, piece.line)
+            elif not case_key:
+                case_key = (piece.key, piece.line)
                 inline = piece.value is INLINE
-                cases = None if inline else _named(path, piece, faults)
-            if inline and not _may_go_on(path, reader):
+                cases = None if inline else _case_file(path, piece, faults)
+            if inline and not _may_have_more_keys(path, reader):
                 break
-    if not found and cases is None:
+    if not case_key and cases is None:
         faults.append(Fault(1, "there are no cases; list them under cases, or name a file there, such as cases.jsonl"))
     return Document(
         path=path, header=header, faults=tuple(faults), case_file=path if inline else cases, is_inline=inline
     )
 
 
-def _named(path: Path, piece: Piece, faults: list[Fault]) -> Path | None:
+def _case_file(path: Path, piece: Piece, faults: list[Fault]) -> Path | None:
     """Find the file that ``cases`` names."""
     if not isinstance(piece.value, str):
         faults.append(
@@ -158,8 +158,8 @@ def _named(path: Path, piece: Piece, faults: list[Fault]) -> Path | None:
     return named
 
 
-def _may_go_on(path: Path, reader: Reader) -> bool:
-    """Tell whether keys may follow on the cases: if none can, the cases need not be read to find out."""
+def _may_have_more_keys(path: Path, reader: Reader) -> bool:
+    """Return whether keys may follow on the cases: if none can, the cases need not be read to find out."""
     if not isinstance(reader, YamlReader) or reader.case_column is None:
         return True
     with TextFile(path) as file:

@@ -40,11 +40,11 @@ def name_of(definition: Defined) -> str:
 def members_of(definition: Defined) -> list[Defined]:
     """Return the members of a composite, as far as they are definitions."""
     members = definition.get("members")
-    return [one for one in members if isinstance(one, Mapping)] if isinstance(members, list) else []
+    return [member for member in members if isinstance(member, Mapping)] if isinstance(members, list) else []
 
 
 def reads_rubrics(definition: Defined) -> bool:
-    """Tell whether an evaluator, or a member of it, checks the rubrics of a case."""
+    """Return whether an evaluator, or a member of it, checks the rubrics of a case."""
     return type_of(definition) == JUDGE_TYPE or any(map(reads_rubrics, members_of(definition)))
 
 
@@ -57,13 +57,13 @@ def evaluators_of(own: Sequence[Defined], *, has_rubrics: bool) -> tuple[Defined
 
 @functools.cache
 def takes_judge(kind: str) -> bool:
-    """Tell whether evaluators of a type ask a judge: their class has an option ``judge``."""
+    """Return whether evaluators of a type ask a judge: their class has an option ``judge``."""
     return _has_option(kind, "judge")
 
 
 @functools.cache
 def takes_ambiguous(kind: str) -> bool:
-    """Tell whether evaluators of a type say which of several verdicts in one reply counts."""
+    """Return whether evaluators of a type say which of several verdicts in one reply counts."""
     return _has_option(kind, AMBIGUOUS)
 
 
@@ -73,7 +73,7 @@ def _has_option(kind: str, name: str) -> bool:
 
 
 def lacks_judge(definition: Defined) -> bool:
-    """Tell whether an evaluator, a member of it or its meta-judge asks a judge and names none."""
+    """Return whether an evaluator, a member of it or its meta-judge asks a judge and names none."""
     kind = type_of(definition)
     if kind in registry.points(registry.EVALUATORS) and takes_judge(kind) and definition.get("judge") is None:
         return True
@@ -84,10 +84,10 @@ def lacks_judge(definition: Defined) -> bool:
 
 
 def names_judge(definition: Defined) -> bool:
-    """Tell whether an evaluator, a member of it or its meta-judge names a judge of its own."""
+    """Return whether an evaluator, a member of it or its meta-judge names a judge of its own."""
     aggregator = _aggregator(definition)
     own = (definition, *(() if aggregator is None else (aggregator,)))
-    return any(one.get("judge") is not None for one in own) or any(map(names_judge, members_of(definition)))
+    return any(part.get("judge") is not None for part in own) or any(map(names_judge, members_of(definition)))
 
 
 def settled(definition: Defined, judge: object, ambiguous: str | None = None) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
             _settle_ambiguous(made, ambiguous)
     if isinstance(made.get("members"), list):
         made["members"] = [
-            settled(one, judge, ambiguous) if isinstance(one, Mapping) else one for one in made["members"]
+            settled(member, judge, ambiguous) if isinstance(member, Mapping) else member for member in made["members"]
         ]
     if (aggregator := _aggregator(made)) is not None:
         made["aggregator"] = aggregator = dict(aggregator)
@@ -129,38 +129,43 @@ def _settle_ambiguous(made: dict[str, Any], ambiguous: str | None) -> None:
 
 def build(definition: Defined, *, folder: Path | None, client: Callable[[object], ModelClient]) -> Evaluator:
     """Make an evaluator from its settled definition; ``client`` makes its judge, and programs run in ``folder``."""
-    return registry.evaluator(_ready(definition, folder, client))
+    return registry.evaluator(_with_clients(definition, folder, client))
 
 
-def _ready(definition: Defined, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
+def _with_clients(definition: Defined, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
     made = dict(definition)
     kind = made.get("type")
     if isinstance(kind, str) and takes_judge(kind):
         made["judge"] = client(made.get("judge"))
     if kind == PROGRAM_TYPE:
-        _place(made, folder)
+        _prepare_program(made, folder)
     if isinstance(made.get("members"), list):
-        made["members"] = [_ready(one, folder, client) if isinstance(one, Mapping) else one for one in made["members"]]
+        made["members"] = [
+            _with_clients(member, folder, client) if isinstance(member, Mapping) else member
+            for member in made["members"]
+        ]
     if (aggregator := _aggregator(made)) is not None:
         made["aggregator"] = dict(aggregator)
         if aggregator["type"] == JUDGE_TYPE:
             made["aggregator"]["judge"] = client(aggregator.get("judge"))
         if aggregator["type"] == PROGRAM_TYPE:
-            _place(made["aggregator"], folder)
+            _prepare_program(made["aggregator"], folder)
     return made
 
 
 def _aggregator(definition: Defined) -> Defined | None:
     """Return the aggregator of a composite where it is a judge itself."""
-    given = definition.get("aggregator")
-    if isinstance(given, str):
-        given = {"type": given}
-    return given if isinstance(given, Mapping) and given.get("type") in {JUDGE_TYPE, PROGRAM_TYPE} else None
+    aggregator = definition.get("aggregator")
+    if isinstance(aggregator, str):
+        aggregator = {"type": aggregator}
+    return (
+        aggregator if isinstance(aggregator, Mapping) and aggregator.get("type") in {JUDGE_TYPE, PROGRAM_TYPE} else None
+    )
 
 
-def _place(program: dict[str, Any], folder: Path | None) -> None:
+def _prepare_program(program: dict[str, Any], folder: Path | None) -> None:
     """Let a program run in the folder of the suite, or in one that is named from there, with the variables it wants."""
-    if isinstance(program.get("env"), Mapping) and all(isinstance(one, str) for one in program["env"].values()):
+    if isinstance(program.get("env"), Mapping) and all(isinstance(value, str) for value in program["env"].values()):
         program["env"] = program_env(program["env"], f"evaluator {name_of(program)!r}")
     cwd = program.get("cwd")
     if folder is not None and (cwd is None or isinstance(cwd, str)):

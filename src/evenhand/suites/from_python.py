@@ -43,7 +43,7 @@ def job_from(
     prices: Mapping[str, Any] | None = None,
     timeout: float | None = None,
 ) -> Job:
-    """Make the job of judging some cases, or a suite; what is given beside a suite replaces what stands in it."""
+    """Make the job of judging some cases, or a suite; arguments replace what the suite itself defines."""
     if timeout is not None and (not is_finite_number(timeout) or timeout <= 0):
         raise ConfigError(f"timeout is {timeout!r:.80}; it must be a number of seconds above 0")
     if name is not None and not isinstance(name, str):
@@ -96,41 +96,41 @@ def _job(
         name=_NAME,
         definition={"evaluators": panel.definitions},
         # An iterator gives its cases once; a run is planned once.
-        cases=lambda: _planned(several, panel),
+        cases=lambda: _planned_cases(several, panel),
         evaluators_for=panel.evaluators_for,
     )
 
 
-def _planned(cases: Iterable[CaseLike], panel: Panel) -> Iterator[PlannedCase]:
+def _planned_cases(cases: Iterable[CaseLike], panel: Panel) -> Iterator[PlannedCase]:
     maker = CaseMaker(panel.definitions, Checks(Path("cases"), folder=Path.cwd()))
     taken: dict[str, int] = {}
-    for position, given in enumerate(cases):
-        planned = with_id(_case(given, position, maker), taken)
+    for position, case in enumerate(cases):
+        planned = with_id(_case(case, position, maker), taken)
         if not panel.evaluators_for(planned):
             raise ConfigError(f"case {planned.case.id!r}: nothing judges it; give evaluators, or the case rubrics")
         yield planned
 
 
-def _case(given: object, position: int, maker: CaseMaker) -> PlannedCase:
-    if isinstance(given, Case):
-        return PlannedCase(position=position, case=given)
+def _case(case: object, position: int, maker: CaseMaker) -> PlannedCase:
+    if isinstance(case, Case):
+        return PlannedCase(position=position, case=case)
     number = f"case {position + 1}"
-    if not isinstance(given, Mapping):
-        records = "; of a data frame, give frame.to_dict('records')" if isinstance(given, str) else ""
-        raise ConfigError(f"{number} must be a Case or a mapping, not {given!r:.80}{records}")
+    if not isinstance(case, Mapping):
+        records = "; of a data frame, give frame.to_dict('records')" if isinstance(case, str) else ""
+        raise ConfigError(f"{number} must be a Case or a mapping, not {case!r:.80}{records}")
     faults: list[Fault] = []
-    planned = maker.planned(Piece(position + 1, _mapped(given, position + 1)), position, faults)
+    planned = maker.planned(Piece(position + 1, _mapped(case, position + 1)), position, faults)
     if planned is None:
-        identity = given.get("id")
+        identity = case.get("id")
         where = f"case {identity!r}" if isinstance(identity, str) else number
         raise ConfigError(f"{where}: {faults[0].text}")
     return planned
 
 
-def _mapped(given: Mapping[Any, Any], line: int) -> Mapped:
+def _mapped(case: Mapping[Any, Any], line: int) -> Mapped:
     """Return a case as one from a file, where the same rules hold; its line is its number."""
     made = Mapped(line)
-    for key, value in given.items():
+    for key, value in case.items():
         made[str(key)] = _from_file(value, line)
         made.lines[str(key)] = line
     return made

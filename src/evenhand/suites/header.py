@@ -50,7 +50,7 @@ def _text(name: str) -> Callable[[Any, int, Checks], Iterator[Fault]]:
     return check
 
 
-def _taken_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], Iterator[Fault]]:
+def _checked_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], Iterator[Fault]]:
     """Let those who use a value say what is wrong with it."""
 
     def check(value: Any, line: int, _: Checks) -> Iterator[Fault]:
@@ -61,17 +61,17 @@ def _taken_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], Ite
 
 def _gates(value: Any, line: int, _: Checks) -> Iterator[Fault]:
     """Check each gate by itself, those of single evaluators too: none depends on another."""
-    for key, one in value.items() if isinstance(value, Mapped) else ():
+    for key, setting in value.items() if isinstance(value, Mapped) else ():
         where = value.lines[key]
-        for name, gates in one.items() if key == "evaluators" and isinstance(one, Mapped) else ():
+        for name, gates in setting.items() if key == "evaluators" and isinstance(setting, Mapped) else ():
             several = gates.items() if isinstance(gates, Mapped) else ()
             for rule, limit in several:
                 demanded = {"evaluators": {name: {rule: plain(limit)}}}
                 yield from mistakes_in(demanded, gates.lines[rule], Gates.of)
             if not several:
-                yield from mistakes_in({"evaluators": {name: plain(gates)}}, one.lines[name], Gates.of)
-        if key != "evaluators" or not isinstance(one, Mapped):
-            yield from mistakes_in({key: plain(one)}, where, Gates.of)
+                yield from mistakes_in({"evaluators": {name: plain(gates)}}, setting.lines[name], Gates.of)
+        if key != "evaluators" or not isinstance(setting, Mapped):
+            yield from mistakes_in({key: plain(setting)}, where, Gates.of)
     if not isinstance(value, Mapped):
         yield from mistakes_in(value, line, Gates.of)
 
@@ -111,11 +111,13 @@ def _evaluators(value: Any, line: int, checks: Checks) -> Iterator[Fault]:
     if not isinstance(value, Listed):
         yield Fault(line, f"evaluators must be a list of mappings such as {{type: llm_judge}}, not {kind(value)}")
         return
-    for one, where in zip(value, value.lines, strict=True):
-        yield from checks.evaluator(one, where)
-    names = [name_of(one) for one in value if isinstance(one, Mapping)]
+    for definition, where in zip(value, value.lines, strict=True):
+        yield from checks.evaluator(definition, where)
+    names = [name_of(definition) for definition in value if isinstance(definition, Mapping)]
     for name in doubles(names):
-        second = [one for one in value if isinstance(one, Mapping) and name_of(one) == name][1]
+        second = [
+            definition for definition in value if isinstance(definition, Mapping) and name_of(definition) == name
+        ][1]
         yield Fault(getattr(second, "line", line), f"two evaluators have the name {name!r:.80}; give one another name")
 
 
@@ -125,9 +127,9 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "judge": lambda value, line, checks: checks.usual_judge(value, line),
     "target": lambda value, line, checks: checks.target(value, line),
     "evaluators": _evaluators,
-    "thresholds": _taken_by(Thresholds.of),
+    "thresholds": _checked_by(Thresholds.of),
     "gates": _gates,
-    "prices": _taken_by(PriceBook),
+    "prices": _checked_by(PriceBook),
     "metadata": _metadata,
     "timeout": _seconds,
     "concurrency": _count("concurrency"),

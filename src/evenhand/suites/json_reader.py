@@ -38,7 +38,7 @@ _MOST_FAULTS: Final = 100
 _LONGEST_TOKEN: Final = 12
 
 
-# What the standard library says, and what it means to somebody who writes a suite.
+# What the standard library says, and what it means to the author of a suite.
 _PROBLEMS: Final = (
     ("Unterminated string", "a string is opened here and never closed"),
     ("Invalid control character", "a control character in a string, such as a line break; write \\n"),
@@ -61,7 +61,7 @@ class _NotJsonError(_RefusedError):
 
 
 class JsonText:
-    """A text with JSON values in it, the first character of which stands in a certain line and column of its file."""
+    """A text with JSON values in it, whose first character is in a certain line and column of its file."""
 
     def __init__(self, text: str, *, line: int = 1, column: int = 1) -> None:
         self.text = text
@@ -69,15 +69,15 @@ class JsonText:
         self.left = MAX_VALUES
         self._line = line
         self._column = column
-        self._known = (0, line)
+        self._last_place = (0, line)
 
     def line_at(self, at: int) -> int:
         """Return the line of a place; places come mostly in order, so that counting goes on from the last one."""
-        known, line = self._known
-        if at < known:
-            known, line = 0, self._line
-        line += self.text.count("\n", known, at)
-        self._known = (at, line)
+        start, line = self._last_place
+        if at < start:
+            start, line = 0, self._line
+        line += self.text.count("\n", start, at)
+        self._last_place = (at, line)
         return line
 
     def column_at(self, at: int) -> int:
@@ -87,11 +87,11 @@ class JsonText:
 
     def after_space(self, at: int) -> int:
         """Step over white space."""
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
+        match = _SPACE.match(self.text, at)
+        return match.end() if match else at
 
     def value(self, at: int, depth: int = 1) -> tuple[Any, int]:
-        """Read the value at a place, and give where it ends."""
+        """Read the value at a place; return it with where it ends."""
         opening = self.text[at : at + 1]
         if opening == '"':
             return self.string(at)
@@ -99,10 +99,10 @@ class JsonText:
             if depth > MAX_DEPTH:
                 raise _RefusedError(at, TOO_DEEP)
             return self._object(at, depth) if opening == "{" else self._array(at, depth)
-        if found := _NUMBER.match(self.text, at):
-            return self._number(at, found), found.end()
-        if found := _WORD.match(self.text, at):
-            return self._word(at, found[0]), found.end()
+        if match := _NUMBER.match(self.text, at):
+            return self._number(at, match), match.end()
+        if match := _WORD.match(self.text, at):
+            return self._word(at, match[0]), match.end()
         raise _NotJsonError(
             at, "the text ends where a value should be" if not opening else f"{opening!r} begins no value"
         )
@@ -112,12 +112,12 @@ class JsonText:
         try:
             text, end = scanstring(self.text, at + 1, True)
         except json.JSONDecodeError as error:
-            told = next((ours for theirs, ours in _PROBLEMS if theirs in error.msg), error.msg)
-            raise _NotJsonError(error.pos, told, is_open=error.msg.startswith("Unterminated")) from None
+            problem = next((ours for theirs, ours in _PROBLEMS if theirs in error.msg), error.msg)
+            raise _NotJsonError(error.pos, problem, is_open=error.msg.startswith("Unterminated")) from None
         return storable(text), end
 
     def key(self, at: int) -> tuple[str, int]:
-        """Read a key and its colon, and give where its value begins."""
+        """Read a key and its colon; return it with where its value begins."""
         if not self.text.startswith('"', at):
             raise _NotJsonError(at, "expected a key in double quotes")
         key, at = self.string(at)
@@ -170,9 +170,9 @@ class JsonText:
             made.append(value)
         return made, self.after_space(at) + 1
 
-    def _number(self, at: int, found: re.Match[str]) -> float | None:
-        digits = found[0]
-        if found[1] or found[2]:
+    def _number(self, at: int, match: re.Match[str]) -> float | None:
+        digits = match[0]
+        if match[1] or match[2]:
             number = float(digits)
             if math.isfinite(number):
                 return number
@@ -217,11 +217,11 @@ class JsonReader:
                 self._json.fault(self._at, f"duplicate key {key!r:.80}; first in line {seen[key]}")
             seen.setdefault(key, line)
             if key in case_keys and self._sees("["):
-                yield Piece(line, INLINE, self._taken(), key)
+                yield Piece(line, INLINE, self._take_faults(), key)
                 yield from self._items()
             else:
                 value = self._read(lambda json, at: json.value(at, 2))
-                yield Piece(line, value, self._taken(), key)
+                yield Piece(line, value, self._take_faults(), key)
         self._end()
 
     def cases(self) -> Iterator[Piece]:
@@ -239,17 +239,17 @@ class JsonReader:
             self._file.begin(line)
             self._json.left = MAX_VALUES
             value = self._read(lambda json, at: json.value(at, 3))
-            yield Piece(line, value, self._taken())
+            yield Piece(line, value, self._take_faults())
 
-    def _open(self, opening: str, told: str) -> None:
+    def _open(self, opening: str, expected: str) -> None:
         self._read(lambda json, at: (None, json.after_space(at)))
         if self._sees(opening):
             return
         line = self._json.line_at(self._at)
         if self._is_whole and self._at == len(self._json.text):
-            raise ConfigError(f"{self._file.name}: the file is empty; {told}")
+            raise ConfigError(f"{self._file.name}: the file is empty; {expected}")
         value = self._read(lambda json, at: json.value(at))
-        raise ConfigError(f"{self._file.name}:{line}: {told}, not {kind(value)}")
+        raise ConfigError(f"{self._file.name}:{line}: {expected}, not {kind(value)}")
 
     def _next(self, closing: str, *, is_first: bool) -> bool:
         """Go to the next member, or over the end."""
@@ -296,7 +296,7 @@ class JsonReader:
         fresh.faults, fresh.left = old.faults, old.left
         self._json, self._at = fresh, 0
 
-    def _taken(self) -> tuple[Fault, ...]:
+    def _take_faults(self) -> tuple[Fault, ...]:
         faults, self._json.faults = tuple(self._json.faults), []
         return faults
 

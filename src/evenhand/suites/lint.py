@@ -1,4 +1,4 @@
-"""Warnings about a suite: judges nobody asks, cases without an answer, judges kin to the model they judge."""
+"""Warnings about a suite: judges that are never asked, cases without an answer, judges kin to the model they judge."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class AskedJudge:
         definitions = self._built.definitions_for(planned)
         self._is_asked = any(map(lacks_judge, definitions))
         if len(self._own) <= _MOST_NAMED:
-            self._own |= dict.fromkeys(name_of(one) for one in definitions if names_judge(one))
+            self._own |= dict.fromkeys(name_of(definition) for definition in definitions if names_judge(definition))
 
     @property
     def why_not(self) -> str:
-        """Why nobody asks the judge; nothing where somebody does, or no case was looked at."""
+        """Why the judge is not asked; "" where it is, or no case was looked at."""
         if self._is_asked or not self._seen:
             return ""
         if not self._own:
@@ -53,7 +53,7 @@ class AskedJudge:
 
 
 # What every case gives to the prompt of a target; its other names are keys of the case's metadata.
-_GIVEN: Final = ("input", "question")
+_CASE_NAMES: Final = ("input", "question")
 _PROMPTS: Final = {"prompt": "the prompt", "system": "the system text"}
 
 
@@ -65,7 +65,7 @@ class TargetPrompts:
         for key, who in _PROMPTS.items() if isinstance(target, Mapping) and "model" in target else ():
             text = target.get(key)
             if isinstance(text, str):
-                self._names[who] = sorted(Template.with_double_braces(text).names.difference(_GIVEN))
+                self._names[who] = sorted(Template.with_double_braces(text).names.difference(_CASE_NAMES))
 
     def faults(self, planned: PlannedCase) -> Iterator[Fault]:
         """Find the names that a case does not give, if it has no answer yet."""
@@ -74,7 +74,7 @@ class TargetPrompts:
         for who, names in self._names.items():
             for name in names:
                 if name not in planned.case.metadata:
-                    near = did_you_mean(name[:MOST_GUESSED], {*_GIVEN, *map(str, planned.case.metadata)})
+                    near = did_you_mean(name[:MOST_GUESSED], {*_CASE_NAMES, *map(str, planned.case.metadata)})
                     yield Fault(
                         planned.line or 0, f"target: {who} uses {name!r:.80}, which the metadata does not have{near}"
                     )
@@ -95,7 +95,7 @@ class Unanswered:
             self._count += 1
 
     def notes(self) -> Iterator[str]:
-        """Say how many there were."""
+        """Yield a note on how many there were."""
         if self._count and self._is_noted:
             have, they, first = ("case has", "it", "it") if self._count == 1 else ("cases have", "they", "the first")
             yield (
@@ -106,31 +106,31 @@ class Unanswered:
 
 def kinship_notes(definition: Mapping[str, Any]) -> list[str]:
     """Return a warning for each judge of a suite that is of the family of a model that answers."""
-    judges = dict.fromkeys(_judges(definition))
-    answering = _models(definition.get("target"))
+    judges = dict.fromkeys(_judge_names(definition))
+    answering = _model_names(definition.get("target"))
     return [note for judge in judges for target in answering if (note := same_family(judge, target)) is not None]
 
 
-def _judges(part: Any) -> Iterator[str]:
+def _judge_names(part: Any) -> Iterator[str]:
     """Find every judge that a definition names, in evaluators, their members and their aggregators too."""
     if isinstance(part, Mapping):
         for key, value in part.items():
-            if key == "judge" and (name := _model(value)) is not None:
+            if key == "judge" and (name := _model_name(value)) is not None:
                 yield name
             elif key in {"evaluators", "members", "aggregator"}:
-                yield from _judges(value)
+                yield from _judge_names(value)
     elif isinstance(part, list):
-        for one in part:
-            yield from _judges(one)
+        for item in part:
+            yield from _judge_names(item)
 
 
-def _models(target: Any) -> list[str]:
+def _model_names(target: Any) -> list[str]:
     """Name the models of a target, which may be one or several."""
     several = target.get("models") if isinstance(target, Mapping) else None
-    given = several if isinstance(several, list) else [target]
-    return [name for one in given if (name := _model(one)) is not None]
+    targets = several if isinstance(several, list) else [target]
+    return [name for item in targets if (name := _model_name(item)) is not None]
 
 
-def _model(given: Any) -> str | None:
-    name = given.get("model") if isinstance(given, Mapping) else given
+def _model_name(value: Any) -> str | None:
+    name = value.get("model") if isinstance(value, Mapping) else value
     return name if isinstance(name, str) else None

@@ -20,7 +20,7 @@ from evenhand.suites.evaluators import build, evaluators_of, settled
 # What users may write for an evaluator.
 EvaluatorLike: TypeAlias = Evaluator | Mapping[str, Any] | Callable[[Case], Any]
 
-# What stands in the definition of an evaluator that no file can define.
+# The key in the definition of an evaluator that no file can define.
 MADE_IN_PYTHON: Final = "python"
 
 _NEEDED: Final = ("name", "type", "weight", "required", "steps")
@@ -34,7 +34,7 @@ class Panel:
 
     def __init__(
         self,
-        given: EvaluatorLike | Iterable[EvaluatorLike] | None,
+        evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None,
         *,
         judge: object = None,
         folder: Path | None = None,
@@ -43,10 +43,10 @@ class Panel:
         self._folder = folder
         # By object, which is kept, so that no other can come to have its number.
         self._clients: dict[int, tuple[object, ModelClient]] = {}
-        several = _listed(given)
+        several = _listed(evaluators)
         self._usual = tuple(map(self._evaluator, several))
         self.definitions: list[Mapping[str, Any]] = [
-            as_written(one) or _described(made) for one, made in zip(several, self._usual, strict=True)
+            as_written(evaluator) or _description(made) for evaluator, made in zip(several, self._usual, strict=True)
         ]
         self._made = dict(zip(map(canonical, self.definitions), self._usual, strict=True))
         for name in doubles(evaluator.name for evaluator in self._usual):
@@ -57,69 +57,69 @@ class Panel:
         if planned.evaluators is None and not planned.case.rubrics:
             return self._usual
         own = self.definitions if planned.evaluators is None else planned.evaluators
-        return tuple(map(self._known, evaluators_of(own, has_rubrics=bool(planned.case.rubrics))))
+        return tuple(map(self._evaluator_for, evaluators_of(own, has_rubrics=bool(planned.case.rubrics))))
 
-    def _known(self, definition: Mapping[str, Any]) -> Evaluator:
+    def _evaluator_for(self, definition: Mapping[str, Any]) -> Evaluator:
         key = canonical(definition)
         if key not in self._made:
             self._made[key] = self._evaluator(definition)
         return self._made[key]
 
-    def _evaluator(self, given: object) -> Evaluator:
-        if isinstance(given, Mapping):
-            return build(settled(given, self._judge), folder=self._folder, client=self._client)
-        if isinstance(given, type):
-            raise ConfigError(f"an evaluator is the class {given.__name__}; make one: {given.__name__}(…)")
-        if hasattr(given, "steps"):
-            missing = [name for name in _NEEDED if not hasattr(given, name)]
+    def _evaluator(self, evaluator: object) -> Evaluator:
+        if isinstance(evaluator, Mapping):
+            return build(settled(evaluator, self._judge), folder=self._folder, client=self._client)
+        if isinstance(evaluator, type):
+            raise ConfigError(f"an evaluator is the class {evaluator.__name__}; make one: {evaluator.__name__}(…)")
+        if hasattr(evaluator, "steps"):
+            missing = [name for name in _NEEDED if not hasattr(evaluator, name)]
             if missing:
-                kind = type(given).__name__
+                kind = type(evaluator).__name__
                 raise ConfigError(f"evaluator {kind} has no {', '.join(missing)}; derive it from BaseEvaluator")
-            return cast("Evaluator", given)
-        if callable(given):
-            return FunctionEvaluator(name=_name_of(given), function=given)
+            return cast("Evaluator", evaluator)
+        if callable(evaluator):
+            return FunctionEvaluator(name=_name_of(evaluator), function=evaluator)
         raise ConfigError(
             f"an evaluator is an object such as PromptEvaluator(…), a definition such as {{'type': 'llm_judge'}}, "
-            f"or a function of a case, not {given!r:.80}"
+            f"or a function of a case, not {evaluator!r:.80}"
         )
 
     def _client(self, judge: object) -> ModelClient:
-        """Make a judge, or give the one that was made from the same object: they share their connections."""
-        known = self._clients.get(id(judge))
-        if known is None:
-            known = self._clients[id(judge)] = (judge, registry.judge(judge))
-        return known[1]
+        """Return the judge of an object; the same object gets the same one, and with it its connections."""
+        entry = self._clients.get(id(judge))
+        if entry is None:
+            entry = self._clients[id(judge)] = (judge, registry.judge(judge))
+        return entry[1]
 
 
-def as_written(given: object) -> Any:
+def as_written(value: object) -> Any:
     """Return a definition as it may be stored, so that a run can be resumed from it; None where it is more than JSON.
 
     None also where a key is written out in it: what is stored then is a description, which has no secrets.
     """
-    written = given if isinstance(given, (str, Mapping)) and _is_plain(given) else None
+    written = value if isinstance(value, (str, Mapping)) and _is_plain(value) else None
     return None if any(literal_credentials({"": written}, 0)) else written
 
 
 def _is_plain(value: object) -> bool:
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
     return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, str | int | float | None)
 
 
-def _described(evaluator: Evaluator) -> dict[str, Any]:
-    """Say what an evaluator is, with the types of its members, which decide on who reads a case's rubrics."""
-    known = {"name": evaluator.name, "type": evaluator.type, MADE_IN_PYTHON: describe(evaluator)}
+def _description(evaluator: Evaluator) -> dict[str, Any]:
+    """Return what an evaluator is, with the types of its members, which decide which one reads a case's rubrics."""
+    fields = {"name": evaluator.name, "type": evaluator.type, MADE_IN_PYTHON: describe(evaluator)}
     members = getattr(evaluator, "members", None)
     if isinstance(members, list | tuple):
-        known["members"] = [_described(one) for one in members if hasattr(one, "steps")]
-    return known
+        fields["members"] = [_description(member) for member in members if hasattr(member, "steps")]
+    return fields
 
 
-def _listed(given: object) -> list[object]:
-    if given is None:
+def _listed(evaluators: object) -> list[object]:
+    if evaluators is None:
         return []
-    one = isinstance(given, str | Mapping) or hasattr(given, "steps") or callable(given)
-    return [given] if one or not isinstance(given, Iterable) else list(given)
+    is_single = isinstance(evaluators, str | Mapping) or hasattr(evaluators, "steps") or callable(evaluators)
+    return [evaluators] if is_single or not isinstance(evaluators, Iterable) else list(evaluators)
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -27,9 +27,9 @@ from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
 from evenhand.suites.lint import AskedJudge, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, told
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault
 
-# To say where an id stood first, the cases are read again.
+# To report where a duplicate id came first, the cases are read again.
 _MOST_LOOKED_UP: Final = 3
 
 
@@ -56,7 +56,7 @@ class Suite:
     def notes(self) -> list[str]:
         """What the writer of the suite should know and need not mend; reading the cases may change that."""
         of_judge = {} if self.why_judge_is_idle else self._checks.judge_notes
-        # An evaluator's own judge may lack the same key, which is told once, where it stands first.
+        # An evaluator's own judge may lack the same key, which is reported once, where it comes first.
         return [*{**of_judge, **self._checks.notes, **of_judge}.values(), *self._unanswered.notes()]
 
     @property
@@ -84,13 +84,13 @@ class Suite:
         Without ``own_gates``, others than the suite's gates or evaluators count; without ``own_answers``, answers come
         neither from the cases nor from the suite's target. What does not count is not checked.
         """
-        for one in self.examined(own_gates=own_gates, own_answers=own_answers):
-            if not isinstance(one, PlannedCase):
-                raise ConfigError(one[0])
-            yield one
+        for item in self.examined(own_gates=own_gates, own_answers=own_answers):
+            if not isinstance(item, PlannedCase):
+                raise ConfigError(item[0])
+            yield item
 
     def examined(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase | list[str]]:
-        """Read the cases, one by one; in place of one that has mistakes, give what they are."""
+        """Read the cases, one by one; in place of one that has mistakes, yield these."""
         seen = IdSet()
         looked_up = 0
         position = 0
@@ -99,7 +99,7 @@ class Suite:
         unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
         asked = self._asked = AskedJudge(self.built)
         is_whole = True
-        usual = _usual(self.definition)
+        usual = _usual_evaluators(self.definition)
         maker = CaseMaker(usual, self._checks)
         file = self._checks.file = self._document.case_file or self._document.path
         for piece in self._document.cases():
@@ -111,12 +111,12 @@ class Suite:
                 planned = _with_id(planned, seen)
             elif identity is not None and seen.add(identity):
                 looked_up += 1
-                faults += self._double(identity, piece.line, position, look_up=looked_up <= _MOST_LOOKED_UP)
+                faults += self._duplicate_faults(identity, piece.line, position, look_up=looked_up <= _MOST_LOOKED_UP)
             if planned is not None:
                 faults += prompts.faults(planned)
                 unanswered.count(planned.case)
             if faults:
-                yield [told(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
+                yield [format_fault(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
             elif planned is not None:
                 if usual is not None:
                     asked.look_at(planned)
@@ -126,17 +126,17 @@ class Suite:
             yield [f"{file}: there are no cases; list some"]
         # Only now is it known which evaluators the cases bring; what could not be read may bring others.
         if own_gates and is_whole and position and usual is not None:
-            yield from ([one] for one in self._unknown_gates(maker.names))
+            yield from ([mistake] for mistake in self._unknown_gates(maker.names))
 
     def _unknown_gates(self, names: set[str]) -> Iterator[str]:
         for name, line in gate_names(self._document.header):
             if name not in names:
                 near = did_you_mean(name[:MOST_GUESSED], names)
                 text = f"gates: evaluators: no evaluator has the name {name!r:.80}{near}"
-                yield told(self._document.path, Fault(line, text))
+                yield format_fault(self._document.path, Fault(line, text))
 
-    def _double(self, identity: str, line: int, position: int, *, look_up: bool) -> Iterator[Fault]:
-        """Say where an id stood first; nothing if it did not, and only the hashes are equal."""
+    def _duplicate_faults(self, identity: str, line: int, position: int, *, look_up: bool) -> Iterator[Fault]:
+        """Yield where a duplicate id came first; nothing if only the hashes are equal."""
         if not look_up:
             yield Fault(line, "duplicate id; ids must differ")
             return
@@ -176,25 +176,29 @@ def examine(
     checks = Checks(document.path, folder=document.path.absolute().parent)
     mistakes: list[str] = []
     header = document.header
-    for key, given, check in (("judge", judge, checks.usual_judge), ("target", target, checks.target)):
-        if given is not None:
-            mistakes += [fault.text for fault in check(given, 0, called=(called or {}).get(key, key))]
+    for key, value, check in (("judge", judge, checks.usual_judge), ("target", target, checks.target)):
+        if value is not None:
+            mistakes += [fault.text for fault in check(value, 0, called=(called or {}).get(key, key))]
             header.pop(key, None)
     faults = {*document.faults, *check_header(header, checks)}
-    mistakes += [told(document.path, fault) for fault in sorted(faults)]
+    mistakes += [format_fault(document.path, fault) for fault in sorted(faults)]
     definition = definition_of(header)
-    definition |= {key: given for key, given in (("judge", judge), ("target", target)) if given is not None}
+    definition |= {key: value for key, value in (("judge", judge), ("target", target)) if value is not None}
     return Suite(document, definition, checks), mistakes
 
 
-def _usual(definition: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+def _usual_evaluators(definition: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
     """Return the evaluators of a suite; None where it is not clear what they are."""
-    given = definition.get("evaluators", [])
-    return given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else None
+    evaluators = definition.get("evaluators", [])
+    return (
+        evaluators
+        if isinstance(evaluators, list) and all(isinstance(evaluator, Mapping) for evaluator in evaluators)
+        else None
+    )
 
 
 def _with_id(planned: PlannedCase, seen: IdSet) -> PlannedCase:
-    """Name a case by its content: the same wherever it stands (SPEC-S3). Equal cases are numbered."""
+    """Name a case by its content: the same wherever it is in the file (SPEC-S3). Equal cases are numbered."""
     name = first = f"case-{digest_of(case_content(planned))[:8]}"
     number = 1
     while seen.add(name):
@@ -210,7 +214,7 @@ def _label(piece: Piece, position: int) -> str:
 
 
 def _identity(piece: Piece) -> str | None:
-    """Return the id that stands in a case; None where it is missing or cannot be one."""
+    """Return the id that is written in a case; None where it is missing or cannot be one."""
     identity = piece.value.get("id") if isinstance(piece.value, Mapped) else None
     return identity if isinstance(identity, str) and not id_problem(identity) else None
 
@@ -235,26 +239,26 @@ def problems(path: str | os.PathLike[str]) -> list[str]:
 def check(path: str | os.PathLike[str]) -> Checked:
     """Look through a whole suite."""
     try:
-        suite, found = examine(path)
+        suite, mistakes = examine(path)
     except ConfigError as error:
         return Checked(problems=(str(error),))
     cases = 0
     unjudged = False
     try:
-        for one in suite.examined():
-            if isinstance(one, PlannedCase):
+        for item in suite.examined():
+            if isinstance(item, PlannedCase):
                 cases += 1
-                unjudged = unjudged or (not found and suite.built.lacks_judge(one))
+                unjudged = unjudged or (not mistakes and suite.built.lacks_judge(item))
             else:
-                found += one
-            if len(found) > MOST_PROBLEMS:
+                mistakes += item
+            if len(mistakes) > MOST_PROBLEMS:
                 break
     except ConfigError as error:  # from here on the file cannot be read
-        found.append(str(error))
-    if len(found) > MOST_PROBLEMS:
-        found[MOST_PROBLEMS:] = ["and more"]
+        mistakes.append(str(error))
+    if len(mistakes) > MOST_PROBLEMS:
+        mistakes[MOST_PROBLEMS:] = ["and more"]
     notes = [*suite.notes, *([f"{os.fspath(path)}: {NO_JUDGE}"] if unjudged else [])]
-    return Checked(problems=tuple(found), notes=tuple(notes), cases=cases)
+    return Checked(problems=tuple(mistakes), notes=tuple(notes), cases=cases)
 
 
 def job_of(suite: Suite) -> Job:
@@ -273,7 +277,11 @@ def job_of(suite: Suite) -> Job:
 
 def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
     """Make the job of a stored run, whose suite need not be there any more."""
-    if any(MADE_IN_PYTHON in one for one in run.definition.get("evaluators") or () if isinstance(one, Mapping)):
+    if any(
+        MADE_IN_PYTHON in evaluator
+        for evaluator in run.definition.get("evaluators") or ()
+        if isinstance(evaluator, Mapping)
+    ):
         raise ConfigError(f"run {run.id} has evaluators that were made in Python; run that program again")
     built = Definition(run.definition, source=run.source)
     return Job(

@@ -14,16 +14,16 @@ _CHUNK: Final = 16_384
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is no regular file: a pipe or a device would be read for ever."""
+    """Refuse what is no regular file: a pipe or a device would be read forever."""
     try:
         if path.is_file():
             return
         if path.is_dir():
             raise ConfigError(f"{path} is a folder; name a file in it, such as {path / 'suite.yaml'}")
-        told = "it is not a regular file" if path.exists() else "there is no such file"
+        problem = "it is not a regular file" if path.exists() else "there is no such file"
     except OSError as error:  # a name that is too long, a folder that may not be looked into
-        told = f"it cannot be read: {error.strerror}"
-    raise ConfigError(f"{path}: {told}")
+        problem = f"it cannot be read: {error.strerror}"
+    raise ConfigError(f"{path}: {problem}")
 
 
 class TextFile:
@@ -59,14 +59,14 @@ class TextFile:
     def read(self, size: int = _CHUNK) -> str:
         """Read some more text, "" at the end."""
         text = ""
-        given = b"?"
-        while given and not text:
-            given = self._read(size)
-            self._bytes += len(given)
+        chunk = b"?"
+        while chunk and not text:
+            chunk = self._read(size)
+            self._bytes += len(chunk)
             if self._bytes > MAX_BYTES:
-                told = f"what begins here has more than {MAX_BYTES // 1_000_000} MB; split it"
-                raise ConfigError(f"{self.name}:{self._began_at}: {told}")
-            text = self._decoded(given)
+                problem = f"what begins here has more than {MAX_BYTES // 1_000_000} MB; split it"
+                raise ConfigError(f"{self.name}:{self._began_at}: {problem}")
+            text = self._decode(chunk)
         if text:
             self._line += self._chunk.count("\n")
             self._chunk = text.removeprefix("\ufeff") if self._is_at_start else text
@@ -74,7 +74,7 @@ class TextFile:
         return self._chunk if text else ""
 
     def character_at(self, line: int, column: int) -> str:
-        """Return a character of a line that was just read; "" where that cannot be told any more."""
+        """Return a character of a line that was just read; "" where it is not in memory any more."""
         lines = self._chunk.splitlines()
         place = line - self._line
         return lines[place][column : column + 1] if 0 <= place < len(lines) else ""
@@ -90,9 +90,9 @@ class TextFile:
         except OSError as error:
             raise ConfigError(f"{self.name}: it cannot be read: {error.strerror}") from None
 
-    def _decoded(self, given: bytes) -> str:
+    def _decode(self, chunk: bytes) -> str:
         try:
-            return self._decoder.decode(given, final=not given)
+            return self._decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
             line = self._line + self._chunk.count("\n") + error.object.count(b"\n", 0, error.start)
             byte = error.object[error.start]

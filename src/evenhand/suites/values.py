@@ -12,7 +12,7 @@ MAX_BYTES: Final = 10_000_000
 MAX_DEPTH: Final = 50
 MAX_VALUES: Final = 100_000
 
-# Of a name that nobody knows: to compare a long one with those that are known takes long.
+# How much of an unknown name is compared with the known ones: a long one would take long.
 MOST_GUESSED: Final = 80
 
 TOO_DEEP: Final = f"this is nested more than {MAX_DEPTH} deep"
@@ -21,14 +21,14 @@ TOO_LARGE: Final = "too large a whole number; put it in quotes"
 
 
 class Fault(NamedTuple):
-    """A mistake: the line where it stands, and what would be right."""
+    """A mistake: its line, and what would be right."""
 
     line: int
     text: str
 
 
-def told(file: object, fault: Fault, case: str = "") -> str:
-    """Say where a mistake stands, and what it is: ``suite.yaml:14, case "refund-3": …``."""
+def format_fault(file: object, fault: Fault, case: str = "") -> str:
+    """Return a mistake with its place: ``suite.yaml:14, case "refund-3": …``."""
     return f"{file}:{fault.line}{case}: {fault.text}"
 
 
@@ -85,25 +85,25 @@ INLINE: Final = object()
 def plain(value: Any) -> Any:
     """Return a value from a file as plain JSON values."""
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 def walk(value: Any, line: int) -> Iterator[tuple[str | None, Any, int]]:
     """Yield every value in a value, itself first, with the key that it has in a mapping and its line."""
     pending: list[tuple[str | None, Any, int]] = [(None, value, line)]
     while pending:
-        key, one, line = pending.pop()
-        yield key, one, line
-        if isinstance(one, dict):
-            known = getattr(one, "lines", {})
-            pending += [(name, member, known.get(name, line)) for name, member in one.items()]
-        elif isinstance(one, list):
-            pending += [(key, member, getattr(member, "line", line)) for member in one]
+        key, item, line = pending.pop()
+        yield key, item, line
+        if isinstance(item, dict):
+            lines = getattr(item, "lines", {})
+            pending += [(name, member, lines.get(name, line)) for name, member in item.items()]
+        elif isinstance(item, list):
+            pending += [(key, member, getattr(member, "line", line)) for member in item]
 
 
 def is_too_large(number: int) -> bool:
-    """Tell whether an integer is larger than those that are stored and hashed."""
+    """Return whether an integer is larger than those that are stored and hashed."""
     return number.bit_length() > 63
 
 
@@ -117,44 +117,44 @@ def kind(value: object) -> str:
 
 # One more than are shown: each costs as much as looking through the mapping.
 _MOST_MISTAKES: Final = 101
-# The names in a message stand at its beginning, unless they are longer than names are.
+# The names in a message are at its beginning, unless they are longer than names usually are.
 _LONGEST_COMPLAINT: Final = 2_000
 
 
 def mistakes_in(
-    given: Any, line: int, take: Callable[[Any], object], *, told: Callable[[Exception], str] = str
+    value: Any, line: int, take: Callable[[Any], object], *, message_of: Callable[[Exception], str] = str
 ) -> Iterator[Fault]:
     """Let ``take`` say what is wrong with a value: once, and of a mapping again without each key that it named.
 
     What comes up only because a key was left out is no mistake: it names no key that is left, or one that is not.
     """
-    rest, gone = plain(given), set[str]()
+    rest, gone = plain(value), set[str]()
     for _ in range(_MOST_MISTAKES):
         try:
             take(rest)
-        except (ConfigError, TypeError, ValueError) as error:  # evaluators are anybody's
-            text = told(error)
+        except (ConfigError, TypeError, ValueError) as error:  # evaluators may come from plugins
+            text = message_of(error)
             keys = named_in(text, rest) if isinstance(rest, Mapping) else []
             if not gone or (keys and not named_in(text, gone)):
-                yield Fault(line_for(given, text, line), text)
+                yield Fault(line_for(value, text, line), text)
             if not keys or named_in(text, gone):
                 return
             gone.add(keys[0])
-            rest = {key: value for key, value in rest.items() if key != keys[0]}
+            rest = {key: item for key, item in rest.items() if key != keys[0]}
         else:
             return
 
 
 def named_in(text: str, keys: Mapping[str, Any] | set[str]) -> list[str]:
     """Return the keys that a message names, in its order."""
-    # Before that stands who complains, which may be called like a key.
+    # The part before that names the evaluator, whose name may be that of a key.
     complaint = (text.partition("): ")[2] or text)[:_LONGEST_COMPLAINT]
     places = {key: place for key in keys if (place := _place_of(str(key), complaint)) is not None}
     return sorted(places, key=places.__getitem__)
 
 
 def _place_of(word: str, text: str) -> int | None:
-    """Find where a word stands in a text, and is not part of another."""
+    """Return where a word is in a text, and not part of another."""
     place = text.find(word)
     while place >= 0:
         if not (_is_of_a_word(text[max(0, place - 1) : place]) or _is_of_a_word(text[place + len(word) :][:1])):
@@ -167,7 +167,7 @@ def _is_of_a_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def line_for(given: Any, text: str, line: int) -> int:
+def line_for(value: Any, text: str, line: int) -> int:
     """Find the line that a message is about: of the key that it names first, else of the whole."""
-    keys = named_in(text, given.lines) if isinstance(given, Mapped) else []
-    return int(given.lines[keys[0]]) if keys else line
+    keys = named_in(text, value.lines) if isinstance(value, Mapped) else []
+    return int(value.lines[keys[0]]) if keys else line

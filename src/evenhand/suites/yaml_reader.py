@@ -43,7 +43,7 @@ from evenhand.suites.yaml_scalars import SUSPECTS, SurpriseError, meaning
 
 _TAB: Final = "a tab; indent with spaces"
 
-# What the parsers say, and what it means to somebody who writes a suite.
+# What the parsers say, and what it means to the author of a suite.
 _PROBLEMS: Final = (
     ("tab character", _TAB),
     ("mapping values are not allowed", "a colon where none can be; put text with ': ' in quotes, or indent it right"),
@@ -63,20 +63,22 @@ _PROBLEMS: Final = (
 
 
 def explained(error: yaml.YAMLError, file: TextFile) -> ConfigError:
-    """Say what a parser did not like, and where."""
+    """Return what a parser did not accept, and where."""
     if isinstance(error, ReaderError):
         code = error.character if isinstance(error.character, int) else ord(error.character)
-        told = f"the character U+{code:04X} is not allowed in YAML; in double quotes, write \\u{code:04x}"
-        return ConfigError(f"{file.name}:{file.line_of(chr(code))}: {told}")
+        message = f"the character U+{code:04X} is not allowed in YAML; in double quotes, write \\u{code:04x}"
+        return ConfigError(f"{file.name}:{file.line_of(chr(code))}: {message}")
     problem = getattr(error, "problem", None) or str(error)
-    told = next((ours for theirs, ours in _PROBLEMS if theirs in problem), f"not YAML: {problem}")
+    message = next((ours for theirs, ours in _PROBLEMS if theirs in problem), f"not YAML: {problem}")
     # What was opened and never closed is found at its end, and mended at its beginning.
-    opened = getattr(error, "context_mark", None) if "opened" in told else None
+    opened = getattr(error, "context_mark", None) if "opened" in message else None
     mark = opened or getattr(error, "problem_mark", None)
     if mark is not None and "cannot start any token" in problem:
-        found = file.character_at(mark.line + 1, mark.column)
-        told = _TAB if found == "\t" else f"text cannot begin with {found or 'this character'}; put it in quotes"
-    return ConfigError(f"{file.name}:{1 if mark is None else mark.line + 1}: {told}")
+        character = file.character_at(mark.line + 1, mark.column)
+        message = (
+            _TAB if character == "\t" else f"text cannot begin with {character or 'this character'}; put it in quotes"
+        )
+    return ConfigError(f"{file.name}:{1 if mark is None else mark.line + 1}: {message}")
 
 
 # The pure parser takes thirty times as long, and is there where PyYAML was built without libyaml.
@@ -100,7 +102,7 @@ class YamlReader:
         self._event: Any = None
         # Keys that are text, with quotes and without.
         self._keys: set[str] = set()
-        # Where the cases begin; without a column, the next key may stand anywhere.
+        # Where the cases begin; without a column, the next key may be anywhere.
         self.case_column: int | None = None
         self.case_index = 0
 
@@ -134,11 +136,11 @@ class YamlReader:
                 self._check_node(value)
                 self.case_column = None if start.flow_style else event.start_mark.column
                 self.case_index = event.end_mark.index
-                yield Piece(line, INLINE, self._taken(), key)
+                yield Piece(line, INLINE, self._take_faults(), key)
                 yield from self._items()
             else:
                 read = self._value(value, 2)
-                yield Piece(line, read, self._taken(), key)
+                yield Piece(line, read, self._take_faults(), key)
         self._end()
 
     def _items(self) -> Iterator[Piece]:
@@ -147,20 +149,20 @@ class YamlReader:
             self._file.begin(line)
             self._left = MAX_VALUES
             value = self._value(event, 3)
-            yield Piece(line, value, self._taken() if self._faults else ())
+            yield Piece(line, value, self._take_faults() if self._faults else ())
 
-    def _root(self, wanted: type, told: str) -> Any:
+    def _root(self, event_type: type, expected: str) -> Any:
         self._event = self._loader(self._file).get_event  # which may read, and complain, already
         event = self._event()
         while event is not None and not isinstance(event, (DocumentStartEvent, StreamEndEvent)):
             event = self._event()
         if not isinstance(event, DocumentStartEvent):
-            raise ConfigError(f"{self._file.name}: the file is empty; {told}")
+            raise ConfigError(f"{self._file.name}: the file is empty; {expected}")
         event = self._event()
-        if not isinstance(event, wanted):
+        if not isinstance(event, event_type):
             names = {MappingStartEvent: "a mapping", SequenceStartEvent: "a list"}
-            found = names.get(type(event)) or kind(self._value(event, 1))
-            self._fail(_line(event), f"{told}, not {found}")
+            actual = names.get(type(event)) or kind(self._value(event, 1))
+            self._fail(_line(event), f"{expected}, not {actual}")
         self._check_node(event)
         return event
 
@@ -218,7 +220,7 @@ class YamlReader:
     def _key(self, event: Any) -> str:
         if not isinstance(event, ScalarEvent):
             self._fail(_line(event), "a key must be text")
-        known = len(self._faults)
+        fault_count = len(self._faults)
         key = self._scalar(event)
         if isinstance(key, str):
             if key == "<<" and event.implicit[0]:
@@ -228,13 +230,13 @@ class YamlReader:
             return key
         if isinstance(key, int) and not isinstance(key, bool):
             return str(key)  # as JSON would have it: the score bands of a rubric begin with numbers
-        if len(self._faults) == known:
+        if len(self._faults) == fault_count:
             self._fault(_line(event), f"the key {event.value!r:.80} must be text; put it in quotes")
         return str(event.value)
 
     def _scalar(self, event: Any) -> Any:
         if event.tag is not None or event.anchor is not None:
-            return self._marked(event)
+            return self._tagged_scalar(event)
         text = event.value
         if not event.implicit[0]:
             return text if text.isascii() else storable(text)
@@ -245,7 +247,7 @@ class YamlReader:
         except SurpriseError as surprise:
             return self._fault(_line(event), str(surprise))
 
-    def _marked(self, event: Any) -> Any:
+    def _tagged_scalar(self, event: Any) -> Any:
         """Read a scalar that has a tag or an anchor: tags for plain kinds say nothing new, others are refused."""
         self._check_node(event)
         name = (event.tag or "").removeprefix(_CORE)
@@ -269,9 +271,9 @@ class YamlReader:
         name = event.tag.removeprefix(_CORE)
         collection = _COLLECTION_TAGS.get(type(event))
         if name == event.tag or (name not in _TAGS if collection is None else name != collection):
-            told = event.tag if name == event.tag else f"!!{name}"
+            tag = event.tag if name == event.tag else f"!!{name}"
             self._fault(
-                line, f"the tag {told:.80} is refused: a suite holds plain data; put text that begins with ! in quotes"
+                line, f"the tag {tag:.80} is refused: a suite holds plain data; put text that begins with ! in quotes"
             )
 
     def _fault(self, line: int, text: str) -> None:
@@ -279,7 +281,7 @@ class YamlReader:
         if len(self._faults) < _MOST_FAULTS:
             self._faults.append(Fault(line, text))
 
-    def _taken(self) -> tuple[Fault, ...]:
+    def _take_faults(self) -> tuple[Fault, ...]:
         faults, self._faults = tuple(self._faults), []
         return faults
 
@@ -296,7 +298,7 @@ _OTHER_LINE_FEEDS: Final = "\r\x85\u2028\u2029"
 
 
 def may_have_keys_after(file: TextFile, index: int, column: int) -> bool:
-    """Tell whether a key may follow on a place in a file, no further in than a column; never misses one."""
+    """Return whether a key may follow on a place in a file, no further in than a column; never misses one."""
     # A pattern that begins with one letter, rather than a choice of them, is looked for many times as fast.
     pattern = re.compile(rf"\n {{0,{column}}}(?:[^\s#-]|-(?!\s))")
     text = ""

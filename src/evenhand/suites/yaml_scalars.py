@@ -30,7 +30,7 @@ _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 # A plain text that begins with none of these is just text.
 SUSPECTS: Final = frozenset("0123456789+-.~nNtTfFyYoO")
 _LONGEST_WORD: Final = 5
-# Python reads no longer ones, and nobody writes them.
+# Python reads no longer numbers, and no suite needs them.
 _MOST_DIGITS: Final = 1_000
 
 
@@ -63,18 +63,18 @@ def _number(text: str) -> str | float:
             raise SurpriseError(f"{text:.40} is {TOO_LARGE}")
         return number
     if _LEADING_ZERO.fullmatch(text):
-        told = "begins with 0, which is base 8 to some readers of YAML; write it without the 0, or put it in quotes"
-        raise SurpriseError(f"{text:.40} {told}")
+        problem = "begins with 0, which is base 8 to some readers of YAML; write it without the 0, or put it in quotes"
+        raise SurpriseError(f"{text:.40} {problem}")
     if _FLOAT.fullmatch(text):
-        found = float(text)
-        if math.isinf(found):
+        decimal = float(text)
+        if math.isinf(decimal):
             raise SurpriseError(f"{text:.40} is too large a number")
-        return found
+        return decimal
     if _BASE_SIXTY.fullmatch(text):
         raise SurpriseError(f"{text:.40} is a number in base 60 to some readers of YAML; put it in quotes")
     if _OTHER_BASE.fullmatch(text) or _UNDERSCORED.fullmatch(text):
-        told = "is a number to some readers of YAML and text to others; write plain digits, or put it in quotes"
-        raise SurpriseError(f"{text:.40} {told}")
+        problem = "is a number to some readers of YAML and text to others; write plain digits, or put it in quotes"
+        raise SurpriseError(f"{text:.40} {problem}")
     if _NOT_FINITE.fullmatch(text):
         raise SurpriseError(f"{text} is not a finite number; put it in quotes if it is text")
     return text

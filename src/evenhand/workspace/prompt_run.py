@@ -124,7 +124,7 @@ class Trial:
 
 
 def asks_judge(text: PromptText) -> bool:
-    """Tell whether a model judges the answers to a prompt: that takes the mode, and criteria to judge by."""
+    """Return whether a model judges the answers to a prompt: that takes the mode, and criteria to judge by."""
     return text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None
 
 
@@ -151,5 +151,5 @@ def case_of(text: PromptText, one: TestCase) -> Case:
 
 
 def is_trial(definition: Any) -> bool:
-    """Tell whether a run's definition is that of a trial."""
+    """Return whether a run's definition is that of a trial."""
     return PROMPT in definition
