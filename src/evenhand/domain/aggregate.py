@@ -56,17 +56,17 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str,
             score = weighted_mean(((evaluation.score, only.weight),))
             verdict = Thresholds.of(thresholds).verdict(score)
             return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=(evaluation,))
-    evaluations = tuple(one.evaluation for one in weighed)
-    counting = [one for one in weighed if one.weight > 0 or one.required]
-    if any(one.evaluation.status is Status.ERROR for one in counting):
+    evaluations = tuple(entry.evaluation for entry in weighed)
+    counting = [entry for entry in weighed if entry.weight > 0 or entry.required]
+    if any(entry.evaluation.status is Status.ERROR for entry in counting):
         return CaseScore(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL, evaluations=evaluations)
-    scored = [(one.evaluation.score, one.weight) for one in counting if one.evaluation.score is not None]
+    scored = [(entry.evaluation.score, entry.weight) for entry in counting if entry.evaluation.score is not None]
     # Where only required evaluators of weight 0 have scored, the case is theirs to decide.
     pairs = [pair for pair in scored if pair[1] > 0] or [(score, 1.0) for score, _ in scored]
     if not pairs:
         return CaseScore(status=Status.NOT_EVALUATED, score=None, verdict=None, evaluations=evaluations)
     score = weighted_mean(pairs)
     verdict = Thresholds.of(thresholds).verdict(score)
-    if any(one.required and one.evaluation.verdict is Verdict.FAIL for one in counting):
+    if any(entry.required and entry.evaluation.verdict is Verdict.FAIL for entry in counting):
         verdict = Verdict.FAIL
     return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=evaluations)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Ask:
     """A question to a judge.
 
-    ``contract`` is what the reply must satisfy, None where any text will do; ``sample`` tells repeated equal
+    ``contract`` is what the reply must satisfy, None where any text will do; ``sample`` keeps repeated equal
     questions apart; ``top_logprobs`` asks for that many alternatives per token; ``room`` multiplies the model's token
     limit and is doubled after a reply was cut off. Each request takes one from the ``allowance``, where there is one.
     A question that is ``sent_once`` is not sent again when its request fails.
@@ -40,7 +40,7 @@ class Allowance(Protocol):
     """How many requests may still be sent."""
 
     def take(self) -> bool:
-        """Take one, and tell whether there was one to take."""
+        """Take one, and return whether there was one to take."""
         ...
 
 

@@ -52,7 +52,7 @@ class Case:
         # Most cases have none of these, and a suite may have very many cases.
         if _messages(self) != ((), (), ()):
             for name in _MESSAGES:
-                object.__setattr__(self, name, self._settled_messages(name))
+                object.__setattr__(self, name, self._parsed_messages(name))
         if self.rubrics != ():
             object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
         if type(self.metadata) is not dict and not isinstance(self.metadata, Mapping):
@@ -75,12 +75,12 @@ class Case:
             if value is not None and not (is_finite_number(value) and value >= 0):
                 raise ConfigError(f"{self._where()}{name} is {value!r:.80}; it must be a number, 0 or more, or None")
 
-    def _settled_messages(self, name: str) -> tuple[Message, ...]:
-        given = getattr(self, name)
-        if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
-            raise ConfigError(f"{self._where()}{name} must be a list of messages, not {type(given).__name__}")
+    def _parsed_messages(self, name: str) -> tuple[Message, ...]:
+        messages = getattr(self, name)
+        if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
+            raise ConfigError(f"{self._where()}{name} must be a list of messages, not {type(messages).__name__}")
         try:
-            return messages_from(given)
+            return messages_from(messages)
         except ConfigError as error:
             raise ConfigError(f"{self._where()}{name}: {error}") from None
 
@@ -102,10 +102,10 @@ class Case:
 
 def transcript(messages: Sequence[MessageLike]) -> str:
     """Write messages down as text, one paragraph each; a lone user message is just its content."""
-    told = messages_from(messages)
-    if len(told) == 1 and told[0].role == "user":
-        return told[0].content
-    return "\n\n".join(f"{message.role}: {message.content}" for message in told)
+    turns = messages_from(messages)
+    if len(turns) == 1 and turns[0].role == "user":
+        return turns[0].content
+    return "\n\n".join(f"{message.role}: {message.content}" for message in turns)
 
 
 def is_blank(text: str | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 
-# Where a case, or an evaluation of it, may stand in a run that has finished.
+# The standings that a case, or an evaluation of it, may have in a run that has finished.
 STANDINGS: Final = ("pass", "borderline", "fail", "error", "not_evaluated")
 
 
@@ -104,12 +104,12 @@ class Compared:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        known = asdict(self)
-        known["transitions"] = {
+        fields = asdict(self)
+        fields["transitions"] = {
             before: dict(zip(STANDINGS, row, strict=True))
             for before, row in zip(STANDINGS, self.transitions, strict=True)
         }
-        return known | {"better": self.scores.better, "worse": self.scores.worse}
+        return fields | {"better": self.scores.better, "worse": self.scores.worse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,10 +161,10 @@ class Comparison:
             "differing": list(self.differing),
             "notes": list(self.notes),
             "cases": self.cases.as_dict(),
-            "evaluators": {name: one.as_dict() for name, one in self.evaluators.items()},
+            "evaluators": {name: compared.as_dict() for name, compared in self.evaluators.items()},
             "evaluator": self.evaluator,
             "changed": self.changed,
-            "changes": [asdict(one) | {"difference": one.difference} for one in self.changes],
+            "changes": [asdict(change) | {"difference": change.difference} for change in self.changes],
         }
 
 

@@ -171,7 +171,7 @@ class Texts:
         """Read the texts: trimmed, without empty ones and what is no text, and no more than allowed."""
         if not isinstance(value, list):
             raise ContractError(f"{self.name} must be a list of strings, not {type(value).__name__}")
-        texts = [text for one in value if isinstance(one, str) and (text := storable(one).strip())]
+        texts = [text for item in value if isinstance(item, str) and (text := storable(item).strip())]
         kept = tuple(texts[: self.most])
         return kept, (() if len(kept) == len(value) else (TRIMMED,))
 
@@ -180,7 +180,7 @@ class Texts:
 class Checks:
     """One finding for each rubric item, by id (SPEC-P3, P4).
 
-    With ``answer`` given, each finding carries a quote, which must stand in that answer word for word.
+    With ``answer`` given, each finding carries a quote, which must be in that answer word for word.
     """
 
     items: tuple[Rubric, ...]
@@ -234,48 +234,48 @@ class Checks:
         return ()
 
     def read(self, value: object) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-        """Read one check per item, in the items' order; a missing or doubled id breaks the contract."""
+        """Read one check per item, in the items' order; a missing or duplicate id breaks the contract."""
         if not isinstance(value, list):
             raise ContractError(f"checks must be a list, not {type(value).__name__}")
-        found: dict[str, Mapping[str, Any]] = {}
+        by_id: dict[str, Mapping[str, Any]] = {}
         flags: list[str] = []
-        known = {item.id for item in self.items}
-        for one in value:
-            if not isinstance(one, dict):
+        known_ids = {item.id for item in self.items}
+        for finding in value:
+            if not isinstance(finding, dict):
                 raise ContractError("each check must be an object with an id")
-            key = one.get("id")
+            key = finding.get("id")
             if not isinstance(key, str):
                 raise ContractError("each check must have an id, as text")
-            if key not in known:
+            if key not in known_ids:
                 flags.append(UNKNOWN_IDS)
-            elif key in found:
+            elif key in by_id:
                 raise ContractError(f"checks has the id {key!r} twice")
             else:
-                found[key] = one
-        if missing := [item.id for item in self.items if item.id not in found]:
+                by_id[key] = finding
+        if missing := [item.id for item in self.items if item.id not in by_id]:
             raise ContractError(f"checks lacks {', '.join(repr(key) for key in missing)}")
-        checks = tuple(self._read_one(item, found[item.id], flags) for item in self.items)
+        checks = tuple(self._read_check(item, by_id[item.id], flags) for item in self.items)
         return checks, tuple(dict.fromkeys(flags))
 
-    def _read_one(self, item: Rubric, given: Mapping[str, Any], flags: list[str]) -> Check:
-        reasoning, _ = _REASONING.read(given["reasoning"]) if given.get("reasoning") is not None else ("", ())
-        evidence = self._evidence(item, given, flags)
+    def _read_check(self, item: Rubric, finding: Mapping[str, Any], flags: list[str]) -> Check:
+        reasoning, _ = _REASONING.read(finding["reasoning"]) if finding.get("reasoning") is not None else ("", ())
+        evidence = self._evidence(item, finding, flags)
         if not item.banded:
-            satisfied = given.get("satisfied")
+            satisfied = finding.get("satisfied")
             if not isinstance(satisfied, bool):
                 raise ContractError(f"check {item.id!r}: satisfied must be true or false")
             return Check(id=item.id, satisfied=satisfied, reasoning=reasoning, evidence=evidence)
-        if "score" not in given:
+        if "score" not in finding:
             raise ContractError(f"check {item.id!r} lacks its score")
-        score, coerced = _BAND_SCORE.read(given["score"], name=f"check {item.id!r}: score")
+        score, coerced = _BAND_SCORE.read(finding["score"], name=f"check {item.id!r}: score")
         flags += coerced
         satisfied = band_satisfied(int(score), self.thresholds)
         return Check(id=item.id, satisfied=satisfied, score=int(score), reasoning=reasoning, evidence=evidence)
 
-    def _evidence(self, item: Rubric, given: Mapping[str, Any], flags: list[str]) -> str | None:
+    def _evidence(self, item: Rubric, finding: Mapping[str, Any], flags: list[str]) -> str | None:
         if self.answer is None:
             return None
-        quote = given.get("evidence", "")
+        quote = finding.get("evidence", "")
         if not isinstance(quote, str):
             raise ContractError(f"check {item.id!r}: evidence must be a string")
         if not quote.strip():
@@ -324,7 +324,7 @@ class FieldContract:
 
     @functools.cached_property
     def written(self) -> str:
-        """The name and the schema as text, for whoever must tell contracts apart often."""
+        """The name and the schema as text, a cheap key where contracts are often compared."""
         return json.dumps([self.name, self._schema])
 
     def accept(self, value: object) -> Accepted:
@@ -335,13 +335,13 @@ class FieldContract:
         flags: list[str] = []
         for each in self.fields:
             name, required = each.name, each.required
-            given = value.get(name)
-            if given is None and (not required or name not in value):
+            field_value = value.get(name)
+            if field_value is None and (not required or name not in value):
                 if required:
                     raise ContractError(f"the reply lacks {name!r}")
                 values[name] = each.absent()
                 continue
-            values[name], more = each.read(given)
+            values[name], more = each.read(field_value)
             if more:
                 flags += more
         return Accepted(values, tuple(dict.fromkeys(flags)) if flags else ())

@@ -2,7 +2,7 @@
 
 * EvenhandError
   + ConfigError (also a ValueError)   a definition that cannot be right; nothing was sent
-    - TemplateError                   a template names what nobody gave
+    - TemplateError                   a template uses a name without a value
     - UnknownNameError                no provider, evaluator or prompt has that name
     - MissingKeyError                 a model needs an API key and none is set
     - MissingModelError               an embedded model's file is not on this machine
@@ -12,7 +12,7 @@
     - RunBusyError                    another process is at work on the run
     - ReadOnlyError                   the database can be read, and this would write to it
     - NotFoundError                   no prompt or test case has that id or name
-    - ConflictError                   a name is taken, or somebody else was quicker
+    - ConflictError                   a name is taken, or another write came first
   + RunStoppedError                   a run could not go on: a key was refused, or its budget is used up
   + JudgeError                        the judge was asked as often as allowed; no reply could be used
   + ScriptExhaustedError              a Scripted judge was asked more often than it has replies
@@ -52,7 +52,7 @@ class ConfigError(EvenhandError, ValueError):
 
 
 class TemplateError(ConfigError):
-    """A template uses a name that nobody gave, or lacks one that it must use."""
+    """A template uses a name without a value, or lacks one that it must use."""
 
 
 class UnknownNameError(ConfigError):
@@ -110,7 +110,7 @@ class NotFoundError(StoreError):
 
 
 class ConflictError(StoreError):
-    """What was asked for does not go with what is there: a name is taken, or somebody else was quicker."""
+    """The request conflicts with what is stored: a name is taken, or another write came first."""
 
 
 class RunStoppedError(EvenhandError):
@@ -143,10 +143,10 @@ class ContractError(EvenhandError):
         return Failure(self.kind, str(self))
 
 
-def require_flag(value: object, what: str) -> None:
+def require_flag(value: object, label: str) -> None:
     """Refuse what is neither true nor false: the text ``"no"`` would count as true."""
     if not isinstance(value, bool):
-        raise ConfigError(f"{what} is {value!r:.80}; it must be true or false")
+        raise ConfigError(f"{label} is {value!r:.80}; it must be true or false")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

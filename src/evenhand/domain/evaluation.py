@@ -26,7 +26,7 @@ class Status(StrEnum):
 # By a name of its own: to look into an enum takes seven times as long, and nearly every evaluation is scored.
 _SCORED: Final = Status.SCORED
 
-# More tokens than anybody was ever sent, and few enough that floats can tell each number of them from the next.
+# More tokens than any request has, and few enough that floats are exact up to there.
 MOST_TOKENS: Final = 2**53
 
 
@@ -77,7 +77,7 @@ class Attempt:
         """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped`` only if any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
-        known: dict[str, Any] = {
+        row: dict[str, Any] = {
             "kind": self.kind,
             "raw": self.raw,
             "error": self.error,
@@ -85,10 +85,10 @@ class Attempt:
             "usage": usage_dict(self.usage),
         }
         if self.cached:
-            known["cached"] = True
+            row["cached"] = True
         if self.dropped:
-            known["dropped"] = self.dropped
-        return known
+            row["dropped"] = self.dropped
+        return row
 
 
 class JudgeError(EvenhandError):
@@ -116,11 +116,11 @@ class Check:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the check as plain JSON values, without what does not apply."""
-        known: dict[str, Any] = {"id": self.id, "satisfied": self.satisfied, "reasoning": self.reasoning}
+        row: dict[str, Any] = {"id": self.id, "satisfied": self.satisfied, "reasoning": self.reasoning}
         for name in ("score", "probability", "evidence"):
             if (value := getattr(self, name)) is not None:
-                known[name] = value
-        return known
+                row[name] = value
+        return row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,23 +224,23 @@ def token_usage(input_tokens: object, output_tokens: object, cached_tokens: obje
     """
     if is_token_count(input_tokens) and is_token_count(output_tokens) and is_token_count(cached_tokens):
         return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
-    known = [count for count in (input_tokens, output_tokens) if count is not None]
-    if not known or None not in (input_tokens, output_tokens, cached_tokens):
+    counts = [count for count in (input_tokens, output_tokens) if count is not None]
+    if not counts or None not in (input_tokens, output_tokens, cached_tokens):
         return None
     return token_usage(*(0 if count is None else count for count in (input_tokens, output_tokens, cached_tokens)))
 
 
 def token_sum(*counts: object) -> object:
     """Return the sum of token counts that come from outside; where one is no count, that one, for ``token_usage``."""
-    known = [count for count in counts if count is not None]
-    sound = [count for count in known if is_token_count(count)]
-    if len(sound) < len(known):
-        return next(count for count in known if not is_token_count(count))
+    present = [count for count in counts if count is not None]
+    sound = [count for count in present if is_token_count(count)]
+    if len(sound) < len(present):
+        return next(count for count in present if not is_token_count(count))
     return sum(sound) if sound else None
 
 
 def is_token_count(value: object) -> TypeGuard[int]:
-    """Tell a whole number that can be a count of tokens from everything else."""
+    """Return whether a value can be a count of tokens: a whole number within bounds."""
     return type(value) is int and 0 <= value < MOST_TOKENS
 
 

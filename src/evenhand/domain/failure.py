@@ -37,7 +37,7 @@ class Failure(str):
 
     @classmethod
     def of(cls, error: str) -> Failure:
-        """Return an error as a failure; one that is only text, from a store or from somebody's own code, is read.
+        """Return an error as a failure; one that is only text, from a store or from a user's code, is parsed.
 
         >>> Failure.of("truncated: the reply was cut off").kind
         'truncated'
@@ -49,7 +49,7 @@ class Failure(str):
 
     def is_one_of(self, kinds: Iterable[str]) -> bool:
         """Return whether this failure, or one that its message quotes, is of one of these kinds."""
-        known = frozenset(kinds)
+        kind_set = frozenset(kinds)
         before_colons = self.message.split(":")[:-1]
         quoted = (text[len(text.rstrip(_OF_A_KIND)) :] for text in before_colons)
-        return self.kind in known or not known.isdisjoint(quoted)
+        return self.kind in kind_set or not kind_set.isdisjoint(quoted)

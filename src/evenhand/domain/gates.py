@@ -1,4 +1,4 @@
-"""Gates: what a run's numbers must reach, and the exit code that tells of it (SPEC-S8)."""
+"""Gates: what a run's numbers must reach, and the exit code that reports it (SPEC-S8)."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class GateResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
-        known = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
-        return known | ({"problem": self.problem} if self.problem else {})
+        row = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
+        return row | ({"problem": self.problem} if self.problem else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +69,11 @@ class Gate:
         return self.rule if self.evaluator is None else f"{self.evaluator}.{self.rule}"
 
     def check(self, summary: Summary) -> GateResult:
-        """Hold the gate against a run's numbers."""
+        """Check the gate against a run's numbers."""
         tally = summary.cases if self.evaluator is None else summary.evaluators.get(self.evaluator)
         if tally is None:
-            known = did_you_mean(self.evaluator or "", summary.evaluators)
-            return self._result(None, f"no evaluation by an evaluator of that name{known}")
+            hint = did_you_mean(self.evaluator or "", summary.evaluators)
+            return self._result(None, f"no evaluation by an evaluator of that name{hint}")
         if self.rule in _LEAST:
             return self._result(_LEAST[self.rule](tally), _missing(tally))
         count, among = _MOST[self.rule](tally)
@@ -83,20 +83,20 @@ class Gate:
             return self._result(count)
         return self._result(count / among, share_of=(count, among))
 
-    def _result(self, found: float | None, problem: str = "", *, share_of: tuple[int, int] | None = None) -> GateResult:
-        if found is None:
+    def _result(self, value: float | None, problem: str = "", *, share_of: tuple[int, int] | None = None) -> GateResult:
+        if value is None:
             ok = False
         elif self.rule in _LEAST:
-            ok = reaches(found, self.limit)
+            ok = reaches(value, self.limit)
         else:
-            ok = reaches(self.limit, found)
+            ok = reaches(self.limit, value)
         return GateResult(
             name=self.name,
             wanted=self.limit,
-            found=found,
+            found=value,
             ok=ok,
             kind="unscored" if self.rule == MAX_UNSCORED else "score",
-            problem=problem if found is None else "",
+            problem=problem if value is None else "",
             share_of=share_of,
         )
 
@@ -112,20 +112,20 @@ class Gates:
     gates: tuple[Gate, ...] = ()
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | Gates | None, *, where: str = "gates") -> Gates:
-        """Take what a user may write: nothing, or a mapping of rules to limits, and ``evaluators`` by name.
+    def of(cls, settings: Mapping[str, Any] | Gates | None, *, where: str = "gates") -> Gates:
+        """Parse what a user may write: nothing, or a mapping of rules to limits, and ``evaluators`` by name.
 
         ``min_mean``, ``min_pass_rate`` and, for the lower ends of their intervals, ``min_mean_low`` and
         ``min_pass_rate_low`` are shares; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
         """
-        if isinstance(given, Gates):
-            return given
-        if given is None:
+        if isinstance(settings, Gates):
+            return settings
+        if settings is None:
             return cls()
-        return cls(gates=tuple(_gates(given, where, evaluator=None)))
+        return cls(gates=tuple(_parse_gates(settings, where, evaluator=None)))
 
     def check(self, summary: Summary) -> tuple[GateResult, ...]:
-        """Hold all gates against a run's numbers."""
+        """Check all gates against a run's numbers."""
         return tuple(gate.check(summary) for gate in self.gates)
 
     @property
@@ -160,42 +160,42 @@ def _missing(tally: Tally) -> str:
     return "no scored case" if not tally.scored else f"no interval, with {tally.scored} scored"
 
 
-def _gates(given: object, where: str, *, evaluator: str | None) -> Iterator[Gate]:
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"{where} must be a mapping such as {{'min_mean': 0.8}}, not {given!r:.80}")
-    for rule, limit in given.items():
+def _parse_gates(settings: object, where: str, *, evaluator: str | None) -> Iterator[Gate]:
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{where} must be a mapping such as {{'min_mean': 0.8}}, not {settings!r:.80}")
+    for rule, limit in settings.items():
         if rule in _RULES:
-            reader = _share if rule in _LEAST else _share_or_count
+            reader = _parse_share if rule in _LEAST else _parse_share_or_count
             yield Gate(rule=rule, limit=reader(limit, f"{where}: {rule}"), evaluator=evaluator)
         elif rule == _EVALUATORS and evaluator is None:
             if not isinstance(limit, Mapping):
                 raise ConfigError(f"{where}: evaluators must be a mapping of names to gates, not {limit!r:.80}")
             for name, demands in limit.items():
-                yield from _gates(demands, f"{where}: evaluators: {name}", evaluator=str(name))
+                yield from _parse_gates(demands, f"{where}: evaluators: {name}", evaluator=str(name))
         else:
-            known = _RULES if evaluator is not None else (*_RULES, _EVALUATORS)
-            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), known)}")
+            allowed = _RULES if evaluator is not None else (*_RULES, _EVALUATORS)
+            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), allowed)}")
 
 
-def _share(given: object, what: str) -> float:
-    share = _percent(given)
+def _parse_share(value: object, label: str) -> float:
+    share = _parse_percent(value)
     if not is_finite_number(share) or not 0 <= share <= 1:
-        raise ConfigError(f"{what} is {given!r:.80}; it must be a number from 0 to 1, or such as '80%'")
+        raise ConfigError(f"{label} is {value!r:.80}; it must be a number from 0 to 1, or such as '80%'")
     return float(share)
 
 
-def _share_or_count(given: object, what: str) -> float:
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return given
-    share = _percent(given)
-    if not isinstance(share, float) or not (0 <= share < 1 or (isinstance(given, str) and share == 1)):
+def _parse_share_or_count(value: object, label: str) -> float:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    share = _parse_percent(value)
+    if not isinstance(share, float) or not (0 <= share < 1 or (isinstance(value, str) and share == 1)):
         raise ConfigError(
-            f"{what} is {given!r:.80}; it must be a whole number of cases, a fraction below 1, or such as '5%'"
+            f"{label} is {value!r:.80}; it must be a whole number of cases, a fraction below 1, or such as '5%'"
         )
     return share
 
 
-def _percent(given: object) -> object:
-    if isinstance(given, str) and (found := _PERCENT.fullmatch(given)):
-        return float(found[1]) / 100
-    return given
+def _parse_percent(value: object) -> object:
+    if isinstance(value, str) and (match := _PERCENT.fullmatch(value)):
+        return float(match[1]) / 100
+    return value

@@ -24,73 +24,73 @@ _plain, _messages = attrgetter(*_PLAIN), attrgetter(*_MESSAGES)
 
 def case_to(case: Case) -> dict[str, Any]:
     """Return a case as plain JSON values, without what it does not have."""
-    known = {name: value for name, value in zip(_PLAIN, _plain(case), strict=True) if value is not None}
+    fields = {name: value for name, value in zip(_PLAIN, _plain(case), strict=True) if value is not None}
     for name, messages in zip(_MESSAGES, _messages(case), strict=True):
         if messages:
-            known[name] = [message.as_dict() for message in messages_from(messages)]
+            fields[name] = [message.as_dict() for message in messages_from(messages)]
     if case.items:
-        known["rubrics"] = [_rubric_to(item) for item in case.items]
+        fields["rubrics"] = [_rubric_to(item) for item in case.items]
     if case.metadata:
-        known["metadata"] = dict(case.metadata)
-    return known
+        fields["metadata"] = dict(case.metadata)
+    return fields
 
 
-def case_from(given: Mapping[str, Any]) -> Case:
-    """Make a case from what ``case_to`` gave."""
-    return Case(**given)
+def case_from(fields: Mapping[str, Any]) -> Case:
+    """Make a case from what ``case_to`` returned."""
+    return Case(**fields)
 
 
 def _rubric_to(item: Rubric) -> dict[str, Any]:
-    known: dict[str, Any] = {"id": item.id, "description": item.description, "weight": item.weight}
+    fields: dict[str, Any] = {"id": item.id, "description": item.description, "weight": item.weight}
     if item.banded:
-        known["score_ranges"] = [asdict(band) for band in item.score_ranges]
+        fields["score_ranges"] = [asdict(band) for band in item.score_ranges]
         if item.required_min_score is not None:
-            known["required_min_score"] = item.required_min_score
-    known["required"] = item.required
-    return known
+            fields["required_min_score"] = item.required_min_score
+    fields["required"] = item.required
+    return fields
 
 
-def evaluation_from(given: Mapping[str, Any]) -> Evaluation:
-    """Make an evaluation from what ``Evaluation.as_dict`` gave."""
+def evaluation_from(row: Mapping[str, Any]) -> Evaluation:
+    """Make an evaluation from what ``Evaluation.as_dict`` returned."""
     return Evaluation(
-        evaluator=given["evaluator"],
-        type=given["type"],
-        status=Status(given["status"]),
-        score=given["score"],
-        score_raw=given.get("score_raw"),
-        verdict=None if given["verdict"] is None else Verdict(given["verdict"]),
-        hits=tuple(given.get("hits", ())),
-        misses=tuple(given.get("misses", ())),
-        reasoning=given.get("reasoning", ""),
-        checks=tuple(Check(**check) for check in given.get("checks", ())),
-        details=given.get("details", {}),
-        error=given.get("error"),
-        attempts=tuple(attempt_from(attempt) for attempt in given.get("attempts", ())),
-        retry_count=given.get("retry_count", 0),
-        evaluator_provider_request=given.get("evaluator_provider_request"),
-        usage=usage_from(given.get("usage")),
-        flags=tuple(given.get("flags", ())),
+        evaluator=row["evaluator"],
+        type=row["type"],
+        status=Status(row["status"]),
+        score=row["score"],
+        score_raw=row.get("score_raw"),
+        verdict=None if row["verdict"] is None else Verdict(row["verdict"]),
+        hits=tuple(row.get("hits", ())),
+        misses=tuple(row.get("misses", ())),
+        reasoning=row.get("reasoning", ""),
+        checks=tuple(Check(**check) for check in row.get("checks", ())),
+        details=row.get("details", {}),
+        error=row.get("error"),
+        attempts=tuple(attempt_from(attempt) for attempt in row.get("attempts", ())),
+        retry_count=row.get("retry_count", 0),
+        evaluator_provider_request=row.get("evaluator_provider_request"),
+        usage=usage_from(row.get("usage")),
+        flags=tuple(row.get("flags", ())),
     )
 
 
-def attempt_from(given: Mapping[str, Any]) -> Attempt:
-    """Make an attempt from what ``Attempt.as_dict`` gave."""
+def attempt_from(row: Mapping[str, Any]) -> Attempt:
+    """Make an attempt from what ``Attempt.as_dict`` returned."""
     return Attempt(
-        kind=given["kind"],
-        raw=given.get("raw"),
-        error=given.get("error"),
-        latency=given.get("latency", 0.0),
-        usage=usage_from(given.get("usage")),
-        cached=given.get("cached", False),
-        dropped=given.get("dropped", 0),
+        kind=row["kind"],
+        raw=row.get("raw"),
+        error=row.get("error"),
+        latency=row.get("latency", 0.0),
+        usage=usage_from(row.get("usage")),
+        cached=row.get("cached", False),
+        dropped=row.get("dropped", 0),
     )
 
 
-def usage_from(given: object) -> Usage | None:
-    """Make token counts from what ``usage_dict`` gave; None, which is unknown, where somebody else wrote there."""
-    if not isinstance(given, Mapping):
+def usage_from(value: object) -> Usage | None:
+    """Make token counts from what ``usage_dict`` returned; None, which is unknown, for anything else."""
+    if not isinstance(value, Mapping):
         return None
-    return token_usage(given.get("input_tokens"), given.get("output_tokens"), given.get("cached_tokens"))
+    return token_usage(value.get("input_tokens"), value.get("output_tokens"), value.get("cached_tokens"))
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:
@@ -108,17 +108,17 @@ def answer_to(answer: MadeAnswer) -> dict[str, Any]:
     }
 
 
-def answer_from(given: Mapping[str, Any]) -> MadeAnswer:
-    """Make a target's answer from what ``answer_to`` gave."""
-    messages: tuple[Message, ...] = messages_from(given.get("messages", ()))
+def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
+    """Make a target's answer from what ``answer_to`` returned."""
+    messages: tuple[Message, ...] = messages_from(row.get("messages", ()))
     return MadeAnswer(
-        text=given["text"],
-        error=given.get("error"),
-        attempts=tuple(attempt_from(attempt) for attempt in given.get("attempts", ())),
-        latency=given.get("latency"),
-        usage=usage_from(given.get("usage")),
-        cost=given.get("cost"),
+        text=row["text"],
+        error=row.get("error"),
+        attempts=tuple(attempt_from(attempt) for attempt in row.get("attempts", ())),
+        latency=row.get("latency"),
+        usage=usage_from(row.get("usage")),
+        cost=row.get("cost"),
         messages=messages,
-        sample=given.get("sample", 0),
-        round=given.get("round", 0),
+        sample=row.get("sample", 0),
+        round=row.get("round", 0),
     )

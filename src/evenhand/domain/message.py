@@ -36,39 +36,42 @@ _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "a
 _IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
 
 
-def messages_from(given: object) -> tuple[Message, ...]:
-    """Take messages in any usual form: text, mappings, pairs, or objects with ``type``/``role`` and ``content``.
+def messages_from(messages: object) -> tuple[Message, ...]:
+    """Parse messages in any usual form: text, mappings, pairs, or objects with ``type``/``role`` and ``content``.
 
     >>> messages_from([("system", "Be brief."), {"role": "user", "content": "Hi"}])
     (Message(role='system', content='Be brief.'), Message(role='user', content='Hi'))
     """
-    if isinstance(given, str):
-        return (Message("user", given),)
-    if hasattr(given, "to_messages"):  # a LangChain prompt value
-        return messages_from(given.to_messages())
-    if isinstance(given, Mapping) and "messages" in given:
-        return messages_from(given["messages"])
-    if isinstance(given, Iterable) and not isinstance(given, Mapping):
-        return tuple(_message(one) for one in given)
-    return (_message(given),)
+    if isinstance(messages, str):
+        return (Message("user", messages),)
+    if hasattr(messages, "to_messages"):  # a LangChain prompt value
+        return messages_from(messages.to_messages())
+    if isinstance(messages, Mapping) and "messages" in messages:
+        return messages_from(messages["messages"])
+    if isinstance(messages, Iterable) and not isinstance(messages, Mapping):
+        return tuple(_parse_message(message) for message in messages)
+    return (_parse_message(messages),)
 
 
-def _message(one: object) -> Message:
-    if isinstance(one, Message):
-        return one
+def _parse_message(message: object) -> Message:
+    if isinstance(message, Message):
+        return message
     more: tuple[tuple[str, Any], ...] = ()
-    if isinstance(one, Mapping):
-        role, content = one.get("role") or one.get("type"), one.get("content")
-        more = tuple((key, value) for key, value in one.items() if key not in {"role", "type", "content"})
-    elif isinstance(one, tuple) and len(one) == 2:
-        role, content = one
+    if isinstance(message, Mapping):
+        role, content = message.get("role") or message.get("type"), message.get("content")
+        more = tuple((key, value) for key, value in message.items() if key not in {"role", "type", "content"})
+    elif isinstance(message, tuple) and len(message) == 2:
+        role, content = message
     else:
-        role, content = getattr(one, "role", None) or getattr(one, "type", None), getattr(one, "content", None)
+        role, content = (
+            getattr(message, "role", None) or getattr(message, "type", None),
+            getattr(message, "content", None),
+        )
     if content is None and any(key in _IN_PLACE_OF_CONTENT for key, _ in more):
         content = ""
     if not isinstance(role, str) or content is None:
         raise ConfigError(
-            f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {one!r:.120}"
+            f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {message!r:.120}"
         )
     return Message(_ROLES.get(role, role), _content(content), more)
 

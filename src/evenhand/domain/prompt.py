@@ -49,8 +49,8 @@ class PromptText:
         if not isinstance(self.evaluation_mode, EvaluationMode):
             modes = [mode.value for mode in EvaluationMode]
             if self.evaluation_mode not in modes:
-                given = str(self.evaluation_mode)
-                raise FieldError("evaluation_mode", f"no mode {given!r:.80}{did_you_mean(given, modes)}")
+                mode = str(self.evaluation_mode)
+                raise FieldError("evaluation_mode", f"no mode {mode!r:.80}{did_you_mean(mode, modes)}")
             object.__setattr__(self, "evaluation_mode", EvaluationMode(self.evaluation_mode))
         for field in ("expected_schema", "evaluation_criteria"):
             _require_text(self, field, or_none=True)
@@ -136,5 +136,5 @@ def _require_text(owner: Any, field: str, *, or_none: bool = False) -> None:
 
 
 def _refuse(field: str, text: str, wrong: re.Pattern[str], why: str) -> None:
-    if found := wrong.search(text):
-        raise FieldError(field, f"its character {found.start() + 1} is U+{ord(found[0]):04X}, {why}; take it out")
+    if match := wrong.search(text):
+        raise FieldError(field, f"its character {match.start() + 1} is U+{ord(match[0]):04X}, {why}; take it out")

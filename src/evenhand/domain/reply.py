@@ -62,7 +62,7 @@ class Unanswered:
 def sound_answer(answer: object) -> Reply | Unanswered | None:
     """Return what a client answered, so that it can be accounted for; None for what is no answer.
 
-    A client is anybody's code. What it says of tokens that cannot be true is unknown; the reply is kept.
+    A client may be a user's code. Token counts that cannot be true become unknown; the reply is kept.
     """
     if isinstance(answer, Reply):
         if not isinstance(answer.text, str):
@@ -73,7 +73,9 @@ def sound_answer(answer: object) -> Reply | Unanswered | None:
         return None
     for attempt in answer.attempts:
         if not (attempt.usage is None or _is_sound(attempt.usage)):
-            attempts = (one if _is_sound(one.usage) else replace(one, usage=None) for one in answer.attempts)
+            attempts = (
+                attempt if _is_sound(attempt.usage) else replace(attempt, usage=None) for attempt in answer.attempts
+            )
             return replace(answer, attempts=tuple(attempts))
     return answer
 

@@ -62,9 +62,9 @@ class Rubric:
             if not self.score_ranges:
                 raise ConfigError(f"{where}: required_min_score needs score_ranges; a yes-or-no item uses required")
             if not _is_band_score(self.required_min_score):
-                given = self.required_min_score
+                minimum = self.required_min_score
                 raise ConfigError(
-                    f"{where}: required_min_score is {given!r}; it must be an integer from 0 to {TOP_BAND}"
+                    f"{where}: required_min_score is {minimum!r}; it must be an integer from 0 to {TOP_BAND}"
                 )
 
     @property
@@ -77,15 +77,17 @@ class Rubric:
 RubricLike: TypeAlias = Rubric | str | Mapping[str, Any]
 
 
-def rubric_items(given: Iterable[RubricLike], *, where: str = "rubrics") -> tuple[Rubric, ...]:
-    """Take items in any form a user may write, give each an id, and check them together.
+def rubric_items(rubrics: Iterable[RubricLike], *, where: str = "rubrics") -> tuple[Rubric, ...]:
+    """Parse items in any form a user may write, give each an id, and check them together.
 
     >>> [item.id for item in rubric_items(["Names the city", {"id": "kind", "description": "Is kind"}])]
     ['rubric-1', 'kind']
     """
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
-        raise ConfigError(f"{where} must be a list of items, not {type(given).__name__}")
-    items = tuple(_item(one, f"{where}: item {number}", number) for number, one in enumerate(given, start=1))
+    if isinstance(rubrics, (str, Mapping)) or not isinstance(rubrics, Iterable):
+        raise ConfigError(f"{where} must be a list of items, not {type(rubrics).__name__}")
+    items = tuple(
+        _parse_item(rubric, f"{where}: item {number}", number) for number, rubric in enumerate(rubrics, start=1)
+    )
     seen: dict[str, int] = {}
     for number, item in enumerate(items, start=1):
         if item.id in seen:
@@ -98,19 +100,19 @@ def rubric_items(given: Iterable[RubricLike], *, where: str = "rubrics") -> tupl
     return items
 
 
-def _item(one: RubricLike, where: str, number: int) -> Rubric:
-    if isinstance(one, Rubric):
-        return one if one.id else replace(one, id=f"rubric-{number}")
-    if isinstance(one, str):
-        one = {"description": one}
-    if not isinstance(one, Mapping):
-        raise ConfigError(f"{where} must be text or a mapping with a description, not {type(one).__name__}")
-    for key in one:
+def _parse_item(rubric: RubricLike, where: str, number: int) -> Rubric:
+    if isinstance(rubric, Rubric):
+        return rubric if rubric.id else replace(rubric, id=f"rubric-{number}")
+    if isinstance(rubric, str):
+        rubric = {"description": rubric}
+    if not isinstance(rubric, Mapping):
+        raise ConfigError(f"{where} must be text or a mapping with a description, not {type(rubric).__name__}")
+    for key in rubric:
         if key not in _KEYS:
             raise ConfigError(f"{where}: no key {key!r}{did_you_mean(str(key), _KEYS)}")
-    if "description" in one and "expected_outcome" in one:
+    if "description" in rubric and "expected_outcome" in rubric:
         raise ConfigError(f"{where}: description and expected_outcome are two names for the same thing; give one")
-    options = {key: value for key, value in one.items() if value is not None}
+    options = {key: value for key, value in rubric.items() if value is not None}
     description = options.pop("expected_outcome", options.pop("description", ""))
     options["id"] = options.get("id") or f"rubric-{number}"
     try:
@@ -119,21 +121,23 @@ def _item(one: RubricLike, where: str, number: int) -> Rubric:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, where: str) -> tuple[Band, ...]:
-    """Take score bands as a list or in the shorthand, and make sure that they cover 0 to 10 once.
+def bands(ranges: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, where: str) -> tuple[Band, ...]:
+    """Parse score bands, a list or the shorthand, and make sure that they cover 0 to 10 once.
 
     >>> [(band.min, band.max) for band in bands({0: "bad", 3: "ok", 7: "good", 10: "perfect"}, where="x")]
     [(0, 2), (3, 6), (7, 9), (10, 10)]
     """
-    if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
-        raise ConfigError(f"{where}: score_ranges is {given!r:.80}; write bands such as {{0: 'bad', 5: 'good'}}")
-    if isinstance(given, Mapping):
-        found = _shorthand(given, where)
+    if isinstance(ranges, str) or not isinstance(ranges, (Mapping, Sequence)) or not ranges:
+        raise ConfigError(f"{where}: score_ranges is {ranges!r:.80}; write bands such as {{0: 'bad', 5: 'good'}}")
+    if isinstance(ranges, Mapping):
+        parsed = _parse_shorthand(ranges, where)
     else:
-        found = tuple(_band(one, f"{where}: score_ranges: band {number}") for number, one in enumerate(given, start=1))
-    found = tuple(sorted(found, key=lambda band: band.min))
+        parsed = tuple(
+            _parse_band(entry, f"{where}: score_ranges: band {number}") for number, entry in enumerate(ranges, start=1)
+        )
+    parsed = tuple(sorted(parsed, key=lambda band: band.min))
     following = 0
-    for band in found:
+    for band in parsed:
         if band.min > following:
             raise ConfigError(
                 f"{where}: score_ranges leave out {_span(following, band.min - 1)}; they must cover 0 to {TOP_BAND}"
@@ -145,12 +149,12 @@ def bands(given: Sequence[Band | Mapping[str, Any]] | Mapping[Any, str], *, wher
         raise ConfigError(
             f"{where}: score_ranges leave out {_span(following, TOP_BAND)}; they must cover 0 to {TOP_BAND}"
         )
-    return found
+    return parsed
 
 
-def _shorthand(given: Mapping[Any, str], where: str) -> tuple[Band, ...]:
+def _parse_shorthand(ranges: Mapping[Any, str], where: str) -> tuple[Band, ...]:
     starts: dict[int, str] = {}
-    for key, outcome in given.items():
+    for key, outcome in ranges.items():
         start = int(key) if isinstance(key, str) and key.isdecimal() and len(key) < 3 else key
         if start in starts:
             raise ConfigError(f"{where}: score_ranges has {start} twice")
@@ -166,18 +170,18 @@ def _shorthand(given: Mapping[Any, str], where: str) -> tuple[Band, ...]:
     return tuple(Band(min=start, max=end, outcome=starts[start]) for start, end in zip(ordered, ends, strict=True))
 
 
-def _band(one: Band | Mapping[str, Any], where: str) -> Band:
-    if not isinstance(one, Band):
-        if not isinstance(one, Mapping) or set(one) != {"min", "max", "outcome"}:
-            raise ConfigError(f"{where} must have min, max and outcome; got {one!r:.80}")
-        one = Band(min=one["min"], max=one["max"], outcome=one["outcome"])
-    if not _is_band_score(one.min) or not _is_band_score(one.max) or one.min > one.max:
+def _parse_band(band: Band | Mapping[str, Any], where: str) -> Band:
+    if not isinstance(band, Band):
+        if not isinstance(band, Mapping) or set(band) != {"min", "max", "outcome"}:
+            raise ConfigError(f"{where} must have min, max and outcome; got {band!r:.80}")
+        band = Band(min=band["min"], max=band["max"], outcome=band["outcome"])
+    if not _is_band_score(band.min) or not _is_band_score(band.max) or band.min > band.max:
         raise ConfigError(
-            f"{where}: min {one.min!r} and max {one.max!r} must be integers with 0 <= min <= max <= {TOP_BAND}"
+            f"{where}: min {band.min!r} and max {band.max!r} must be integers with 0 <= min <= max <= {TOP_BAND}"
         )
-    if not isinstance(one.outcome, str) or not one.outcome.strip():
+    if not isinstance(band.outcome, str) or not band.outcome.strip():
         raise ConfigError(f"{where}: outcome is empty; say what an answer in this band looks like")
-    return one
+    return band
 
 
 def _span(first: int, last: int) -> str:
@@ -233,6 +237,6 @@ def band_satisfied(score: int, thresholds: Thresholds) -> bool:
 
 
 def as_line(item: Rubric, check: Check) -> str:
-    """Write a checked item as it stands in hits and misses."""
+    """Return a checked item as a line of hits or misses."""
     line = f"[{item.id}] {item.description}"
     return f"{line}: {check.reasoning}" if check.reasoning else line

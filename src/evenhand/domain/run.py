@@ -34,8 +34,8 @@ class RunRecord:
     ``definition`` is what the user defined, without secrets: ``judge``, ``target``, ``evaluators``, ``thresholds``,
     ``gates`` …; ``options`` are those of the command. ``reason`` says why a run stopped. ``cases`` is how many there
     are, ``repeat`` how often each is judged. ``abandoned_calls`` were made for evaluations that the run gave up when it
-    stopped, or to find out whether a provider answers, so that they stand in none; ``abandoned_cost`` is theirs, None
-    where nobody knows. Times are seconds since 1970. ``evaluations`` and ``answers`` are how many rows a finished run
+    stopped, or to find out whether a provider answers, so that they are in none; ``abandoned_cost`` is theirs, None
+    where it is unknown. Times are seconds since 1970. ``evaluations`` and ``answers`` are how many rows a finished run
     has, of all rounds, None where that was not counted; ``covered`` says that all of its rows have checksums.
     """
 
@@ -69,7 +69,7 @@ class RunRecord:
 class MadeAnswer:
     """An answer that the target made for a case, and what it took; ``text`` is None when it failed.
 
-    ``messages`` are those of a target that tells its whole conversation. ``sample`` and ``round`` are as in
+    ``messages`` are those of a target that reports its whole conversation. ``sample`` and ``round`` are as in
     ``Judgment``.
     """
 
@@ -96,9 +96,9 @@ class MadeAnswer:
 
 # This and ``PlannedCase`` are tuples: they are made for every case, and a frozen dataclass takes twice as long.
 class Judgment(NamedTuple):
-    """An evaluation as it stands in a run.
+    """An evaluation as a run keeps it.
 
-    ``sample`` tells repeats apart, ``round`` how often it was done anew after an error: the last round counts.
+    ``sample`` numbers the repeats, ``round`` how often it was done anew after an error: the last round counts.
     ``key`` is its identity: the hash of case, evaluator, judge, prompt and sample. ``cost`` is in dollars, None where
     a price is unknown; replies from the cache cost nothing.
     """
@@ -116,7 +116,7 @@ class Judgment(NamedTuple):
 class PlannedCase(NamedTuple):
     """A case of a run, with its place, and the evaluators it brings itself (None: those of the run).
 
-    ``line`` is where it stands in its file. ``hash`` is of its content, and ``expected`` how many evaluators judge it;
+    ``line`` is its line in its file. ``hash`` is of its content, and ``expected`` how many evaluators judge it;
     both are worked out when the run is planned.
     """
 
@@ -153,9 +153,9 @@ class CaseResult:
     def by_sample(self) -> tuple[CaseScore, ...]:
         """The case's score in each sample (SPEC-O5)."""
         samples: dict[int, list[Weighed]] = {}
-        for one in self.judgments:
-            weighed = Weighed(evaluation=one.evaluation, weight=one.weight, required=one.required)
-            samples.setdefault(one.sample, []).append(weighed)
+        for judgment in self.judgments:
+            weighed = Weighed(evaluation=judgment.evaluation, weight=judgment.weight, required=judgment.required)
+            samples.setdefault(judgment.sample, []).append(weighed)
         return tuple(case_score(samples[number], self.thresholds) for number in sorted(samples))
 
     @property
@@ -171,7 +171,7 @@ class CaseResult:
     @property
     def cost(self) -> float | None:
         """What the case cost, in dollars; None where a price is unknown."""
-        costs = [one.cost for one in (*self.judgments, *self.answers, *self.replaced)]
+        costs = [item.cost for item in (*self.judgments, *self.answers, *self.replaced)]
         return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
 
 

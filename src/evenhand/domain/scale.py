@@ -33,7 +33,7 @@ def read_number(value: object, *, name: str = "score") -> tuple[float | int, tup
 
 
 def is_finite_number(value: object) -> TypeGuard[float]:
-    """Tell a number that one can reckon with from NaN, infinities, booleans and integers beyond all floats."""
+    """Return whether a value is a usable number: not NaN, infinite, a boolean, or an integer beyond all floats."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     try:
@@ -70,7 +70,7 @@ class Range:
         return {"type": "number"}
 
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
-        """Read what the judge gave, with flags for what was done to it."""
+        """Read the judge's value, with flags for what was done to it."""
         if type(value) is float and self.low <= value <= self.high and not self.whole:
             return value, ()  # what nearly every judge gives needs no further look
         number, flags = read_number(value, name=name)
@@ -100,7 +100,7 @@ class Binary:
         return {"type": "boolean"}
 
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
-        """Read what the judge gave."""
+        """Read the judge's value."""
         if not isinstance(value, bool):
             raise ContractError(f"{name} must be true or false, not {_kind(value)}")
         return value, ()
@@ -136,7 +136,7 @@ class Choices:
         return {"type": "number", "enum": list(self.values)}
 
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
-        """Read what the judge gave; the result is the listed number itself."""
+        """Read the judge's value; the result is the listed number itself."""
         number, flags = read_number(value, name=name)
         for listed in self.values:
             if listed == number:
@@ -156,26 +156,26 @@ Scale: TypeAlias = Range | Binary | Choices
 UNIT = Range(low=0.0, high=1.0, outside="clamp")
 
 
-def scale_of(given: Scale | str | Sequence[float] | None) -> Scale:
-    """Take a scale as a user may write it: ``"0-10"``, ``"1-5"``, ``"boolean"``, a list of choices, or nothing.
+def scale_of(scale: Scale | str | Sequence[float] | None) -> Scale:
+    """Parse a scale as a user may write it: ``"0-10"``, ``"1-5"``, ``"boolean"``, a list of choices, or nothing.
 
     >>> scale_of("1-5").unit(4)
     0.75
     """
-    match given:
+    match scale:
         case None:
             return UNIT
         case Range() | Binary() | Choices():
-            return given
+            return scale
         case "boolean" | "binary":
             return Binary()
-        case str() if matched := _RANGE_WORDS.fullmatch(given):
+        case str() if matched := _RANGE_WORDS.fullmatch(scale):
             low, high = (float(bound) for bound in matched.groups())
             return UNIT if (low, high) == (0, 1) else Range(low=low, high=high)
         case list() | tuple():
-            return Choices(values=tuple(given))
+            return Choices(values=tuple(scale))
         case _:
-            raise ConfigError(f"scale is {given!r}; write '0-1', '0-10', '1-5', 'boolean' or a list of choices")
+            raise ConfigError(f"scale is {scale!r}; write '0-1', '0-10', '1-5', 'boolean' or a list of choices")
 
 
 def _kind(value: object) -> str:

@@ -30,7 +30,7 @@ _BACKSLASH_BEYOND_ASCII: Final = re.compile(r"\\[/xu]")
 
 
 def may_have_escapes(text: str, to_ascii: bool, odd: bool) -> bool:
-    """Tell at little cost whether a text may have escapes in it that matter.
+    """Return, at little cost, whether a text may have escapes in it that matter.
 
     ``to_ascii`` says that only those of ASCII do, and ``odd`` that those of the characters in ``ODD`` do.
     """
@@ -52,9 +52,9 @@ class Resolved:
         self._width = array("b")  # of an escape in a run; 0 for one alone
         pieces: list[bytes] = []
         copied = length = 0
-        for found in _ESCAPE.finditer(content):
-            start, stop = found.span()
-            meaning, width = _meaning(found)
+        for match in _ESCAPE.finditer(content):
+            start, stop = match.span()
+            meaning, width = _meaning(match)
             pieces += (content[copied:start], meaning)
             length += start - copied
             self._began.append(start)
@@ -68,7 +68,7 @@ class Resolved:
         self.content = b"".join((*pieces, content[copied:]))
 
     def start_of(self, place: int) -> int:
-        """Return where in the text that begins which stands at a place here."""
+        """Return where in the original text the content at a place here begins."""
         number = bisect_right(self._from, place) - 1
         if number < 0:
             return place
@@ -77,15 +77,15 @@ class Resolved:
         return self._began[number] + self._width[number] * (place - self._from[number])
 
     def end_of(self, place: int) -> int:
-        """Return where in the text that has ended which stands at a place here."""
+        """Return where in the original text the content at a place here ends."""
         number = bisect_right(self._from, place) - 1
         if number < 0 or place >= self._to[number]:
             return self.start_of(place) + 1
         return self.start_of(place) + self._width[number] if self._width[number] else self._ended[number]
 
 
-def _meaning(found: re.Match[bytes]) -> tuple[bytes, int]:
-    percents, octets, units, high, low, four, decimal, hexadecimal, entity, letter = found.groups()
+def _meaning(match: re.Match[bytes]) -> tuple[bytes, int]:
+    percents, octets, units, high, low, four, decimal, hexadecimal, entity, letter = match.groups()
     if percents is not None:
         return bytes.fromhex(percents.replace(b"%", b"").decode()), 3
     if octets is not None:
@@ -97,19 +97,19 @@ def _meaning(found: re.Match[bytes]) -> tuple[bytes, int]:
     if entity is not None:
         return _ENTITIES[entity], 0
     if high is not None:
-        return _written(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF)), 0
-    return _written(int(decimal) if decimal is not None else int(four or hexadecimal, 16)), 0
+        return _encode(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF)), 0
+    return _encode(int(decimal) if decimal is not None else int(four or hexadecimal, 16)), 0
 
 
-def _written(code: int) -> bytes:
+def _encode(code: int) -> bytes:
     return chr(code).encode("utf-8", "surrogatepass") if code <= 0x10FFFF else b"?"
 
 
 HIDDEN: Final = "***"
 
-# What is shorter is as likely a word of somebody's own: it is hidden where it stands alone, and in no other spelling.
+# What is shorter may well be an ordinary word: it is hidden only as a word of its own, and in no other spelling.
 LEAST_LENGTH: Final = 8
-# A text may be JSON within JSON, with a quoted URL in it. Nobody reads on beyond that.
+# A text may be JSON within JSON, with a quoted URL in it; deeper nesting is not looked for.
 _ROUNDS: Final = 4
 _ELLIPSIS: Final = re.compile(rb"(?:\xe2\x80\xa6|\.{3})[.\xe2\x80\xa6]*+")
 _WORDLIKE: Final = re.compile(rb"[0-9A-Za-z_\x80-\xff]")
@@ -140,19 +140,19 @@ class Scrubber:
     'no such key: ***, or ***'
 
     Where a text was cut off, at its end or before an ellipsis, the beginning of a secret is hidden too. The work is
-    linear in the text, whatever stands in it; most texts have no secret in them, and that is found out first.
+    linear in the text, whatever is in it; most texts have no secret in them, and that is found out first.
     """
 
     __slots__ = ("_coded", "_needles", "_odd", "_starts", "_to_ascii")
 
     def __init__(self, values: Iterable[str]) -> None:
-        known = list(dict.fromkeys(value for value in values if value.strip()))
-        self._needles = tuple(dict.fromkeys(needle for value in known for needle in _needles(value)))
+        secrets = list(dict.fromkeys(value for value in values if value.strip()))
+        self._needles = tuple(dict.fromkeys(needle for value in secrets for needle in _needles(value)))
         # A text without any of these has no secret in it, not even the beginning of one at a cut.
         self._starts = tuple(dict.fromkeys(needle.start for needle in self._needles if needle.any_case))
         self._coded = tuple(dict.fromkeys(needle.start for needle in self._needles if not needle.any_case))
-        self._to_ascii = all(map(str.isascii, known))
-        self._odd = any(set(value) & ODD for value in known)
+        self._to_ascii = all(map(str.isascii, secrets))
+        self._odd = any(set(value) & ODD for value in secrets)
 
     def scrub(self, text: str) -> str:
         """Hide the secrets in a text; cut it afterwards, not before."""
@@ -172,7 +172,7 @@ class Scrubber:
         return b"".join(pieces).decode("utf-8", "surrogatepass")
 
     def _may_have(self, text: str) -> bool:
-        """Tell at little cost whether a secret may be in a text."""
+        """Return, at little cost, whether a secret may be in a text."""
         if may_have_escapes(text, self._to_ascii, self._odd):
             return True
         if not text.isascii():
@@ -187,10 +187,10 @@ class Scrubber:
         return False
 
     def _spans(self, content: bytes) -> Iterator[tuple[int, int]]:
-        """Find where secrets stand, in the text as it is and in what its escapes stand for."""
+        """Yield where secrets are, in the text as it is and in what its escapes stand for."""
         layers: list[Resolved] = []
         for _ in range(_ROUNDS):
-            for span in self._found(content):
+            for span in self._spans_in_layer(content):
                 yield _in_text(span, layers)
             layer = Resolved(content)
             if layer.is_same:
@@ -198,9 +198,9 @@ class Scrubber:
             layers.append(layer)
             content = layer.content
 
-    def _found(self, content: bytes) -> Iterator[tuple[int, int]]:
+    def _spans_in_layer(self, content: bytes) -> Iterator[tuple[int, int]]:
         lower = content.lower()
-        cuts = [len(content), *(found.start() for found in _ELLIPSIS.finditer(content))]
+        cuts = [len(content), *(match.start() for match in _ELLIPSIS.finditer(content))]
         for needle in self._needles:
             within = lower if needle.any_case else content
             if needle.spelling[: needle.least] in within:
@@ -221,7 +221,7 @@ class Scrubber:
 
 
 def _in_text(span: tuple[int, int], layers: list[Resolved]) -> tuple[int, int]:
-    """Return where that stands in the text which stands at a span in the last of its layers."""
+    """Return the span in the original text of a span in the last of its layers."""
     start, stop = span
     for layer in reversed(layers):
         start, stop = layer.start_of(start), layer.end_of(stop - 1)
@@ -248,7 +248,7 @@ def _needles(value: str) -> Iterator[_Needle]:
 
 
 def _whole(needle: _Needle, content: bytes) -> Iterator[tuple[int, int]]:
-    """Find a spelling wherever it stands."""
+    """Yield each place of a spelling."""
     spelling = needle.spelling
     at = content.find(spelling)
     while at >= 0:

@@ -36,14 +36,14 @@ class Secret:
         return self._value
 
     def scrub(self, text: str) -> str:
-        """Hide the value in a text that came from elsewhere, also where it stands encoded."""
+        """Hide the value in a text that came from elsewhere, also where it is encoded."""
         if self._scrubber is None:
             self._scrubber = Scrubber([self._value])
         return self._scrubber.scrub(text)
 
     @property
     def is_unlike_words(self) -> bool:
-        """Whether nobody would say it without having seen it: short ones and bare words are placeholders, or names."""
+        """Whether a text that has it must have seen it: short ones and bare words are placeholders, or names."""
         length = len(self._value)
         if length >= _SURELY_NO_WORDS or not self.is_credential:
             return length >= _SURELY_NO_WORDS

@@ -40,9 +40,9 @@ class Template:
         """Read a template whose places are written ``{{ name }}``; any other brace is text."""
         parts: list[str | Placeholder] = []
         end = 0
-        for found in _DOUBLE.finditer(text):
-            parts += [text[end : found.start()], Placeholder(found[1])]
-            end = found.end()
+        for match in _DOUBLE.finditer(text):
+            parts += [text[end : match.start()], Placeholder(match[1])]
+            end = match.end()
         return cls((*parts, text[end:]))
 
     @classmethod
@@ -72,12 +72,12 @@ class Template:
 
 def _single_parts(text: str) -> Iterator[str | Placeholder]:
     end = unclosed = 0
-    for found in _SINGLE.finditer(text):
-        yield text[end : found.start()]
-        end = found.end()
-        if found[1]:
-            yield Placeholder(found[1])
-        elif found[0] == "{{":
+    for match in _SINGLE.finditer(text):
+        yield text[end : match.start()]
+        end = match.end()
+        if match[1]:
+            yield Placeholder(match[1])
+        elif match[0] == "{{":
             unclosed += 1
             yield "{"
         elif unclosed:

@@ -53,7 +53,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, given: Thresholds | Mapping[str, float] | None) -> Thresholds:
-        """Take what a user may write: nothing, ``Thresholds``, or a mapping with ``pass`` and ``borderline``."""
+        """Parse what a user may write: nothing, ``Thresholds``, or a mapping with ``pass`` and ``borderline``."""
         if given is None:
             return cls()
         if isinstance(given, Thresholds):
