@@ -45,7 +45,7 @@ def score(
     >>> judge = Scripted(['{"score": 7.5, "justification": "Ten years on a ward."}'])
     >>> anna = Profile(id="anna", text="A nurse for ten years.")
     >>> scored = score([anna], criteria="Experience", judge=judge, store=None)
-    >>> [(one.id, one.score, one.justification) for one in scored]
+    >>> [(profile.id, profile.score, profile.justification) for profile in scored]
     [('anna', 7.5, 'Ten years on a ward.')]
 
     ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or plain texts, from any iterable; or the
@@ -164,7 +164,8 @@ def evaluate_profiles(
 
     >>> from evenhand import Scripted, evaluate_profiles
     >>> judge = Scripted(['{"score": 7, "justification": "Strong experience."}'])
-    >>> [one.score for one in evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)]
+    >>> scored = evaluate_profiles(["A nurse."], criteria="Experience", judge=judge, store=None)
+    >>> [profile.score for profile in scored]
     [7.0]
     """
     functions: dict[str, Callable[..., ScoredProfiles | RankedProfiles]] = {"scoring": score, "ranking": rank}
@@ -205,8 +206,8 @@ def audit(
     >>> def judge(messages):
     ...     score = 8 if "10 years" in messages[-1]["content"] else 5
     ...     return f'{{"score": {score}, "justification": "By the years."}}'
-    >>> found = audit(design, judge=judge, store=None)
-    >>> [(one.name, round(one.estimate, 6)) for one in found.effects if one.kind == "main"]
+    >>> audited = audit(design, judge=judge, store=None)
+    >>> [(effect.name, round(effect.estimate, 6)) for effect in audited.effects if effect.kind == "main"]
     [('name: Jonas − Anna', 0.0), ('years: 10 − 1', 3.0)]
 
     ``design`` is a mapping, or the path of a YAML file: a template, factors with their levels, which of them are

@@ -152,8 +152,8 @@ def compare(
     >>> def answered(answer):
     ...     cases = [Case(id=f"case-{number}", candidate_answer=answer) for number in range(8)]
     ...     return evaluate(cases, Contains(value="Paris"), store=None)
-    >>> found = compare(answered("Rome"), answered("Paris"))
-    >>> found.cases.scores.difference, found.cases.scores.test, found.cases.scores.better
+    >>> scores = compare(answered("Rome"), answered("Paris")).cases.scores
+    >>> scores.difference, scores.test, scores.better
     (1.0, 'exact McNemar', True)
 
     A run is a ``Run``, or the id of one in ``store``, the start of an id, or ``last``. With ``evaluator``, the
@@ -190,8 +190,8 @@ def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike =
     >>> def judge(messages):
     ...     return '{"reasoning": "", "winner": "tie"}'
     >>> case = Case(id="a", question="Why?", candidate_answer="So.", reference_answer="Because.")
-    >>> found = win_rate(evaluate([case], PairwiseEvaluator(judge=judge), store=None))
-    >>> found.rate, (found.wins, found.ties, found.losses), found.flips
+    >>> result = win_rate(evaluate([case], PairwiseEvaluator(judge=judge), store=None))
+    >>> result.rate, (result.wins, result.ties, result.losses), result.flips
     (0.5, (0, 1, 0), 0)
 
     The run is a ``Run``, or an id as in ``compare``. No judge is asked: everything is in the store already.

@@ -38,8 +38,8 @@ class Slots:
     >>> slots = Slots()
     >>> for places in [[0, 1, 2]] * 9 + [[2, 1, 0]]:
     ...     slots.add(places)
-    >>> found = slots.test()
-    >>> found.test, round(found.p, 5), [round(place, 2) for place in found.places]
+    >>> result = slots.test()
+    >>> result.test, round(result.p, 5), [round(place, 2) for place in result.places]
     ('Friedman', 0.00166, [0.1, 0.5, 0.9])
     """
 
@@ -48,12 +48,12 @@ class Slots:
         self._counts: dict[int, int] = {}
 
     def add(self, places: Sequence[int]) -> None:
-        """Take in a group, as the place, from 0, that whatever was shown first, second … was given."""
+        """Add a group: the places, from 0, of what was shown first, second and so on."""
         size = len(places)
         self._counts[size] = self._counts.get(size, 0) + 1
-        known = self._sums.setdefault(size, [0] * size)
+        sums = self._sums.setdefault(size, [0] * size)
         for slot, place in enumerate(places):
-            known[slot] += place
+            sums[slot] += place
 
     def test(self) -> SlotTest:
         """Test whether all slots do alike: groups of one size together, and what all sizes say added up."""
@@ -61,11 +61,11 @@ class Slots:
         statistic, degrees = 0.0, 0
         for size, slots in self._sums.items():
             middle = counts[size] * (size - 1) / 2
-            statistic += 12 / (counts[size] * size * (size + 1)) * sum((one - middle) ** 2 for one in slots)
+            statistic += 12 / (counts[size] * size * (size + 1)) * sum((total - middle) ** 2 for total in slots)
             degrees += size - 1
         n = sum(counts.values())
         largest = max(counts, default=0)
-        places = tuple(one / (counts[largest] * (largest - 1)) for one in self._sums.get(largest, ()))
+        places = tuple(total / (counts[largest] * (largest - 1)) for total in self._sums.get(largest, ()))
         p = chi_square_p_value(statistic, degrees) if n >= _LEAST_GROUPS else None
         return SlotTest(test=FRIEDMAN, n=n, p=p, places=places)
 
@@ -107,10 +107,10 @@ def at_equal_lengths(outcomes: Sequence[float], longer: Sequence[int], *, level:
     that lengths explain to the last one.
     """
     n = len(outcomes)
-    spread = math.sqrt(math.fsum(one * one for one in longer) / n) if n else 0.0
+    spread = math.sqrt(math.fsum(length * length for length in longer) / n) if n else 0.0
     if n < _LEAST_PAIRS or spread == 0:
         return None
-    steps = [math.tanh(one / spread) for one in longer]
+    steps = [math.tanh(length / spread) for length in longer]
     level_at, slope = 0.0, 0.0
     for _ in range(_MOST_STEPS):
         chances = [1 / (1 + math.exp(-(level_at + slope * step))) for step in steps]

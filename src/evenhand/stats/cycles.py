@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-# To whom each is preferred, more often than the other way round.
+# For each item, those that it is preferred to more often than the other way round.
 Preferred: TypeAlias = Mapping[int, Iterable[int]]
 
 
@@ -16,44 +16,44 @@ def cycles(preferred: Preferred) -> list[list[int]]:
     >>> cycles({0: [1], 1: [2], 2: [0, 3], 3: []})
     [[0, 1, 2]]
     """
-    found = [one for one in components(preferred) if len(one) > 1]
-    found.sort(key=lambda one: (-len(one), min(one)))
-    return [_shortest(preferred, set(one)) for one in found]
+    cyclic = [component for component in components(preferred) if len(component) > 1]
+    cyclic.sort(key=lambda component: (-len(component), min(component)))
+    return [_shortest_cycle(preferred, set(component)) for component in cyclic]
 
 
 def components(preferred: Preferred) -> list[list[int]]:
-    """Return the sets in which everybody is preferred to everybody, by way of others (Tarjan, without recursion)."""
+    """Return the sets in which each is preferred to each, by way of others (Tarjan, without recursion)."""
     number: dict[int, int] = {}
     lowest: dict[int, int] = {}
     stack: list[int] = []
     stacked: set[int] = set()
-    found: list[list[int]] = []
+    sets: list[list[int]] = []
     for root in preferred:
         if root in number:
             continue
         path = [(root, iter(preferred[root]))]
         while path:
-            one, rest = path[-1]
-            if one not in number:
-                number[one] = lowest[one] = len(number)
-                stack.append(one)
-                stacked.add(one)
-            for other in rest:
-                if other not in number:
-                    path.append((other, iter(preferred.get(other, ()))))
+            node, rest = path[-1]
+            if node not in number:
+                number[node] = lowest[node] = len(number)
+                stack.append(node)
+                stacked.add(node)
+            for neighbour in rest:
+                if neighbour not in number:
+                    path.append((neighbour, iter(preferred.get(neighbour, ()))))
                     break
-                if other in stacked:
-                    lowest[one] = min(lowest[one], number[other])
+                if neighbour in stacked:
+                    lowest[node] = min(lowest[node], number[neighbour])
             else:
                 path.pop()
                 if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[one])
-                if lowest[one] == number[one]:
-                    found.append(_popped(stack, stacked, until=one))
-    return found
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[node])
+                if lowest[node] == number[node]:
+                    sets.append(_pop_component(stack, stacked, until=node))
+    return sets
 
 
-def _popped(stack: list[int], stacked: set[int], *, until: int) -> list[int]:
+def _pop_component(stack: list[int], stacked: set[int], *, until: int) -> list[int]:
     taken: list[int] = []
     while not taken or taken[-1] != until:
         taken.append(stack.pop())
@@ -61,20 +61,20 @@ def _popped(stack: list[int], stacked: set[int], *, until: int) -> list[int]:
     return taken
 
 
-def _shortest(preferred: Preferred, among: set[int]) -> list[int]:
+def _shortest_cycle(preferred: Preferred, among: set[int]) -> list[int]:
     """Return a shortest way from the first back to itself."""
     start = min(among)
     before: dict[int, int] = {}
     waiting = deque([start])
     while waiting:
-        one = waiting.popleft()
-        for other in preferred.get(one, ()):
-            if other == start:
-                way = [one]
+        node = waiting.popleft()
+        for neighbour in preferred.get(node, ()):
+            if neighbour == start:
+                way = [node]
                 while way[-1] != start:
                     way.append(before[way[-1]])
                 return way[::-1]
-            if other in among and other not in before:
-                before[other] = one
-                waiting.append(other)
+            if neighbour in among and neighbour not in before:
+                before[neighbour] = node
+                waiting.append(neighbour)
     raise ValueError(f"no path leads from {start} back to it")

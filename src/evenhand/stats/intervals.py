@@ -81,7 +81,7 @@ class Scores:
         self._clusters: dict[str, _Moments] = {}
 
     def add(self, score: float, cluster: str | None = None, times: int = 1) -> None:
-        """Take in a score, or several that are equal."""
+        """Add a score, or several that are equal."""
         if cluster is None:
             self._alone.add(score, times)
             return
@@ -129,7 +129,7 @@ class Scores:
             return None
         n, total, alone = self.n, self._total, self._alone
         spread = n * n * alone.squares - 2 * n * total * alone.total + alone.n * total**2
-        spread += sum((n * one.total - one.n * total) ** 2 for one in self._clusters.values())
+        spread += sum((n * cluster.total - cluster.n * total) ** 2 for cluster in self._clusters.values())
         return math.sqrt(spread / (n**4 << (2 * BITS)))
 
     def interval(self, level: float = LEVEL) -> Interval | None:

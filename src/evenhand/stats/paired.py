@@ -34,8 +34,8 @@ class PairedScores:
     >>> pairs = PairedScores()
     >>> for a, b in [(0.2, 0.4), (0.5, 0.5), (0.1, 0.6), (0.7, 0.9), (0.3, 0.2), (0.4, 0.8)]:
     ...     pairs.add(a, b)
-    >>> found = pairs.compared()
-    >>> round(found.difference, 3), found.test, found.wins, found.ties, found.losses
+    >>> result = pairs.compared()
+    >>> round(result.difference, 3), result.test, result.wins, result.ties, result.losses
     (0.2, 'paired t', 4, 1, 1)
     """
 
@@ -52,7 +52,7 @@ class PairedScores:
         self._all_binary = True
 
     def add(self, a: float, b: float, cluster: str | None = None) -> None:
-        """Take in the scores of a case in both runs."""
+        """Add the scores of a case in both runs."""
         self._a.add(a)
         self._b.add(b)
         difference = b - a
@@ -72,7 +72,7 @@ class PairedScores:
         scores are 0 or 1, by McNemar's exact test; else by the paired t test, whose interval is for the same mean.
         """
         n = self._differences.n
-        found = PairedDifference(
+        result = PairedDifference(
             n=n,
             clusters=self._groups if self._clusters else None,
             mean_a=self._a.value / n if n else None,
@@ -83,26 +83,26 @@ class PairedScores:
             losses=self._losses,
             lacking=self._lacking(),
         )
-        if found.difference is None or self._units < FEWEST:
-            return found
+        if result.difference is None or self._units < FEWEST:
+            return result
         error = self._error()
         if self._all_binary and not self._clustered:
-            test, p, interval = MCNEMAR, sign_p_value(self._wins, self._losses), self._shares()
+            test, p, interval = MCNEMAR, sign_p_value(self._wins, self._losses), self._share_interval()
         elif error is None:
-            test, p, interval = self._without_spread(found.difference)
+            test, p, interval = self._without_spread(result.difference)
         else:
             test = CLUSTERED_T if self._clustered else PAIRED_T
-            p = t_p_value(found.difference / error, self._units - 1)
+            p = t_p_value(result.difference / error, self._units - 1)
             half = t_quantile(LEVEL, self._units - 1) * error
             interval = _within(
-                found.difference - half, found.difference + half, "clustered" if self._clustered else "t"
+                result.difference - half, result.difference + half, "clustered" if self._clustered else "t"
             )
         return replace(
-            found,
+            result,
             interval=interval,
             test=test,
             p=p,
-            effect=self._effect(found.difference),
+            effect=self._effect(result.difference),
             minimum_detectable=None if error is None else minimum_detectable(error, self._units),
             needed=None if error is None else needed_pairs(n * error**2, SMALL),
             lacking=None,
@@ -116,7 +116,7 @@ class PairedScores:
     @property
     def _units(self) -> int:
         """How many equally large clusters would say as much: as many as there are, unless their sizes differ (Kish)."""
-        squares = sum(one.n**2 for one in self._clusters.values()) + self._alone.n
+        squares = sum(cluster.n**2 for cluster in self._clusters.values()) + self._alone.n
         return self._differences.n**2 // squares if squares else 0
 
     @property
@@ -135,10 +135,10 @@ class PairedScores:
 
     def _error(self) -> float | None:
         """Return the standard error of the difference; None where all differences are the same, past float noise."""
-        error = (self._jackknifed() if self._clustered else self._differences.standard_error) or 0.0
+        error = (self._jackknife_error() if self._clustered else self._differences.standard_error) or 0.0
         return error if error * math.sqrt(self._units) > FLOAT_NOISE else None
 
-    def _jackknifed(self) -> float:
+    def _jackknife_error(self) -> float:
         """Return the standard error from what the mean would be without each cluster in turn.
 
         Where clusters are equally large this is that of the t test of their means. Where they are not, the sandwich
@@ -146,14 +146,14 @@ class PairedScores:
         degrees of freedom by ``_units``, does not.
         """
         n, mean = self._differences.n, self._differences.mean or 0.0
-        moved = [one.n * ((one.mean or 0.0) - mean) / (n - one.n) for one in self._clusters.values()]
-        squares = math.fsum(each * each for each in moved)
+        moved = [cluster.n * ((cluster.mean or 0.0) - mean) / (n - cluster.n) for cluster in self._clusters.values()]
+        squares = math.fsum(move * move for move in moved)
         if (alone := self._alone.n) > 0:
             around = (self._alone.standard_error or 0.0) ** 2 * alone * (alone - 1)
             squares += (around + alone * ((self._alone.mean or 0.0) - mean) ** 2) / (n - 1) ** 2
         return math.sqrt(squares * (self._groups - 1) / self._groups)
 
-    def _shares(self) -> Interval:
+    def _share_interval(self) -> Interval:
         """Return the interval of Bonett and Price for the difference of two shares among the same cases.
 
         It takes one more win and one more loss into account than were found: right for few cases, and where no case
@@ -210,7 +210,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """
     corrected: dict[str, float] = {}
     least = 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda one: one[1])):
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
         least = max(least, min(1.0, p * (len(p_values) - place)))
         corrected[name] = least
     return {name: corrected[name] for name in p_values}

@@ -47,7 +47,7 @@ _BLOCK: Final = 1024
 class Ranking(NamedTuple):
     """Some of all, by their numbers, the best first.
 
-    ``slots`` says where each was shown, from 0.5 (first) to -0.5 (last); 0 where nobody was before another. What
+    ``slots`` says where each was shown, from 0.5 (first) to -0.5 (last); 0 where none was before another. What
     belongs to the same ``unit`` comes from one judgment: both orders of a pair, the halves of a tie. It comes together.
     """
 
@@ -58,7 +58,7 @@ class Ranking(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rankings as arrays: a column each, filled up with a member that nobody chooses.
+    """Some rankings as arrays: a column each, filled up with a member that is never chosen.
 
     Sums run down the columns, which is many times as fast as along short rows.
     """
@@ -72,12 +72,12 @@ class Block(NamedTuple):
     def of(cls, rankings: Iterable[Ranking], filler: int) -> Block:
         """Put rankings into arrays, as they come."""
         who, where, sizes, weights, units = array("i"), array("d"), array("i"), array("d"), array("q")
-        for one in rankings:
-            who.extend(one.members)
-            where.extend(one.slots)
-            sizes.append(len(one.members))
-            weights.append(one.weight)
-            units.append(one.unit)
+        for ranking in rankings:
+            who.extend(ranking.members)
+            where.extend(ranking.slots)
+            sizes.append(len(ranking.members))
+            weights.append(ranking.weight)
+            units.append(ranking.unit)
         lengths = np.array(sizes)
         shape = (int(lengths.max(initial=0)), len(lengths))
         members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape, dtype=np.float32)
@@ -104,7 +104,7 @@ class Rankings:
     def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
         """Put rankings into arrays, as they come."""
         units = itertools.groupby(rankings, key=attrgetter("unit"))
-        numbered = (one._replace(unit=number) for number, (_, alike) in enumerate(units) for one in alike)
+        numbered = (ranking._replace(unit=number) for number, (_, alike) in enumerate(units) for ranking in alike)
         blocks = []
         while len((block := Block.of(itertools.islice(numbered, _BLOCK), count)).weights):
             blocks.append(block)
@@ -113,24 +113,24 @@ class Rankings:
 
     def and_those(self, later: Rankings) -> Rankings:
         """Return these rankings and later ones, which come from other judgments."""
-        blocks = (one._replace(units=one.units + self.judgments) for one in later.blocks)
+        blocks = (block._replace(units=block.units + self.judgments) for block in later.blocks)
         return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
 
     def among(self, numbers: Numbers) -> Rankings:
         """Return the rankings with the members numbered by their place among ``numbers``, which are in order."""
         padded = np.append(numbers, self.count)
-        placed = (np.searchsorted(padded, one.members).astype(np.int32) for one in self.blocks)
-        blocks = tuple(one._replace(members=members) for one, members in zip(self.blocks, placed, strict=True))
+        placed = (np.searchsorted(padded, block.members).astype(np.int32) for block in self.blocks)
+        blocks = tuple(block._replace(members=members) for block, members in zip(self.blocks, placed, strict=True))
         return replace(self, count=len(numbers), blocks=blocks)
 
     def drawn(self, times: Floats) -> Rankings:
         """Return the rankings of judgments that were drawn so many times each, without those that were not."""
-        return replace(self, blocks=tuple(filter(None, (_drawn(one, times) for one in self.blocks))))
+        return replace(self, blocks=tuple(filter(None, (_drawn(block, times) for block in self.blocks))))
 
     @property
     def has_slots(self) -> bool:
-        """Whether somebody was shown before another."""
-        return any(one.slots.any() for one in self.blocks)
+        """Whether some members were shown before others."""
+        return any(block.slots.any() for block in self.blocks)
 
 
 def _drawn(block: Block, times: Floats) -> Block | None:
@@ -154,11 +154,11 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, fla
     """Find the strengths that make the rankings most likely, given the prior; 0 for those that are in none.
 
     >>> seven_of_ten = [Ranking((0, 1), (0, 0), 7.0), Ranking((1, 0), (0, 0), 3.0)]
-    >>> found = fit(Rankings.of(seven_of_ten, 2), prior=0)
-    >>> round(float(found.values[0] - found.values[1]), 4)
+    >>> fitted = fit(Rankings.of(seven_of_ten, 2), prior=0)
+    >>> round(float(fitted.values[0] - fitted.values[1]), 4)
     0.8473
 
-    Without a prior there is no answer where somebody always wins. It is found where nothing is steeper than ``flat``.
+    Without a prior there is no answer where a member always wins. It is found where nothing is steeper than ``flat``.
     """
     if not rankings.count:
         return Strengths(values=np.zeros(0), prior=prior)
@@ -182,15 +182,15 @@ def learned_fit(rankings: Rankings) -> Strengths:
     A judge that hardly contradicts itself gets a wide one, and the order that it meant; one that is all noise a narrow
     one, and strengths close together.
     """
-    found = fit(rankings, prior=PRIOR)
+    fitted = fit(rankings, prior=PRIOR)
     for _ in range(_MOST_LESSONS if rankings.judgments else 0):
-        curvature = _Slope(rankings, np.append(found.values, found.position), found.prior).curvature
-        wide = float(np.mean(found.values**2 + 1 / np.maximum(curvature[:-1], _LEAST_PRIOR)))
+        curvature = _Slope(rankings, np.append(fitted.values, fitted.position), fitted.prior).curvature
+        wide = float(np.mean(fitted.values**2 + 1 / np.maximum(curvature[:-1], _LEAST_PRIOR)))
         prior = min(max(1 / wide, _LEAST_PRIOR), _MOST_PRIOR)
-        if abs(math.log(prior / found.prior)) < _LEARNED:
+        if abs(math.log(prior / fitted.prior)) < _LEARNED:
             break
-        found = fit(rankings, prior=prior, start=found)
-    return found
+        fitted = fit(rankings, prior=prior, start=fitted)
+    return fitted
 
 
 class _Slope:
@@ -199,22 +199,22 @@ class _Slope:
     def __init__(self, rankings: Rankings, now: Floats, prior: float) -> None:
         self._prior = float(prior)
         self._choices = [_Choices(block, now) for block in rankings.blocks]
-        self.gradient = -self._supposed(now)
-        self.curvature = self._supposed(np.ones_like(now))
-        for one in self._choices:
-            one.add_slope(self.gradient, self.curvature)
+        self.gradient = -self._prior_term(now)
+        self.curvature = self._prior_term(np.ones_like(now))
+        for choices in self._choices:
+            choices.add_slope(self.gradient, self.curvature)
 
-    def _supposed(self, direction: Floats) -> Floats:
+    def _prior_term(self, direction: Floats) -> Floats:
         """Return what the prior says of a direction; of the position, only that it is not without end."""
-        told = self._prior * direction
-        told[-1] = min(self._prior, _LEAST_PRIOR) * direction[-1]
-        return told
+        term = self._prior * direction
+        term[-1] = min(self._prior, _LEAST_PRIOR) * direction[-1]
+        return term
 
-    def _curved(self, direction: Floats) -> Floats:
+    def _curvature_along(self, direction: Floats) -> Floats:
         """Return the curvature along a direction, turned positive."""
-        curved = self._supposed(direction)
-        for one in self._choices:
-            one.add_curved(direction, curved)
+        curved = self._prior_term(direction)
+        for choices in self._choices:
+            choices.add_curved(direction, curved)
         return curved
 
     def newton_step(self, flat: float) -> Floats | None:
@@ -232,7 +232,7 @@ class _Slope:
         for _ in range(_MOST_DIRECTIONS):
             if worth <= first * _SOLVED:
                 break
-            curved = self._curved(direction)
+            curved = self._curvature_along(direction)
             length = worth / _product(direction, curved)
             step += length * direction
             curved *= length
@@ -249,8 +249,8 @@ class _Choices:
 
     def __init__(self, block: Block, now: Floats) -> None:
         self._block = block
-        told = self._along(now, filler=-np.inf)
-        self._chances = np.exp(told - told.max(axis=0))
+        utilities = self._entries_along(now, filler=-np.inf)
+        self._chances = np.exp(utilities - utilities.max(axis=0))
         left = _summed_from_the_end(self._chances)
         # One over what is left to choose from at each place; nothing beyond the last.
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
@@ -266,7 +266,7 @@ class _Choices:
 
     def add_curved(self, direction: Floats, curved: Floats) -> None:
         """Add the curvature along a direction, turned positive."""
-        moved = self._along(direction, filler=0.0)
+        moved = self._entries_along(direction, filler=0.0)
         moved *= self._chances
         below = self._squared * _summed_from_the_end(moved)
         below.cumsum(axis=0, out=below)
@@ -276,28 +276,28 @@ class _Choices:
         moved *= self._block.weights
         self._gather(moved, self._block.slots, curved)
 
-    def _along(self, direction: Floats, *, filler: float) -> Floats:
+    def _entries_along(self, direction: Floats, *, filler: float) -> Floats:
         """Return what a change of strengths and position means for each entry."""
-        told: Floats = np.append(direction[:-1], filler)[self._block.members]
-        told += direction[-1] * self._block.slots
-        return told
+        entries: Floats = np.append(direction[:-1], filler)[self._block.members]
+        entries += direction[-1] * self._block.slots
+        return entries
 
     def _gather(self, entries: Floats, slots: Singles, sums: Floats) -> None:
         """Add what entries say to the sums of members, and to the last, which is for the position."""
         position = sums[-1] + float((entries * slots).sum())
         np.add.at(sums, self._block.members.ravel(), entries.ravel())
-        # What is said of whoever fills up comes there too, and is nobody's.
+        # The entries of the filler are added there too, and belong to no member.
         sums[-1] = position
 
 
 def _furthest(values: Floats) -> float:
-    """Tell how far from 0 the furthest is."""
+    """Return how far from 0 the furthest value is."""
     return max(float(values.max()), -float(values.min()))
 
 
-def _product(one: Floats, other: Floats) -> float:
+def _product(first: Floats, second: Floats) -> float:
     """Multiply two vectors; by ``@``, long ones would go to threads that take more time than they save."""
-    return float((one * other).sum())
+    return float((first * second).sum())
 
 
 def _summed_from_the_end(values: Floats) -> Floats:
@@ -330,13 +330,13 @@ def rank_spans(
     positions: list[float] = []
     for _ in range(refits):
         times = np.bincount(chance.integers(0, judgments, judgments), minlength=judgments).astype(np.float64)
-        found = fit(rankings.drawn(times), prior=fitted.prior, start=fitted, flat=_FLAT_ENOUGH)
-        first, last = ranks_of(found.values)
+        refit = fit(rankings.drawn(times), prior=fitted.prior, start=fitted, flat=_FLAT_ENOUGH)
+        first, last = ranks_of(refit.values)
         best[:, -1] = np.minimum(best[:, -1], first)
         best.sort(axis=1)
         worst[:, 0] = np.maximum(worst[:, 0], last)
         worst.sort(axis=1)
-        positions.append(found.position)
+        positions.append(refit.position)
     low, high = np.quantile(positions, [(1 - level) / 2, (1 + level) / 2])
     return Spans(best=best[:, -1].copy(), worst=worst[:, 0].copy(), position=(float(low), float(high)))
 

@@ -59,8 +59,8 @@ class Fit:
     """A model of scores: ``rows`` has a line of numbers for each score, ``clusters`` says which ones belong together.
 
     >>> fit = Fit([[1, 0], [1, 1], [1, 0], [1, 1]], [2.0, 5.0, 3.0, 5.5], clusters="abcd")
-    >>> found = fit.estimate([0, 1])
-    >>> round(found.value, 3), round(found.error, 3), found.df
+    >>> slope = fit.estimate([0, 1])
+    >>> round(slope.value, 3), round(slope.error, 3), slope.df
     (2.75, 0.559, 2)
 
     Errors are those of the sandwich estimator with the correction of Bell and McCaffrey (CR2), and their degrees of
@@ -78,10 +78,10 @@ class Fit:
         self._inverse: Any = np.linalg.pinv(self._x.T @ self._x, hermitian=True)
         values, vectors = np.linalg.eigh(self._inverse)
         self._root: Any = vectors * np.sqrt(np.maximum(values, 0.0))
-        self._known: Matrix = self._inverse @ (self._x.T @ self._x)
+        self._projection: Matrix = self._inverse @ (self._x.T @ self._x)
         self._weights: Matrix = self._inverse @ self._x.T @ y
         self._left: Any = y - self._x @ self._weights
-        self.rank = round(float(np.trace(self._known)))
+        self.rank = round(float(np.trace(self._projection)))
         places: dict[str, list[int]] = {}
         for place, name in enumerate(clusters):
             places.setdefault(name, []).append(place)
@@ -94,20 +94,20 @@ class Fit:
     def estimate(self, contrast: Sequence[float] | Matrix) -> Estimate | None:
         """Estimate a sum of the model's weights; None where these rows cannot tell it from another."""
         np = self._np
-        wanted = np.asarray(contrast, dtype=float)
-        if np.abs(wanted @ self._known - wanted).max(initial=0.0) > NOISE:
+        vector = np.asarray(contrast, dtype=float)
+        if np.abs(vector @ self._projection - vector).max(initial=0.0) > NOISE:
             return None
-        value = float(wanted @ self._weights)
+        value = float(vector @ self._weights)
         value = 0.0 if abs(value) < NOISE else value
-        loads = self._x @ (self._inverse @ wanted)
+        loads = self._x @ (self._inverse @ vector)
         weighed = [batch.weighed(loads) for batch in self._batches]
-        if any(one is None for one in weighed):
+        if any(weights is None for weights in weighed):
             return Estimate(value=value, error=None)
         df = self._degrees(weighed)
         if df < 1:
             return Estimate(value=value, error=None)
         pairs = zip(self._batches, weighed, strict=True)
-        moves = [move for batch, one in pairs for move in (one * batch.left).sum(axis=1).tolist()]
+        moves = [move for batch, weights in pairs for move in (weights * batch.left).sum(axis=1).tolist()]
         error = math.sqrt(math.fsum(move * move for move in moves))
         return Estimate(value=value, error=0.0 if error < NOISE else error, df=df, moves=tuple(moves))
 
@@ -117,9 +117,9 @@ class Fit:
         if self.clusters > _MANY_CLUSTERS:
             return self.clusters - self.rank
         reach = np.concatenate(
-            [(one[:, None, :] @ batch.x)[:, 0, :] for batch, one in zip(self._batches, weighed, strict=True)]
+            [(weights[:, None, :] @ batch.x)[:, 0, :] for batch, weights in zip(self._batches, weighed, strict=True)]
         )
-        own = np.concatenate([(one**2).sum(axis=1) for one in weighed])
+        own = np.concatenate([(weights**2).sum(axis=1) for weights in weighed])
         # The errors' covariance is diag(own) - reach · inverse · reach', of which only two sums are needed.
         shared = self._inverse @ (reach.T @ reach)
         crossed = ((reach @ self._inverse) * reach).sum(axis=1)

@@ -26,40 +26,40 @@ _LONGEST_SHOWN: Final = 80
 _CAPITAL: Final = re.compile(r"(?<=[a-z])([A-Z])")
 
 
-def prompt_text(given: Mapping[str, Any]) -> PromptText:
-    """Take a prompt as JSON has it: ``evaluation_mode`` or ``evaluationMode``, a schema as text or as an object."""
-    fields = _fields(given, PROMPT_FIELDS, "a prompt")
+def prompt_text(raw: Mapping[str, Any]) -> PromptText:
+    """Parse a prompt from JSON: ``evaluation_mode`` or ``evaluationMode``, a schema as text or as an object."""
+    fields = _fields(raw, PROMPT_FIELDS, "a prompt")
     if "name" not in fields:
         raise FieldError("name", "it is missing; a prompt needs one")
     fields["expected_schema"] = expected_schema_text(fields.get("expected_schema"), "expected_schema")
     return PromptText(**{name: value for name, value in fields.items() if value is not None or name == "name"})
 
 
-def test_case_text(given: Mapping[str, Any]) -> TestCaseText:
-    """Take a test case as JSON has it."""
-    fields = _fields(given, CASE_FIELDS, "a test case")
+def test_case_text(raw: Mapping[str, Any]) -> TestCaseText:
+    """Parse a test case from JSON."""
+    fields = _fields(raw, CASE_FIELDS, "a test case")
     if "input" not in fields:
         raise FieldError("input", "it is missing; a test case needs one")
     fields["evaluation_schema"] = schema_text(fields.get("evaluation_schema"), "evaluation_schema")
     return TestCaseText(**fields)
 
 
-def schema_text(given: object, field: str) -> str | None:
+def schema_text(value: object, field: str) -> str | None:
     """Return a schema as text, as it was typed where it was text; one that cannot be used is refused (SPEC-M1)."""
-    if given is None or (isinstance(given, str) and is_empty(given)):
-        return given if isinstance(given, str) else None
-    if not isinstance(given, (str, Mapping, bool)):
-        raise FieldError(field, f"it must be a JSON Schema, as text or as an object, not {type(given).__name__}")
+    if value is None or (isinstance(value, str) and is_empty(value)):
+        return value if isinstance(value, str) else None
+    if not isinstance(value, (str, Mapping, bool)):
+        raise FieldError(field, f"it must be a JSON Schema, as text or as an object, not {type(value).__name__}")
     try:
-        compile_schema(given)
+        compile_schema(value)
     except ConfigError as error:
         raise FieldError(field, str(error).removeprefix("schema: ")) from None
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def expected_schema_text(given: object, field: str) -> str | None:
-    """Return a schema that models are to generate by as text; refused too is one that none could be told to keep to."""
-    text = schema_text(given, field)
+def expected_schema_text(value: object, field: str) -> str | None:
+    """Return a schema that models are to generate by as text; one that no model could be held to is refused too."""
+    text = schema_text(value, field)
     if text is None or is_empty(text):
         return text
     schema = parse_strict(text)
@@ -73,7 +73,7 @@ def expected_schema_text(given: object, field: str) -> str | None:
 
 
 def snake(name: str) -> str:
-    """Write a name as we do.
+    """Return a name in snake case.
 
     >>> snake("evaluationMode")
     'evaluation_mode'
@@ -81,15 +81,15 @@ def snake(name: str) -> str:
     return _CAPITAL.sub(r"_\1", name).lower()
 
 
-def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"{what} is an object with {', '.join(known)}, not {type(given).__name__}")
+def _fields(raw: Mapping[str, Any], names: tuple[str, ...], subject: str) -> dict[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise ConfigError(f"{subject} is an object with {', '.join(names)}, not {type(raw).__name__}")
     fields: dict[str, Any] = {}
-    for written, value in given.items():
+    for written, value in raw.items():
         name = snake(str(written))
-        if name not in known:
-            near = did_you_mean(name[:_LONGEST_SHOWN], known)
-            raise FieldError(str(written)[:_LONGEST_SHOWN], f"{what} has no such field{near}")
+        if name not in names:
+            near = did_you_mean(name[:_LONGEST_SHOWN], names)
+            raise FieldError(str(written)[:_LONGEST_SHOWN], f"{subject} has no such field{near}")
         if name in fields:
             raise FieldError(name, "it is given twice, in both spellings")
         fields[name] = value
@@ -99,32 +99,32 @@ def _fields(given: Mapping[str, Any], known: tuple[str, ...], what: str) -> dict
 def suite_of(prompt: Prompt, cases: Iterable[TestCase], *, model: str | None, judge: str | None) -> dict[str, Any]:
     """Return the suite that judges what a trial of the prompt would, as plain values.
 
-    The content stands in each case as a message: in the target's own ``system`` text, double braces in it would be
-    places to fill. Without ``model`` there is no target; whoever runs the suite names one.
+    The content is a message of each case: in the target's own ``system`` text, double braces in it would be
+    placeholders. Without ``model`` there is no target; the run of the suite names one.
     """
     text = prompt.text
-    told: dict[str, Any] = {"name": f"{prompt.name} v{prompt.version}"}
+    suite: dict[str, Any] = {"name": f"{prompt.name} v{prompt.version}"}
     if not is_empty(text.expected_schema):
         if model is None:
             raise ConfigError(
                 f"prompt {prompt.name!r} has an expected schema, which belongs to the model of the suite's target; "
                 "name one with --model"
             )
-        told["target"] = {"model": model, "response_schema": text.expected_schema}
+        suite["target"] = {"model": model, "response_schema": text.expected_schema}
     elif model is not None:
-        told["target"] = {"model": model}
+        suite["target"] = {"model": model}
     if judge is not None and asks_judge(text):
-        told["judge"] = judge
-    told |= {"evaluators": [evaluator_of(text)], "cases": [_case(case_of(text, one)) for one in cases]}
-    if not told["cases"]:
+        suite["judge"] = judge
+    suite |= {"evaluators": [evaluator_of(text)], "cases": [_case(case_of(text, case)) for case in cases]}
+    if not suite["cases"]:
         raise ConfigError(f"prompt {prompt.name!r} has no test cases yet, and a suite needs some; add one")
-    return told
+    return suite
 
 
 def _case(case: Case) -> dict[str, Any]:
     fields = {
         "id": case.id,
-        "input": [{"role": one.role, "content": one.content} for one in messages_from(case.input_messages)],
+        "input": [{"role": message.role, "content": message.content} for message in messages_from(case.input_messages)],
         "expected_outcome": case.expected_outcome,
         "reference_answer": case.reference_answer,
         "evaluation_schema": case.evaluation_schema,
@@ -163,27 +163,27 @@ class _Record:
     cases: tuple[TestCaseText, ...] = field(default=())
 
 
-def export_document(store: Store, wanted: Iterable[str] | None = None) -> dict[str, Any]:
+def export_document(store: Store, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Return prompts with their test cases as one document: all of them, or those that are named."""
-    # What somebody writes meanwhile is in it as a whole or not at all.
+    # What is written meanwhile is in it as a whole or not at all.
     with store.transaction(exclusive=True):
-        prompts = store.prompts.all() if wanted is None else _named(store, wanted)
+        prompts = store.prompts.all() if names is None else _prompts_named(store, names)
         written = [
-            prompt_dict(prompt.text) | {_CASES: [case_dict(one) for one in store.prompts.cases(prompt.id)]}
+            prompt_dict(prompt.text) | {_CASES: [case_dict(case) for case in store.prompts.cases(prompt.id)]}
             for prompt in prompts
         ]
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "prompts": written}
 
 
-def _named(store: Store, wanted: Iterable[str]) -> list[Prompt]:
-    """Find prompts by their ids or names; one that is named twice is one."""
-    found = [store.prompts.find(one) for one in wanted]
-    return list({prompt.id: prompt for prompt in found}.values())
+def _prompts_named(store: Store, names: Iterable[str]) -> list[Prompt]:
+    """Return prompts by their ids or names, without duplicates."""
+    prompts = [store.prompts.find(name) for name in names]
+    return list({prompt.id: prompt for prompt in prompts}.values())
 
 
-def import_document(store: Store, given: object, *, dry_run: bool = False) -> Imported:
-    """Take prompts in, all or none; those whose names are there already are skipped, and listed."""
-    records = _records(given)
+def import_document(store: Store, document: object, *, dry_run: bool = False) -> Imported:
+    """Import prompts, all or none; those whose names exist already are skipped, and listed."""
+    records = _records(document)
     with store.transaction(exclusive=True):
         there = {prompt.name for prompt in store.prompts.all()}
         new = [record for record in records if record.text.name not in there]
@@ -216,7 +216,7 @@ def case_dict(case: TestCase) -> dict[str, Any]:
 
 
 def prompt_summary(prompt: Prompt) -> dict[str, Any]:
-    """Return all there is to tell of a prompt, in plain JSON values; times as ISO 8601."""
+    """Return everything about a prompt, in plain JSON values; times as ISO 8601."""
     return {
         "id": prompt.id,
         "version": prompt.version,
@@ -229,7 +229,7 @@ def prompt_summary(prompt: Prompt) -> dict[str, Any]:
 
 
 def case_summary(case: TestCase) -> dict[str, Any]:
-    """Return all there is to tell of a test case, in plain JSON values; times as ISO 8601."""
+    """Return everything about a test case, in plain JSON values; times as ISO 8601."""
     return {
         "id": case.id,
         "prompt_id": case.prompt_id,
@@ -240,14 +240,14 @@ def case_summary(case: TestCase) -> dict[str, Any]:
     }
 
 
-def _records(given: object) -> list[_Record]:
-    if not isinstance(given, Mapping) or not isinstance(given.get("prompts"), list):
+def _records(document: object) -> list[_Record]:
+    if not isinstance(document, Mapping) or not isinstance(document.get("prompts"), list):
         raise ConfigError('an import is an object with "prompts", a list; evenhand prompts export writes one')
-    _require_format(given)
+    _require_format(document)
     records: list[_Record] = []
     seen: dict[str, int] = {}
-    for number, one in enumerate(given["prompts"], start=1):
-        record = _record(one, number)
+    for number, entry in enumerate(document["prompts"], start=1):
+        record = _record(entry, number)
         if record.text.name in seen:
             first = seen[record.text.name]
             raise ConfigError(f"prompts {first} and {number} are both named {record.text.name!r}; names must differ")
@@ -256,16 +256,16 @@ def _records(given: object) -> list[_Record]:
     return records
 
 
-def _require_format(given: Mapping[Any, Any]) -> None:
-    told: dict[str, Any] = {}
-    for key, value in given.items():
+def _require_format(document: Mapping[Any, Any]) -> None:
+    fields: dict[str, Any] = {}
+    for key, value in document.items():
         name = snake(str(key))
         if name not in _KEYS:
             raise ConfigError(f"the import has no key {key!r:.80}{did_you_mean(name[:80], _KEYS)}")
-        if name in told:
+        if name in fields:
             raise ConfigError(f"the import has {name} twice, in both spellings")
-        told[name] = value
-    kind, version = told.get("format", FORMAT), told.get("format_version", FORMAT_VERSION)
+        fields[name] = value
+    kind, version = fields.get("format", FORMAT), fields.get("format_version", FORMAT_VERSION)
     if kind != FORMAT or version != FORMAT_VERSION:
         raise ConfigError(
             f"the import is {kind!r:.80}, version {version!r:.20}; this program reads {FORMAT}, version "
@@ -273,16 +273,16 @@ def _require_format(given: Mapping[Any, Any]) -> None:
         )
 
 
-def _record(given: object, number: int) -> _Record:
+def _record(entry: object, number: int) -> _Record:
     where = f"prompt {number}"
     try:
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"it must be an object, not {type(given).__name__}")
-        own = {key: value for key, value in given.items() if snake(str(key)) != _CASES}
+        if not isinstance(entry, Mapping):
+            raise ConfigError(f"it must be an object, not {type(entry).__name__}")
+        own = {key: value for key, value in entry.items() if snake(str(key)) != _CASES}
         text = prompt_text(own)
         where = f"prompt {number} ({text.name!r:.80})"
         texts = []
-        for place, case in enumerate(_cases(given), start=1):
+        for place, case in enumerate(_cases(entry), start=1):
             where = f"prompt {number} ({text.name!r:.80}), test case {place}"
             texts.append(test_case_text(case))
         return _Record(text=text, cases=tuple(texts))
@@ -290,11 +290,11 @@ def _record(given: object, number: int) -> _Record:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _cases(given: Mapping[Any, Any]) -> list[Any]:
-    found = [value for key, value in given.items() if snake(str(key)) == _CASES]
-    if len(found) > 1:
+def _cases(entry: Mapping[Any, Any]) -> list[Any]:
+    values = [value for key, value in entry.items() if snake(str(key)) == _CASES]
+    if len(values) > 1:
         raise FieldError(_CASES, "it is given twice, in both spellings")
-    cases = found[0] if found else []
+    cases = values[0] if values else []
     if not isinstance(cases, list):
         raise FieldError(_CASES, f"it must be a list, not {type(cases).__name__}")
     return cases

@@ -50,7 +50,7 @@ class Trial:
     def definition(self) -> dict[str, Any]:
         """What decides on the run, in plain JSON values: enough to go on with it later."""
         text = self.prompt.text
-        told: dict[str, Any] = {
+        definition: dict[str, Any] = {
             "name": f"{self.prompt.name} v{self.prompt.version}",
             PROMPT: {
                 "id": self.prompt.id,
@@ -62,15 +62,15 @@ class Trial:
             "evaluators": [evaluator_of(text)],
         }
         if not is_empty(text.expected_schema):
-            told["target"]["response_schema"] = text.expected_schema
+            definition["target"]["response_schema"] = text.expected_schema
         if self.judge is not None and self.asks_judge:
-            told["judge"] = self.judge
-        return told
+            definition["judge"] = self.judge
+        return definition
 
     def job(self, store: Store, *, to_ask: bool = True) -> Job:
         """Make the job that the engine does; what cannot be right is refused here.
 
-        One that is not ``to_ask`` anybody, but only to be estimated, needs no keys.
+        A job that is not ``to_ask``, but only to be estimated, needs no keys.
         """
         definition = self.definition
         own = definition["evaluators"][0]
@@ -80,7 +80,7 @@ class Trial:
                 own = {**own, "judge": registry.judge(self.judge)}
         names = list(target.by_name)
         evaluators = (registry.evaluator(own),)
-        chosen = self._chosen(store)
+        chosen = self._selected_cases(store)
         return Job(
             name=definition["name"],
             definition=definition,
@@ -94,15 +94,15 @@ class Trial:
         """How often each case is judged."""
         return Scope(repeat=self.repeat)
 
-    def _chosen(self, store: Store) -> list[TestCase]:
+    def _selected_cases(self, store: Store) -> list[TestCase]:
         cases = list(store.prompts.cases(self.prompt.id))
         if self.test_cases is not None:
-            wanted = set(self.test_cases)
-            if not wanted:
+            ids = set(self.test_cases)
+            if not ids:
                 raise FieldError("test_cases", "the list is empty; leave it out to take all of them")
-            if missing := wanted - {case.id for case in cases}:
+            if missing := ids - {case.id for case in cases}:
                 raise FieldError("test_cases", f"prompt {self.prompt.name!r} has no test case {min(missing)!r:.80}")
-            cases = [case for case in cases if case.id in wanted]
+            cases = [case for case in cases if case.id in ids]
         if not cases:
             raise ConfigError(f"prompt {self.prompt.name!r} has no test cases yet; add one to try it on")
         return cases
@@ -111,13 +111,13 @@ class Trial:
         """Yield each test case for each model; the same test case for several models is no independent evidence."""
         several = len(models) > 1
         position = 0
-        for one in chosen:
+        for test_case in chosen:
             for model in models:
                 case = replace(
-                    case_of(self.prompt.text, one),
-                    id=f"{one.id} {model}" if several else one.id,
-                    metadata={MODEL: model, TEST_CASE: one.id},
-                    cluster=one.id if several else None,
+                    case_of(self.prompt.text, test_case),
+                    id=f"{test_case.id} {model}" if several else test_case.id,
+                    metadata={MODEL: model, TEST_CASE: test_case.id},
+                    cluster=test_case.id if several else None,
                 )
                 yield PlannedCase(position=position, case=case)
                 position += 1
@@ -129,7 +129,7 @@ def asks_judge(text: PromptText) -> bool:
 
 
 def evaluator_of(text: PromptText) -> dict[str, Any]:
-    """Define who judges the answers to a prompt: its mode says so."""
+    """Return the definition of the evaluator of a prompt's answers, by its mode."""
     if text.evaluation_mode is EvaluationMode.SCHEMA:
         return {"name": "schema", "type": "schema"}
     if asks_judge(text):
@@ -137,16 +137,16 @@ def evaluator_of(text: PromptText) -> dict[str, Any]:
     return {"name": "criteria", "type": "unjudged", "why": "The prompt has no evaluation criteria."}
 
 
-def case_of(text: PromptText, one: TestCase) -> Case:
+def case_of(text: PromptText, test_case: TestCase) -> Case:
     """Make the case to judge: the content as the system message, where there is any, and the input as the user's."""
     by_judge = asks_judge(text)
     system = () if is_blank(text.content) else (Message("system", text.content),)
     return Case(
-        id=one.id,
-        input_messages=(*system, Message("user", one.text.input)),
+        id=test_case.id,
+        input_messages=(*system, Message("user", test_case.text.input)),
         expected_outcome=text.criteria if by_judge else None,
-        reference_answer=one.text.reference if by_judge else None,
-        evaluation_schema=one.text.evaluation_schema,
+        reference_answer=test_case.text.reference if by_judge else None,
+        evaluation_schema=test_case.text.evaluation_schema,
     )
 
 
