@@ -138,7 +138,7 @@ def _balanced_fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]
     count = most - most % even if most - most % even >= least else most
     main = Coding(sizes, [(place,) for place in range(len(sizes))])
     for start in range(_STARTS):
-        cells = _Exchange(sizes, count, random.Random(f"{seed}/{start}")).search()  # noqa: S311 - a design, no secret
+        cells = _Exchange(sizes, count, random.Random(f"{seed}/{start}")).anneal()  # noqa: S311 - a design, no secret
         if _rank(main, cells) == main.width:
             return cells
     raise ConfigError(
@@ -174,7 +174,7 @@ class _Exchange:
                 self._met[a][b][cell[a]][cell[b]] += 1
         self._seen = Counter(map(tuple, self._cells))
 
-    def search(self) -> list[Cell]:
+    def anneal(self) -> list[Cell]:
         """Exchange for a while, and return the cells without duplicates."""
         count = len(self._cells)
         for left in range(_TRIES, 0, -1):
