@@ -135,7 +135,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     runs = filled(db)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    settings = ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port)
+    # Pages that reload until their numbers are there would do so in the midst of a test.
+    settings = ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port, page_wait_seconds=60)
     server = uvicorn.Server(uvicorn.Config(make_app(settings), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

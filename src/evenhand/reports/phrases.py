@@ -300,6 +300,36 @@ def ambiguity_phrases(summary: Summary) -> Iterator[str]:
             yield f"the {way} counted{where}, the {other} would have changed {changed}"
 
 
+def names_in(defined: object) -> list[str]:
+    """Return the names of the models that a part of a definition names.
+
+    >>> names_in({"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]})
+    ['openai/gpt-5-mini', 'ollama/qwen2.5:7b']
+    """
+    match defined:
+        case str():
+            return [defined]
+        case list() | tuple():
+            return [name for model in defined for name in names_in(model)]
+        case {"models": models} | {"model": models}:
+            return names_in(models)
+    return []
+
+
+def model_label(defined: object) -> str | None:
+    """Return a readable name of a judge or a target as a run defines it; of a program, its command.
+
+    >>> model_label({"command": ["python", "bot.py"]})
+    'python bot.py'
+    """
+    if names := names_in(defined):
+        return ", ".join(names)
+    if isinstance(defined, Mapping):
+        command = defined.get("command") or defined.get("python") or dict(defined)
+        return " ".join(map(str, command)) if isinstance(command, list | tuple) else str(command)
+    return None if defined is None else str(defined)
+
+
 def next_step(run: RunRecord) -> str:
     """Say what to do next."""
     if run.status is RunStatus.FINISHED:

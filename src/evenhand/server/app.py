@@ -77,7 +77,8 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.import_reports = ImportReports()
     app.add_middleware(Gate, settings=settings)
-    app.mount("/static", StaticFiles(packages=[("evenhand.server", "static")]), name="static")
+    static = StaticFiles(packages=[("evenhand.server", "static"), ("evenhand.reports", "assets")])
+    app.mount("/static", static, name="static")
     app.include_router(api.router)
     app.include_router(pages.router)
     _tell_problems(app)

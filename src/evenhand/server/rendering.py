@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-from importlib import resources
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 
-from evenhand.reports.phrases import Standing
+from evenhand.reports.html.renderer import environment
 from evenhand.server.settings import settings_of
-from evenhand.version import __version__
 
 
-@functools.cache
 def templates() -> Environment:
-    """Make the environment of the templates, once."""
-    folder = resources.files("evenhand.server") / "templates"
-
-    def source(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
-
-    made = Environment(loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    made.globals.update(version=__version__, Standing=Standing)
-    return made
+    """Return the environment with the templates of the pages and those that they share with reports."""
+    return environment("evenhand.server")
 
 
 def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:

@@ -29,8 +29,7 @@ from evenhand.profiles.audit.sentences import (
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
 from evenhand.reports.html.case import badge
-from evenhand.reports.html.charts import Axis, interval_mark
-from evenhand.reports.html.forest import forest, shown
+from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
@@ -164,7 +163,7 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_html(report: Report, out: TextIO) -> None:
-    write_html(report, out, section=section(report, audit_of(report)))
+    write_html(report, out, section=section(report, audit_of(report)), noun="profile")
 
 
 WRITERS: Final[dict[str, Writer]] = {

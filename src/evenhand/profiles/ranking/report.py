@@ -12,12 +12,12 @@ from markupsafe import Markup
 from evenhand.domain.run import RunStatus
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
+from evenhand.profiles.ranking.group_view import group_view
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
-from evenhand.reports.html.charts import Axis, interval_mark
-from evenhand.reports.html.forest import forest, shown
+from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
@@ -282,7 +282,7 @@ def _write_markdown(report: Report, out: TextIO) -> None:
 
 def _write_html(report: Report, out: TextIO) -> None:
     design = design_of(report.run.definition)
-    write_html(report, out, section=section(ranks_of(report), design))
+    write_html(report, out, section=section(ranks_of(report), design), noun="group", case_view=group_view)
 
 
 WRITERS: Final[dict[str, Writer]] = {

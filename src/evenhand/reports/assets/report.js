@@ -22,7 +22,7 @@
   // What a reader would look for: not the prompts, in which every word stands somewhere.
   function textOf(row) {
     if (!texts.has(row)) {
-      const parts = row.querySelectorAll(".id, .passage, .prose, .points, .problem");
+      const parts = row.querySelectorAll(".id, .material .passage, .reasoning, .points, .problem");
       texts.set(row, [...parts].map((part) => part.textContent).join("\n").toLowerCase());
     }
     return texts.get(row);

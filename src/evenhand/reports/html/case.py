@@ -1,290 +1,379 @@
-"""All about one case, for the HTML report: what was asked and answered, and how it was judged."""
+"""A case as reports and pages show it: what was asked and answered, and how it was judged."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from markupsafe import Markup
 
 from evenhand.domain.aggregate import CaseScore
-from evenhand.domain.case import transcript
-from evenhand.domain.evaluation import Attempt, Check, Evaluation, Usage
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Attempt, Evaluation, Usage
+from evenhand.domain.failure import Failure
 from evenhand.domain.json_codec import case_to
-from evenhand.domain.message import MessageLike, messages_from
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.html.markup import join, tag, text
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
-from evenhand.reports.summary import blamed
+from evenhand.reports.summary import NO_ANSWER, blamed
 
-# Of a longer text the beginning and the end are shown: a judge's verdict tends to stand at the end.
+# A group that was put in order, which is no verdict on it.
+RANKED: Final = "ranked"
+# Of a longer text the beginning and the end are shown: a judge's verdict tends to be at the end.
 HEAD: Final = 15_000
 TAIL: Final = 5_000
 # Longer ones scroll.
 _LONG: Final = 1_200
 _LONG_LINES: Final = 24
 
-_SHOWN_BY_THEMSELVES: Final = {
-    "id", "question", "input_messages", "candidate_answer", "output_messages", "reference_answer", "expected_messages",
-    "expected_outcome",
-}  # fmt: skip
+_PROMPTS: Final = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
+_SHOWN_BY_THEMSELVES: Final = frozenset(
+    {
+        "id", "question", "input_messages", "candidate_answer", "output_messages", "reference_answer",
+        "expected_messages", "expected_outcome",
+    }
+)  # fmt: skip
 
 
-def badge(standing: Standing) -> Markup:
-    """Show a standing by sign, word and colour."""
-    return tag("span", tag("span", standing.glyph, aria_hidden="true"), f" {standing.word}", class_=f"badge {standing}")
+def badge(standing: str) -> Markup:
+    """Show a standing, or that a group was ranked, by sign, word and colour."""
+    sign, word = ("✓", RANKED) if standing == RANKED else (Standing(standing).glyph, Standing(standing).word)
+    return tag("span", tag("span", sign, aria_hidden="true"), f" {word}", class_=f"badge {standing}")
 
 
-def sign(standing: Standing) -> Markup:
-    """Show a standing where there is room for its sign only."""
-    return tag("abbr", standing.glyph, title=standing.word, class_=standing.value)
-
-
-def about_case(result: CaseResult) -> Markup:
-    """Show everything that was found about a case."""
-    return tag("div", _heading(result), _material(result), _judgments(result), class_="about")
-
-
-def fold(summary: str, *inside: str | None) -> Markup:
-    """Hide what most readers do not look for; it opens at a click."""
-    return tag("details", tag("summary", summary), *inside, class_="fold")
-
-
-def as_json(value: object) -> str:
-    """Write a value for people who read JSON."""
-    return json.dumps(json.loads(strict_json(value)), ensure_ascii=False, indent=2)
-
-
-def verbatim(said: str) -> Markup:
-    """Show text as it is, line by line: it is somebody else's, and only ever text."""
+def verbatim(content: str) -> Markup:
+    """Show text as it is, line by line: somebody else wrote it, and it is only ever text."""
     # What is long scrolls, and what scrolls must be reachable by keyboard.
-    long = len(said) > _LONG or said.count("\n") > _LONG_LINES
-    return _lines(said, class_="long" if long else None, tabindex=0 if long else None)
-
-
-def _lines(said: str, **attributes: str | int | None) -> Markup:
+    long = len(content) > _LONG or content.count("\n") > _LONG_LINES
     # HTML drops a line break that comes first: this one is for it to take.
-    return tag("pre", Markup("\n"), _abridged(said), dir="auto", **attributes)
+    return tag("pre", Markup("\n"), abridged(content), dir="auto", class_="long" if long else None,
+               tabindex=0 if long else None)  # fmt: skip
 
 
-def _abridged(said: str) -> Markup:
-    left_out = len(said) - HEAD - TAIL
+def verbatim_json(value: object) -> Markup:
+    """Show a value as indented JSON."""
+    return verbatim(json.dumps(json.loads(strict_json(value)), ensure_ascii=False, indent=2))
+
+
+def abridged(content: str) -> Markup:
+    """Show text, the beginning and the end of it if it is very long."""
+    left_out = len(content) - HEAD - TAIL
     if left_out <= 0:
-        return text(said)
+        return text(content)
     note = tag("span", f"\n… {counted(left_out, 'character')} left out of this page …\n", class_="quiet")
-    return join(said[:HEAD], note, said[-TAIL:])
+    return join(content[:HEAD], note, content[-TAIL:])
 
 
-def _problem(error: str | None) -> Markup | None:
-    return None if error is None else tag("p", _abridged(error), class_="problem", dir="auto")
+def attempts_phrase(attempts: Sequence[Attempt]) -> str:
+    """Say how many attempts there were, and how they went.
 
-
-def _heading(result: CaseResult) -> Markup:
-    standing = Standing.of_case(result)
-    outcome = result.outcome
-    facts = [
-        result.case.cluster and f"cluster {result.case.cluster}",
-        f"cost {cost_text(result.cost)}" if result.judgments and result.cost is not None else None,
-        f"{counted(result.awaited, 'judgment')} still to be made" if result.awaited else None,
-        f"{blamed(result)} failed: no score, and in no mean" if standing is Standing.ERROR else None,
-    ]
-    if standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0) is not Verdict.FAIL:
-        facts.append("fails because a required evaluator does")
-    samples = result.by_sample
-    if len(samples) > 1:
-        facts.append(f"{len(samples)} samples: {', '.join(map(_sample, samples))}")
-    return tag(
-        "header",
-        tag("h3", result.id),
-        tag("span", _listed(facts), class_="quiet"),
-        tag("a", "Link to this case", href=f"#case-{result.position + 1}"),
-    )
-
-
-def _sample(found: CaseScore) -> str:
-    standing = Standing.of(found)
-    return f"{standing.glyph} {score_text(found.score) if standing.scored else standing.word}"
-
-
-def _material(result: CaseResult) -> Markup:
-    case = result.case
-    rest = {key: value for key, value in case_to(case).items() if key not in _SHOWN_BY_THEMSELVES}
-    question = case.question if case.question is not None else _conversation(case.input_messages)
-    return tag(
-        "div",
-        _passage("Question", question),
-        *(_answer(one, alone=len(result.answers) == 1) for one in result.answers),
-        None if result.answers else _passage("Answer", case.candidate_answer, missing="There is no answer."),
-        _passage("Messages of the answer", _conversation(case.output_messages)),
-        _passage("Reference", case.reference_answer),
-        _passage("Messages expected", _conversation(case.expected_messages)),
-        _passage("Expected outcome", case.expected_outcome),
-        fold(f"More of the case: {', '.join(rest)}", verbatim(as_json(rest))) if rest else None,
-        class_="material",
-    )
-
-
-def _passage(name: str, said: str | None, *after: str | None, missing: str | None = None) -> Markup | None:
-    if said is None and missing is None and not any(after):
-        return None
-    shown = tag("p", missing, class_="quiet") if said is None and missing is not None else None
-    return tag("div", tag("h4", name), shown if said is None else verbatim(said), *after, class_="passage")
-
-
-def _answer(made: MadeAnswer, *, alone: bool) -> Markup | None:
-    took = [
-        None if made.latency is None else duration_text(made.latency),
-        _tokens(made.usage),
-        f"cost {cost_text(made.cost)}",
-    ]
-    return _passage(
-        "Answer" if alone else f"Answer, sample {made.sample + 1}",
-        made.text,
-        _problem(made.error),
-        tag("p", _listed(took), class_="quiet took"),
-        _attempts(made.attempts),
-    )
-
-
-def _conversation(messages: Sequence[MessageLike]) -> str | None:
-    """Write messages down: as a transcript, or as JSON where they hold more than text."""
-    told = messages_from(messages)
-    if not told:
-        return None
-    return as_json([one.as_dict() for one in told]) if any(one.more for one in told) else transcript(told)
-
-
-def _judgments(result: CaseResult) -> Markup:
-    several = len({one.sample for one in result.judgments}) > 1
-    shown = [_judgment(one, several=several) for one in result.judgments]
-    replaced = [
-        _judgment(one, several=several) if isinstance(one, Judgment) else _answer(one, alone=not several)
-        for one in result.replaced
-    ]
-    return tag(
-        "div",
-        *(shown or [tag("p", "Not judged yet.", class_="quiet")]),
-        fold(f"{counted(len(replaced), 'earlier attempt')} done anew after an error", *replaced) if replaced else None,
-        class_="judgments",
-    )
-
-
-def _judgment(judgment: Judgment, *, several: bool) -> Markup:
-    found = judgment.evaluation
-    raw = found.score_raw if found.score_raw != found.score else None
-    details = dict(found.details)
-    judge = details.pop("judge") if isinstance(details.get("judge"), str) else None
-    facts = [
-        found.type,
-        judge,
-        f"sample {judgment.sample + 1}" if several else None,
-        None if raw is None else f"given as {strict_json(raw)}",
-        None if judgment.weight == 1 else f"weight {judgment.weight:g}",
-        "required" if judgment.required else None,
-        f"asked {found.retry_count + 1} times" if found.retry_count else None,
-        f"flags: {', '.join(found.flags)}" if found.flags else None,
-    ]
-    standing = Standing.of(found)
-    heading = tag(
-        "header",
-        tag("h4", found.evaluator),
-        badge(standing),
-        None if standing is Standing.ERROR or found.score is None else tag("span", score_text(found.score, 3)),
-        tag("span", _listed(facts), class_="quiet"),
-    )
-    return tag(
-        "article",
-        heading,
-        _problem(found.error),
-        _lines(found.reasoning, class_="prose") if found.reasoning else None,
-        _points(found),
-        tag(
-            "div",
-            _checks(found.checks),
-            fold("Details", verbatim(as_json(details))) if details else None,
-            _attempts(found.attempts),
-            _prompts(found.evaluator_provider_request),
-            class_="folds",
-        ),
-        class_="evaluation",
-    )
-
-
-def _points(found: Evaluation) -> Markup | None:
-    lines = [
-        tag("li", tag("abbr", standing.glyph, title=word, class_=standing.value), _abridged(point), dir="auto")
-        for standing, word, points in ((Standing.PASS, "hit", found.hits), (Standing.FAIL, "miss", found.misses))
-        for point in points
-    ]
-    return tag("ul", *lines, class_="points") if lines else None
-
-
-def _checks(checks: Sequence[Check]) -> Markup | None:
-    if not checks:
-        return None
-    met = sum(check.satisfied for check in checks)
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("Check", "Found", "Reasoning")))
-    return fold(
-        f"{counted(len(checks), 'check')}, {met} satisfied",
-        tag("table", tag("thead", head), tag("tbody", *(_check(one) for one in checks))),
-    )
-
-
-def _check(check: Check) -> Markup:
-    found = [
-        "satisfied" if check.satisfied else "not satisfied",
-        None if check.score is None else f"{check.score} of 10",
-        None if check.probability is None else f"P(yes) {check.probability:.3f}",
-    ]
-    quote = None if check.evidence is None else tag("div", f"“{check.evidence}”", class_="quiet", dir="auto")
-    return tag(
-        "tr",
-        tag("th", check.id, scope="row", class_="id"),
-        tag("td", sign(Standing.PASS if check.satisfied else Standing.FAIL), " ", _listed(found)),
-        tag("td", tag("div", check.reasoning, dir="auto"), quote),
-    )
-
-
-def _attempts(attempts: Sequence[Attempt]) -> Markup | None:
-    if not attempts:
-        return None
-    failed = sum(one.error is not None for one in attempts)
-    cached = sum(one.cached for one in attempts)
-    said = counted(len(attempts), "attempt")
-    said += (f", {failed} failed" if failed else "") + (f", {cached} cached" if cached else "")
-    return fold(said, tag("ol", *(_attempt(number, one) for number, one in enumerate(attempts, 1)), class_="attempts"))
-
-
-def _attempt(number: int, attempt: Attempt) -> Markup:
-    facts = [
-        f"{number}. {attempt.kind}",
-        "from the cache" if attempt.cached else duration_text(attempt.latency),
-        _tokens(attempt.usage),
-    ]
-    return tag(
-        "li",
-        tag("div", _listed(facts), class_="quiet"),
-        _problem(attempt.error),
-        None if attempt.raw is None else verbatim(attempt.raw),
-    )
-
-
-def _prompts(request: Mapping[str, str] | None) -> Markup | None:
-    if not request:
-        return None
-    known = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
-    order = [*(key for key in known if key in request), *(key for key in request if key not in known)]
-    return fold("Prompts as sent", *(join(tag("h5", known.get(key, key)), verbatim(request[key])) for key in order))
+    >>> attempts_phrase([Attempt(kind="transport", error="timeout"), Attempt(kind="reply", raw="{}", cached=True)])
+    '2 attempts, 1 failed, 1 cached'
+    """
+    failed = sum(attempt.error is not None for attempt in attempts)
+    cached = sum(attempt.cached for attempt in attempts)
+    outcomes = ((failed, "failed"), (cached, "cached"))
+    return ", ".join([counted(len(attempts), "attempt"), *(f"{count} {word}" for count, word in outcomes if count)])
 
 
 def _tokens(usage: Usage | None) -> str | None:
-    if usage is None:
+    return None if usage is None else f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """An answer that a target made; ``is_only`` if the case has no other samples."""
+
+    made: MadeAnswer
+    is_only: bool
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return "Answer" if self.is_only else f"Answer, sample {self.made.sample + 1}"
+
+    @property
+    def facts(self) -> list[str]:
+        """What it took."""
+        took = None if self.made.latency is None else duration_text(self.made.latency)
+        return [fact for fact in (took, _tokens(self.made.usage), f"cost {cost_text(self.made.cost)}") if fact]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """An attempt, with its number."""
+
+    number: int
+    attempt: Attempt
+
+    @property
+    def facts(self) -> list[str]:
+        """What kind of attempt it was, and what it took."""
+        took = "from the cache" if self.attempt.cached else duration_text(self.attempt.latency)
+        facts = (f"{self.number}. {self.attempt.kind}", took, _tokens(self.attempt.usage))
+        return [fact for fact in facts if fact]
+
+
+def attempt_views(attempts: Sequence[Attempt]) -> list[AttemptView]:
+    """Return attempts with their numbers."""
+    return [AttemptView(number, attempt) for number, attempt in enumerate(attempts, 1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgmentView:
+    """The judgment of an evaluator for one sample; ``has_siblings`` if there are judgments of other samples."""
+
+    judgment: Judgment
+    has_siblings: bool
+    scale: int | None = 1
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The evaluation."""
+        return self.judgment.evaluation
+
+    @property
+    def title(self) -> str:
+        """The name of the evaluator, and the sample."""
+        sample = f", sample {self.judgment.sample + 1}" if self.has_siblings else ""
+        return f"{self.evaluation.evaluator}{sample}"
+
+    @property
+    def standing(self) -> Standing:
+        """Its verdict, or why there is none."""
+        return Standing.of(self.evaluation)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it ranked a group, which is no verdict."""
+        return self.scale is None and self.standing.scored
+
+    @property
+    def score(self) -> str | None:
+        """The score; None after an error, which is not a score of zero (SPEC-E2)."""
+        return _score_out_of(self.evaluation.score, self.scale) if self.standing.scored else None
+
+    @property
+    def error_note(self) -> str:
+        """How an error affects the numbers."""
+        if self.scale is None:
+            return "The judge failed: the group is left out of the ranking."
+        whose = "No answer:" if Failure.of(self.evaluation.error or "").kind == NO_ANSWER else "The judge failed:"
+        return f"{whose} recorded as 0, excluded from all means."
+
+    @property
+    def facts(self) -> list[str]:
+        """What is shown beside the score."""
+        evaluation, judge = self.evaluation, self.evaluation.details.get("judge")
+        is_order = self.scale is None and "outcome" in evaluation.details
+        # A score on another scale is shown on that scale already.
+        is_shown = evaluation.score_raw in (None, evaluation.score) or self.scale not in (None, 1) or is_order
+        facts = [
+            evaluation.type,
+            judge if isinstance(judge, str) else None,
+            None if is_shown else f"given as {strict_json(evaluation.score_raw)}",
+            None if self.judgment.weight == 1 else f"weight {self.judgment.weight:g}",
+            "required" if self.judgment.required else None,
+            f"asked {evaluation.retry_count + 1} times" if evaluation.retry_count else None,
+            f"flags: {', '.join(evaluation.flags)}" if evaluation.flags else None,
+        ]
+        return [fact for fact in facts if fact]
+
+    @property
+    def schema_errors(self) -> list[tuple[str, str]]:
+        """The errors that a schema found, each with its path."""
+        errors = self.evaluation.details.get("errors")
+        if not isinstance(errors, list) or not all(map(_is_schema_error, errors)):
+            return []
+        return [(error["path"], error["message"]) for error in errors]
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Further details from the evaluator."""
+        details = self.evaluation.details
+        shown = {"judge"} if isinstance(details.get("judge"), str) else set()
+        if self.schema_errors or details.get("errors") == []:
+            shown |= {"errors", "valid"}
+        return {name: value for name, value in details.items() if name not in shown}
+
+    @property
+    def satisfied(self) -> int:
+        """How many checks are satisfied."""
+        return sum(check.satisfied for check in self.evaluation.checks)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether there are checks with bands of scores."""
+        return any(check.score is not None for check in self.evaluation.checks)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether there are checks that were read from token probabilities."""
+        return any(check.probability is not None for check in self.evaluation.checks)
+
+    @property
+    def prompts(self) -> list[tuple[str, str]]:
+        """The prompts as they were sent, the system prompt first."""
+        request = self.evaluation.evaluator_provider_request or {}
+        order = [*(name for name in _PROMPTS if name in request), *(name for name in request if name not in _PROMPTS)]
+        return [(_PROMPTS.get(name, name), request[name]) for name in order]
+
+    @property
+    def raw(self) -> str | None:
+        """The last raw reply of the judge."""
+        return next((attempt.raw for attempt in reversed(self.evaluation.attempts) if attempt.raw is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberView:
+    """A profile of a group, under the letter that the judge saw; ``place`` is None if the group was not ranked."""
+
+    letter: str
+    id: str
+    text: str
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """A group of a ranking: its profiles as they were shown, the judge's order, and what led to it."""
+
+    members: tuple[MemberView, ...]
+    order: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """A case with everything that is known about it.
+
+    Scores range from 0 to ``scale``, which is None for a group of a ranking. Metadata under a name in
+    ``metadata_shown`` is shown as something else.
+    """
+
+    result: CaseResult
+    scale: int | None = 1
+    group: GroupView | None = None
+    metadata_shown: frozenset[str] = frozenset()
+
+    @property
+    def case(self) -> Case:
+        """The case itself."""
+        return self.result.case
+
+    @property
+    def noun(self) -> str:
+        """What was judged."""
+        return {None: "Profiles", 1: "Answer"}.get(self.scale, "Profile")
+
+    @property
+    def standing(self) -> Standing:
+        """Its verdict, or why there is none."""
+        return Standing.of_case(self.result)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it is a group that was ranked."""
+        return self.scale is None and self.standing.scored
+
+    @property
+    def score(self) -> str | None:
+        """Its score, or None."""
+        return _score_out_of(self.result.outcome.score, self.scale) if self.standing.scored else None
+
+    @property
+    def facts(self) -> list[str]:
+        """Facts about the whole case."""
+        return list(self._facts())
+
+    def _facts(self) -> Iterator[str]:
+        result, outcome = self.result, self.result.outcome
+        if isinstance(model := result.case.metadata.get("model"), str):
+            yield model
+        if result.case.cluster is not None:
+            yield f"cluster {result.case.cluster}"
+        if result.judgments and result.cost is not None:
+            yield f"cost {cost_text(result.cost)}"
+        if result.awaited:
+            yield f"{counted(result.awaited, 'judgment')} pending"
+        if self.standing is Standing.ERROR:
+            means = "left out of the ranking" if self.scale is None else "no score, excluded from all means"
+            yield f"{blamed(result)} failed: {means}"
+        if self.scale is None:
+            return
+        if self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
+            yield "fails because a required evaluator fails"
+        if len(samples := result.by_sample) > 1:
+            yield f"{len(samples)} samples: {', '.join(map(self._sample, samples))}"
+
+    def _sample(self, sample: CaseScore) -> str:
+        standing = Standing.of(sample)
+        score = score_text((sample.score or 0.0) * (self.scale or 1)) if standing.scored else standing.word
+        return f"{standing.glyph} {score}"
+
+    @property
+    def input_messages(self) -> list[Message]:
+        """The messages that were asked."""
+        return list(messages_from(self.case.input_messages))
+
+    @property
+    def output_messages(self) -> list[Message]:
+        """The messages of the answer."""
+        return list(messages_from(self.case.output_messages))
+
+    @property
+    def expected_messages(self) -> list[Message]:
+        """The messages of the reference."""
+        return list(messages_from(self.case.expected_messages))
+
+    @property
+    def answers(self) -> list[AnswerView]:
+        """The answers that a target made."""
+        return [AnswerView(made, len(self.result.answers) == 1) for made in self.result.answers]
+
+    @property
+    def judgments(self) -> list[JudgmentView]:
+        """The judgments of all evaluators and samples."""
+        return [self._judgment(judgment) for judgment in self.result.judgments]
+
+    def _judgment(self, judgment: Judgment) -> JudgmentView:
+        has_siblings = len({other.sample for other in self.result.judgments}) > 1
+        return JudgmentView(judgment=judgment, has_siblings=has_siblings, scale=self.scale)
+
+    @property
+    def replaced(self) -> list[JudgmentView | AnswerView]:
+        """What was retried after an error."""
+        return [
+            self._judgment(replaced) if isinstance(replaced, Judgment) else AnswerView(replaced, is_only=True)
+            for replaced in self.result.replaced
+        ]
+
+    @property
+    def rest(self) -> dict[str, Any]:
+        """The other fields of the case."""
+        fields = case_to(self.case)
+        if self.metadata_shown:
+            metadata = self.case.metadata.items()
+            fields["metadata"] = {name: value for name, value in metadata if name not in self.metadata_shown}
+        return {name: value for name, value in fields.items() if name not in _SHOWN_BY_THEMSELVES}
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts there were."""
+        judged = sum(len(judgment.evaluation.attempts) for judgment in self.result.judgments)
+        return judged + sum(len(made.attempts) for made in self.result.answers)
+
+
+def _score_out_of(score: float | None, scale: int | None) -> str | None:
+    if score is None or scale is None:
         return None
-    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    return f"{score:.3f}" if scale == 1 else f"{score * scale:.2f} of {scale}"
 
 
-def _listed(facts: Iterable[str | None]) -> Markup:
-    return join(*(fact for fact in facts if fact), between=" · ")
+def _is_schema_error(error: object) -> bool:
+    return isinstance(error, Mapping) and isinstance(error.get("path"), str) and isinstance(error.get("message"), str)

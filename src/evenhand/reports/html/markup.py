@@ -16,15 +16,24 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _DELETE: Final = "\x7f"
 
 
+def visible(value: str) -> str:
+    r"""Return text in which control characters are replaced by their pictures.
+
+    >>> visible("a\x1b[2J\r\nb")
+    'a␛[2J\nb'
+    """
+    if _CONTROLS.search(value):
+        value = _CONTROLS.sub(_picture, value.replace("\r\n", "\n"))
+    return storable(value)
+
+
 def text(value: str) -> Markup:
     """Turn any text into markup that shows it.
 
     >>> text("<b>&amp;")
     Markup('&lt;b&gt;&amp;amp;')
     """
-    if _CONTROLS.search(value):
-        value = _CONTROLS.sub(_picture, value.replace("\r\n", "\n"))
-    return escape(storable(value))
+    return escape(visible(value))
 
 
 def join(*parts: str | None, between: str = "") -> Markup:
@@ -40,12 +49,12 @@ def tag(name: str, /, *children: str | None, **attributes: str | int | None) -> 
     >>> tag("p", "a < b", class_="note", aria_label="less")
     Markup('<p class="note" aria-label="less">a &lt; b</p>')
     """
-    given = "".join(
+    written = "".join(
         f' {_attribute(key)}="{text(str(value))}"' for key, value in attributes.items() if value is not None
     )
     if name in _VOID:
-        return Markup(f"<{name}{given}>")  # noqa: S704 - the values are escaped
-    return Markup(f"<{name}{given}>{join(*children)}</{name}>")  # noqa: S704 - as above, and the children
+        return Markup(f"<{name}{written}>")  # noqa: S704 - the values are escaped
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")  # noqa: S704 - as above, and the children
 
 
 @functools.cache
@@ -57,5 +66,5 @@ def _markup(part: str) -> Markup:
     return part if isinstance(part, Markup) else text(part)
 
 
-def _picture(found: re.Match[str]) -> str:
-    return "␡" if found[0] == _DELETE else chr(0x2400 + ord(found[0]))
+def _picture(match: re.Match[str]) -> str:
+    return "␡" if match[0] == _DELETE else chr(0x2400 + ord(match[0]))

@@ -5,184 +5,63 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import resources
 from typing import TextIO
 
 from markupsafe import Markup
 
-from evenhand.domain.gates import GateResult
-from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.domain.summary import Summary, Tally
-from evenhand.reports.html.case import as_json, badge, fold, verbatim
-from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
-from evenhand.reports.html.markup import join, tag
+from evenhand.domain.run import CaseResult
+from evenhand.reports.html.case import CaseView, verbatim_json
+from evenhand.reports.html.charts import means_plot, verdict_bar
+from evenhand.reports.html.markup import tag
+from evenhand.reports.html.renderer import render
+from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.html.table import MOST_COLUMNS, case_table
-from evenhand.reports.phrases import (
-    Effort,
-    Standing,
-    ambiguity_phrases,
-    cost_text,
-    counted,
-    duration_text,
-    effort_sentence,
-    mean_sentence,
-    moment_text,
-    pass_rate_sentence,
-    standings,
-)
+from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
 from evenhand.version import __version__
 
 
-def masthead(report: Report) -> Markup:
-    """Say what was judged, when, by what, and how far it came."""
-    run, summary = report.run, report.summary
-    took = None if run.finished is None else duration_text(max(run.finished - run.created, 0))
-    facts = [
-        ("Run", tag("code", run.id)),
-        ("Status", run.status.value),
-        ("Started", moment_text(run.created)),
-        ("Took", took),
-        ("Suite", run.source and tag("code", run.source)),
-        ("Judges" if summary.judges[1:] else "Judge", ", ".join(summary.judges) or _named(run.definition.get("judge"))),
-        ("Target", _named(run.definition.get("target")) or "none, the answers were given"),
-        ("Repeats", str(run.repeat) if run.repeat > 1 else None),
-        ("Forked from", run.forked_from and tag("code", run.forked_from)),
-    ]
-    return tag(
-        "header",
-        tag("p", "Evenhand report", class_="kind"),
-        tag("h1", run.name),
-        _facts(facts),
-        None if run.status is RunStatus.FINISHED else _unfinished(run, summary.cases),
-    )
+def _case_view(result: CaseResult) -> CaseView:
+    return CaseView(result=result)
 
 
-def outcome(report: Report, bins: Sequence[Mapping[Standing, int]]) -> Markup:
-    """Show the numbers, each mean with how many it is over and an interval."""
-    summary = report.summary
-    over = f"Case scores, {summary.cases.scored:,} of {counted(summary.cases.n, 'case')}, by verdict."
-    return tag(
-        "section",
-        tag("h2", "Outcome", class_="hidden"),
-        _headline(summary.cases),
-        tag("p", pass_rate_sentence(summary.cases), class_="rate"),
-        verdict_bar(standings(summary.cases)),
-        _legend(summary.cases),
-        tag("ul", *(_gate(one) for one in report.gates), class_="gates") if report.gates else None,
-        _spent(summary, report.run),
-        tag(
-            "div",
-            _figure("Scores", over, score_histogram(bins, report.run.thresholds)),
-            _figure("Means", _methods(summary), means_plot(summary)),
-            class_="charts",
-        ),
-        class_="outcome",
-    )
-
-
-def _headline(cases: Tally) -> Markup:
-    """Say the mean the way it must be said: with n, an interval, and what the errors would do to it (SPEC-E2)."""
-    found, over, rest = mean_sentence(cases).partition(" over ")
-    if not over:
-        return tag("p", found, class_="headline")
-    word, mean, around = found.split(" ", 2)
-    return tag("p", f"{word} ", tag("strong", mean), f" {around}", tag("span", over, rest, class_="quiet"),
-               class_="headline")  # fmt: skip
-
-
-def _legend(cases: Tally) -> Markup:
-    """List how many cases came out how."""
-    shown = [
-        tag("li", badge(standing), f" {count:,}")
-        for standing, count in standings(cases).items()
-        if count or standing.scored
-    ]
-    return tag("ul", *shown, class_="legend")
-
-
-def _unfinished(run: RunRecord, cases: Tally) -> Markup:
-    why = f"{run.status.value}: {run.reason}" if run.reason else run.status.value
-    pending = f"{cases.pending:,} of {counted(cases.n, 'case')} pending; the numbers are those of the others."
-    return tag("p", tag("strong", "This run is not finished"), f" ({why}). {pending}", class_="unfinished")
-
-
-def _gate(gate: GateResult) -> Markup:
-    standing = Standing.PASS if gate.ok else Standing.FAIL
-    sign = tag("span", standing.glyph, aria_hidden="true")
-    word = tag("span", sign, " gate met" if gate.ok else " gate missed", class_=f"badge {standing}")
-    return tag("li", word, tag("span", gate.words))
-
-
-def _spent(summary: Summary, run: RunRecord) -> Markup:
-    given_up = f"{run.abandoned_calls:,} ({cost_text(run.abandoned_cost)})" if run.abandoned_calls else None
-    effort = Effort.of(summary, run)
-    facts = [
-        ("Cost", effort.cost),
-        ("Calls to models", f"{effort.models:,}"),
-        ("Programs", f"{effort.programs:,}" if effort.programs else None),
-        ("Function calls", f"{effort.functions:,}" if effort.functions else None),
-        ("Replies from the cache", f"{summary.cached:,}"),
-        ("Retries", f"{summary.retries:,}"),
-        ("Calls given up", given_up),
-        ("Transport faults", f"{summary.transport_faults:,}" if summary.transport_faults else None),
-        ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
-        ("Errors", _counts(summary.errors_by_class)),
-        ("Flags", _counts(summary.flags)),
-        ("Several verdicts in one reply", "; ".join(ambiguity_phrases(summary))),
-    ]
-    return _facts(facts, class_="facts spent")
-
-
-def _facts(facts: Iterable[tuple[str, str | None]], class_: str = "facts") -> Markup:
-    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts if value]
-    return tag("dl", *rows, class_=class_)
-
-
-def _figure(title: str, said: str, chart: Markup) -> Markup:
-    return tag("figure", tag("figcaption", tag("h2", title), tag("p", said)), chart)
-
-
-def _methods(summary: Summary) -> str:
-    """Say how the intervals were found."""
-    tallies = (summary.cases, *summary.evaluators.values(), *summary.models.values())
-    intervals = [one.interval for one in tallies if one.interval is not None]
-    methods = ", ".join(sorted({one.method for one in intervals}))
-    return f"With {intervals[0].level:.0%} intervals ({methods})." if intervals else "Too few scores for intervals."
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
-def _named(defined: object) -> str | None:
-    """Name a judge or a target as a suite defines it: a name, or a mapping that says what it is."""
-    if isinstance(defined, Mapping) and isinstance(several := defined.get("models"), list):
-        return ", ".join(filter(None, map(_named, several)))
-    if isinstance(defined, Mapping):
-        defined = next((defined[key] for key in ("model", "command", "python") if defined.get(key)), defined)
-    if isinstance(defined, list | tuple):
-        return " ".join(map(str, defined))
-    return None if defined is None else str(defined)
-
-
-def write_html(report: Report, out: TextIO, *, section: Markup | None = None) -> None:
+def write_html(
+    report: Report,
+    out: TextIO,
+    *,
+    section: Markup | None = None,
+    noun: str = "case",
+    case_view: Callable[[CaseResult], CaseView] = _case_view,
+) -> None:
     """Write the report; the results are read once and never held, so that memory stays flat.
 
-    ``section`` stands in place of the usual numbers, where a run has others to show.
+    ``section`` replaces the usual numbers, where a run has others to show. ``noun`` is what a case of the run is, and
+    ``case_view`` says how it is shown.
     """
     evaluators = list(report.summary.evaluators)
-    style = _asset("report.css") + f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
+    columns = f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
+    style = _asset("parts.css") + _asset("report.css") + columns
     script = _asset("report.js")
     out.write('<!doctype html>\n<html lang="en">\n')
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
-    out.write(join(masthead(report), section or outcome(report, report.bins())))
-    out.writelines(case_table(report.results(), standings(report.summary.cases), evaluators))
+    out.write(_numbers(report, noun, section))
+    views = map(case_view, report.results())
+    out.writelines(case_table(views, standings(report.summary.cases), evaluators))
     out.write("</main>\n")
     out.write(_footer(report))
     out.write(f"<script>{script}</script>\n</body>\n</html>\n")
+
+
+def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
+    run, summary = report.run, report.summary
+    view = RunView(
+        run=run, summary=summary, cases=summary.cases, bins=report.bins(), gates=report.gates, noun=noun
+    )  # fmt: skip
+    about = [("Run", run.id), ("Status", run.status.value), *run_facts(run, summary.judges, noun=noun)]
+    return render("run_in_report.html", view=view, about=about, section=section)
 
 
 def fragment_html(report: Report) -> str:
@@ -225,7 +104,7 @@ def _footer(report: Report) -> Markup:
     defined = {"definition": dict(run.definition), "options": dict(run.options)}
     return tag(
         "footer",
-        fold("How the run was defined", verbatim(as_json(defined))),
+        tag("details", tag("summary", "Definition of the run"), verbatim_json(defined), class_="fold"),
         tag("p", f"Made by Evenhand {__version__} from run {run.id}",
             f", judged with version {run.version}" if run.version and run.version != __version__ else None,
             ". This file asks the network for nothing."),

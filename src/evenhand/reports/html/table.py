@@ -7,9 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from evenhand.domain.run import CaseResult, Judgment
-from evenhand.reports.html.case import about_case, badge, sign
+from evenhand.domain.run import Judgment
+from evenhand.reports.html.case import CaseView, badge
 from evenhand.reports.html.markup import join, tag
+from evenhand.reports.html.renderer import render
 from evenhand.reports.phrases import Standing, counted, score_text
 from evenhand.reports.safe_text import plain
 
@@ -42,9 +43,7 @@ class Room:
         return self._free >= 0
 
 
-def case_table(
-    results: Iterable[CaseResult], counts: Mapping[Standing, int], evaluators: Sequence[str]
-) -> Iterator[str]:
+def case_table(views: Iterable[CaseView], counts: Mapping[Standing, int], evaluators: Sequence[str]) -> Iterator[str]:
     """Yield the section with the table, piece by piece."""
     rows, detailed = Room(MOST_ROWS, counts), Room(MOST_DETAILED, counts)
     columns = evaluators[:MOST_COLUMNS]
@@ -55,10 +54,10 @@ def case_table(
     yield Markup('<table class="results" id="cases" role="table" aria-labelledby="cases-heading">')
     yield _head(columns)
     yield Markup('<tbody role="rowgroup">\n')
-    for result in results:
-        standing = Standing.of_case(result)
+    for view in views:
+        standing = view.standing  # which is worked out
         if rows.take(standing):
-            yield _row(result, standing, columns, detailed=detailed.take(standing))
+            yield _row(view, standing, columns, detailed=detailed.take(standing))
             yield "\n"
     yield Markup("</tbody></table></section>\n")
 
@@ -109,7 +108,8 @@ def _head(columns: Sequence[str]) -> Markup:
     return tag("thead", tag("tr", *cells, role="row"), role="rowgroup")
 
 
-def _row(result: CaseResult, standing: Standing, columns: Sequence[str], *, detailed: bool) -> Markup:
+def _row(view: CaseView, standing: Standing, columns: Sequence[str], *, detailed: bool) -> Markup:
+    result = view.result
     score = result.outcome.score if standing.scored else None
     by_evaluator: dict[str, list[Judgment]] = {}
     for one in result.judgments:
@@ -122,16 +122,16 @@ def _row(result: CaseResult, standing: Standing, columns: Sequence[str], *, deta
         tag("td", badge(standing), role="cell"),
         tag("td", score_text(score), role="cell", class_="number", data_value=_value(score)),
         *(_scores(column, by_evaluator.get(column, [])) for column in columns),
-        tag("td", _more(result) if detailed else None, role="cell", class_="more"),
+        tag("td", _more(view) if detailed else None, role="cell", class_="more"),
         id=f"case-{result.position + 1}",
         role="row",
         data_standing=standing,
     )
 
 
-def _more(result: CaseResult) -> Markup:
-    summary = tag("summary", tag("span", f"Details of {result.id}", class_="hidden"))
-    return tag("details", summary, about_case(result))
+def _more(view: CaseView) -> Markup:
+    summary = tag("summary", tag("span", f"Details of {view.result.id}", class_="hidden"))
+    return tag("details", summary, render("case_in_report.html", view=view))
 
 
 def _scores(evaluator: str, judgments: Sequence[Judgment]) -> Markup:
@@ -145,10 +145,14 @@ def _scores(evaluator: str, judgments: Sequence[Judgment]) -> Markup:
     mean = sum(scores) / len(scores) if scores else None
     shown: list[str] = [score_text(mean)] if mean is not None or not judgments else []
     if len(set(standings)) == 1:
-        shown.insert(0, join(sign(standings[0]), " "))
+        shown.insert(0, join(_sign(standings[0]), " "))
     if len(judgments) > 1:
         shown.append(f" ×{len(judgments)}")
     return tag("td", *shown, role="cell", class_="number", data_name=evaluator, data_value=_value(mean))
+
+
+def _sign(standing: Standing) -> Markup:
+    return tag("abbr", standing.glyph, title=standing.word, class_=standing.value)
 
 
 def _value(score: float | None) -> str | None:

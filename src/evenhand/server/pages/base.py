@@ -1,4 +1,4 @@
-"""What all pages share: templates, forms, and the markup of reports within pages."""
+"""What all pages share: forms, and where a browser goes after a change."""
 
 from __future__ import annotations
 
@@ -8,29 +8,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse
-from markupsafe import Markup
 from starlette.datastructures import FormData, UploadFile
 
-from evenhand.reports.html import case
 from evenhand.server.problems import Problem
 from evenhand.server.security import MOST_IMPORT_BYTES
-
-
-def as_markup(made: Markup) -> Markup:
-    """Let a template take what the reports drew; plain text is refused, whoever wrote it."""
-    if not isinstance(made, Markup):
-        raise TypeError(f"expected markup made by the reports, not {type(made).__name__}")
-    return made
-
-
-def verbatim(said: str) -> Markup:
-    """Show a text line by line, with invisible characters made visible."""
-    return as_markup(case.verbatim(said))
-
-
-def as_json(value: object) -> Markup:
-    """Show a value as indented JSON."""
-    return verbatim(case.as_json(value))
 
 
 @dataclass(frozen=True, slots=True)

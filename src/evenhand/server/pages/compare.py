@@ -18,7 +18,6 @@ from evenhand.reports.comparison import around_text, difference_text, p_text, ve
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
@@ -43,7 +42,7 @@ def _difference_mark(name: str, found: PairedDifference, most: float) -> Markup:
     axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
     interval = None if found.interval is None else (found.interval.low, found.interval.high)
     said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
-    return as_markup(interval_mark(name, found.difference, interval, axis, said=said, width="100%"))
+    return interval_mark(name, found.difference, interval, axis, said=said, width="100%")
 
 
 def _outcomes(found: PairedDifference) -> Markup:
@@ -53,7 +52,7 @@ def _outcomes(found: PairedDifference) -> Markup:
         (Standing.NOT_EVALUATED, found.ties, f"{counted(found.ties, 'tie')} for B"),
         (Standing.FAIL, found.losses, f"{counted(found.losses, 'loss', 'losses')} for B"),
     ]
-    return as_markup(outcome_bar(counts, f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B"))
+    return outcome_bar(counts, f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B")
 
 
 router = APIRouter()

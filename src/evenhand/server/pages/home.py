@@ -13,7 +13,6 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.html.charts import verdict_bar
 from evenhand.reports.phrases import Standing, moment_text, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_view import Row
 from evenhand.server.pages.runs import BaselineComparison
 from evenhand.server.rendering import page
@@ -39,10 +38,7 @@ def home(
     return page(
         request,
         "home.html",
-        rows=[
-            (row, as_markup(verdict_bar(standings(row.cases))) if row.cases and row.has_verdicts else None)
-            for row in rows
-        ],
+        rows=[(row, verdict_bar(standings(row.cases)) if row.cases and row.has_verdicts else None) for row in rows],
         against=list(_against(store, summaries, ended, settings.page_wait_seconds)),
         running=[(run, _progress(manager, run)) for run in runs if run.status in AT_WORK],
         legend=[standing for standing in Standing if standing is not Standing.PENDING],

@@ -16,7 +16,6 @@ from markupsafe import Markup
 from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import as_markup
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
@@ -124,7 +123,7 @@ def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> L
         id=one.id,
         groups=f"{address}/results?{urlencode({'profile': one.id})}",
         rank=NONE if one.rank is None else f"{one.rank:,}",
-        mark=as_markup(interval_mark(f"{one.id}: {said}", one.rank, one.interval, axis)),
+        mark=interval_mark(f"{one.id}: {said}", one.rank, one.interval, axis),
         numbers=(span_text(one), score_text(one.strength), *rates, groups),
     )
 
@@ -137,7 +136,7 @@ def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
     return [
         (
             f"{slot + 1}, letter {ascii_uppercase[slot]}",
-            as_markup(interval_mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis)),
+            interval_mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis),
             score_text(place),
         )
         for slot, place in enumerate(ranks.position.test.places)
@@ -174,6 +173,6 @@ def audit(
         "audit.html",
         numbers=numbers,
         may_change=run.status is not RunStatus.FINISHED,
-        section=as_markup(section(report, numbers)),
+        section=section(report, numbers),
         **known,
     )

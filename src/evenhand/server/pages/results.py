@@ -14,13 +14,13 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.run import RunRecord
 from evenhand.profiles.job import is_scoring, mode_of
+from evenhand.profiles.ranking.group_view import group_view
+from evenhand.reports.html.case import RANKED, CaseView
 from evenhand.reports.json import case_row
 from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, StoreDep
-from evenhand.server.pages.base import as_json, verbatim
-from evenhand.server.pages.case_view import ShownCase
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
@@ -35,8 +35,6 @@ from evenhand.store.store import Store
 # Written by results_columns.js, with dots between the names: the choice for the next run.
 COOKIE: Final = "evenhand-columns"
 PARAMETER: Final = "column"
-# The standing of a ranked group; results_row.js has it too.
-RANKED: Final = "ranked"
 _GIST: Final = 36
 
 
@@ -269,24 +267,16 @@ def one_case(request: Request, run_id: str, position: int, store: StoreDep) -> R
     """Show a case in full; the drawer takes its content from here."""
     run = find_run(store, run_id)
     address = f"{own(run)}/results"
-    shown = ShownCase(
-        result=_case(store, run, position),
-        json=f"{address}/{position}/json",
-        results=address,
-        scale=scale_of(run),
-        before=f"{address}/{position - 1}" if position > 0 else None,
-        after=f"{address}/{position + 1}" if position + 1 < run.cases else None,
-    )
+    result, scale = _case(store, run, position), scale_of(run)
     return page(
         request,
         "case.html",
         run=run,
-        shown=shown,
-        back=address,
-        verbatim=verbatim,
-        as_json=as_json,
-        duration=duration_text,
-        cost=cost_text,
+        view=group_view(result) if scale is None else CaseView(result=result, scale=scale),
+        results=address,
+        json=f"{address}/{position}/json",
+        before=f"{address}/{position - 1}" if position > 0 else None,
+        after=f"{address}/{position + 1}" if position + 1 < run.cases else None,
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from evenhand.domain.run import RunRecord
-from evenhand.domain.summary import Summary, Tally
+from evenhand.domain.summary import Tally
 from evenhand.evaluators.profile_score import SCALE
 from evenhand.profiles.job import RANKING, is_audit, mode_of
 from evenhand.profiles.scores import from_0_to_10
-from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.json import moment
 from evenhand.reports.phrases import (
     NONE,
@@ -21,20 +21,15 @@ from evenhand.reports.phrases import (
     cost_text,
     counted,
     duration_text,
-    effort_sentence,
-    flag_phrases,
-    mean_sentence,
     moment_text,
-    pass_rate_sentence,
-    standings,
+    names_in,
 )
-from evenhand.server.pages.base import as_json, as_markup
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.summaries import Numbers, SummaryCache
-from evenhand.server.runs.views import MOST_CASES_IN_LIST, model_label, names_in
+from evenhand.server.runs.views import MOST_CASES_IN_LIST
 from evenhand.store.store import Store
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.prompt_run import PROMPT
@@ -122,7 +117,6 @@ FORMATS: Final = (
 )
 # Below this many evaluations per second, the rate is shown per minute.
 _SLOW: Final = 0.95
-Fact = tuple[str, str, str | None]
 
 
 def own(run: RunRecord) -> str:
@@ -130,34 +124,27 @@ def own(run: RunRecord) -> str:
     return f"/runs/{quote(run.id, safe='')}"
 
 
-def facts(run: RunRecord, numbers: Numbers | None) -> list[Fact]:
-    """Return what was judged, when, and by whom, each with a link or None."""
-    return list(_facts(run, numbers))
+def facts(run: RunRecord, numbers: Numbers | None) -> list[tuple[str, str]]:
+    """Return what was judged, when, and by what."""
+    judges = () if numbers is None else numbers.summary.judges
+    prompt = run.definition.get(PROMPT)
+    named = f"{prompt.get('name')}, version {prompt.get('version')}" if isinstance(prompt, Mapping) else ""
+    return [("Run", run.id), *([("Prompt", named)] if named else []), *run_facts(run, judges, noun=_noun(run))]
 
 
-def _facts(run: RunRecord, numbers: Numbers | None) -> Iterator[Fact]:
+def fact_links(run: RunRecord) -> dict[str, str]:
+    """Return the addresses of what some facts name."""
+    links = {}
     prompt = run.definition.get(PROMPT)
     if isinstance(prompt, Mapping):
-        named = f"{prompt.get('name')}, version {prompt.get('version')}"
-        yield "Prompt", named, f"/prompts/{quote(str(prompt.get('id')), safe='')}"
-    yield "Started", moment_text(run.created), None
-    if run.finished is not None:
-        yield "Duration", duration_text(max(run.finished - run.created, 0)), None
-    if run.source is not None:
-        yield "Suite", run.source, None
-    judges = () if numbers is None else numbers.summary.judges
-    if said := ", ".join(judges) or model_label(run.definition.get("judge")):
-        yield "Judges" if judges[1:] else "Judge", said, None
-    mode = mode_of(run.definition)
-    if mode is None:
-        yield "Answers", model_label(run.definition.get("target")) or "from the cases", None
-    yield (
-        {None: "Cases", RANKING: "Groups"}.get(mode, "Profiles"),
-        f"{run.cases:,}" + (f", {run.repeat} times each" if run.repeat > 1 else ""),
-        None,
-    )
+        links["Prompt"] = f"/prompts/{quote(str(prompt.get('id')), safe='')}"
     if run.forked_from is not None:
-        yield "Forked from", run.forked_from, f"/runs/{quote(run.forked_from, safe='')}"
+        links["Forked from"] = f"/runs/{quote(run.forked_from, safe='')}"
+    return links
+
+
+def _noun(run: RunRecord) -> str:
+    return {None: "case", RANKING: "group"}.get(mode_of(run.definition), "profile")
 
 
 def kinship(run: RunRecord) -> list[str]:
@@ -202,49 +189,25 @@ def _more(progress: Mapping[str, Any]) -> str:
     return ", paused" if progress.get("paused") else ""
 
 
-def outcome(run: RunRecord, numbers: Numbers) -> dict[str, Any]:
-    """Return the numbers, each mean with its n and interval; those of profiles are from 0 to 10."""
-    summary = numbers.summary
-    cases = summary.cases
+def view_of(run: RunRecord, numbers: Numbers) -> RunView:
+    """Return the run with its numbers; those of profiles are from 0 to 10."""
+    summary, of_profiles = numbers.summary, scale_of(run) == SCALE.high
+    return RunView(
+        run=run,
+        summary=summary,
+        cases=from_0_to_10(summary.cases) if of_profiles else summary.cases,
+        bins=numbers.bins,
+        gates=numbers.gates,
+        noun=_noun(run),
+        note=" A score of 10 is 1.0 here." if of_profiles else "",
+    )
+
+
+def verdict_links(run: RunRecord) -> dict[Standing, str]:
+    """Return the addresses of the evaluations with each standing."""
     address = f"{own(run)}/results"
-    of_profiles = scale_of(run) == SCALE.high
-    what = "Profile scores as shares of 10" if of_profiles else "Case scores"
-    return {
-        "headline": _headline(from_0_to_10(cases) if of_profiles else cases),
-        "is_of_ten": of_profiles,
-        "pass_rate": _pass_rate(run, cases),
-        "bar": as_markup(verdict_bar(standings(cases))),
-        "legend": [
-            (standing, count, _look_at(address, standing))
-            for standing, count in standings(cases).items()
-            if count or standing.scored
-        ],
-        "spread": f"{what}, {cases.scored:,} of {counted(cases.n, 'profile' if of_profiles else 'case')}, by verdict.",
-        "histogram": as_markup(score_histogram(numbers.bins, run.thresholds)),
-        "methods": _methods(summary) + (" A score of 10 is 1.0 here." if of_profiles else ""),
-        "means": as_markup(means_plot(replace(summary, models={}))),
-        "models": as_markup(means_plot(replace(summary, evaluators={}))) if summary.models else None,
-        "effort": effort_sentence(summary, run),
-        "errors": list(summary.errors_by_class.items()),
-        "flags": list(flag_phrases(summary)),
-        "reasons": list(summary.reasons.items()),
-    }
-
-
-def _pass_rate(run: RunRecord, cases: Tally) -> str:
-    sentence = pass_rate_sentence(cases)
-    if scale_of(run) != SCALE.high:
-        return sentence
-    return f"{sentence}; a profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more"
-
-
-def _headline(cases: Tally) -> tuple[str, str, str, str]:
-    """Return the mean with its n, its interval, and how errors would change it (SPEC-E2)."""
-    found, over, rest = mean_sentence(cases).partition(" over ")
-    if not over:
-        return found, "", "", ""
-    word, mean, around = found.split(" ", 2)
-    return f"{word} ", mean, f" {around}", over + rest
+    links = {standing: _look_at(address, standing) for standing in Standing}
+    return {standing: link for standing, link in links.items() if link is not None}
 
 
 def _look_at(address: str, standing: Standing) -> str | None:
@@ -258,16 +221,17 @@ def _look_at(address: str, standing: Standing) -> str | None:
             return f"{address}?verdict={standing.value}&status=scored"
 
 
-def _methods(summary: Summary) -> str:
-    intervals = [one.interval for one in (summary.cases, *summary.evaluators.values()) if one.interval is not None]
-    methods = ", ".join(sorted({one.method for one in intervals}))
-    return f"With {intervals[0].level:.0%} intervals ({methods})." if intervals else "Too few scores for intervals."
-
-
 def _count(number: int | None) -> str:
     return NONE if number is None else f"{number:,}"
 
 
-def defined(run: RunRecord) -> Any:
-    """Show the definition of a run; it holds no secrets."""
-    return as_json({"definition": dict(run.definition), "options": dict(run.options)})
+def pass_mark(run: RunRecord) -> str | None:
+    """Say from which score on a profile passes."""
+    if scale_of(run) != SCALE.high:
+        return None
+    return f"A profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more."
+
+
+def defined(run: RunRecord) -> dict[str, Any]:
+    """Return the definition of a run; it holds no secrets."""
+    return {"definition": dict(run.definition), "options": dict(run.options)}

@@ -184,7 +184,6 @@ def one_run(
     at_work = run.status in AT_WORK
     progress = (manager.progress(run.id) or {}) if at_work else {}
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
-    more = {} if numbers is None else run_view.outcome(run, numbers)
     return page(
         request,
         "runs_show.html",
@@ -201,10 +200,13 @@ def one_run(
         against=BaselineComparison.of(store, summaries, run, wait),
         kinship=run_view.kinship(run),
         facts=run_view.facts(run, numbers),
+        fact_links=run_view.fact_links(run),
         numbers=numbers,
+        view=None if numbers is None else run_view.view_of(run, numbers),
+        verdict_links=run_view.verdict_links(run),
+        pass_mark=run_view.pass_mark(run),
         formats=run_view.PROFILE_FORMATS if mode_of(run.definition) else run_view.FORMATS,
         definition=run_view.defined(run),
-        **more,
     )
 
 

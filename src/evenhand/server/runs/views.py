@@ -6,40 +6,22 @@ Of a group that was ranked, who was shown stands for what was asked, and the ord
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from string import ascii_uppercase
 from typing import Any, Final
 
 from evenhand.domain.case import Case
 from evenhand.domain.message import messages_from
-from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.model import MODEL
-from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
-from evenhand.evaluators.pairwise import PLACES
 from evenhand.profiles.job import is_ranking
+from evenhand.profiles.ranking.group_view import judged_order, member_ids
 from evenhand.reports.json import run_row, summary_row
+from evenhand.reports.phrases import names_in
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import Place, StoredEvaluation, evaluations_at
 from evenhand.store.store import Store
 from evenhand.workspace.prompt_run import PROMPT
-
-
-def names_in(defined: Any) -> list[str]:
-    """Return the names of the models that a part of a definition names.
-
-    >>> names_in({"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]})
-    ['openai/gpt-5-mini', 'ollama/qwen2.5:7b']
-    """
-    match defined:
-        case str():
-            return [defined]
-        case list() | tuple():
-            return [name for one in defined for name in names_in(one)]
-        case {"models": found} | {"model": found}:
-            return names_in(found)
-    return []
 
 
 def models_of(run: RunRecord) -> list[str]:
@@ -51,93 +33,6 @@ def models_of(run: RunRecord) -> list[str]:
 def judge_of(run: RunRecord) -> str | None:
     """Return the name of the judge, if the definition has one."""
     return next(iter(names_in(run.definition.get("judge"))), None)
-
-
-def model_label(defined: Any) -> str | None:
-    """Return a readable name of a judge or a target; of a program, its command."""
-    if names := names_in(defined):
-        return ", ".join(names)
-    if isinstance(defined, Mapping):
-        return str(defined.get("command") or defined.get("python") or dict(defined))
-    return None if defined is None else str(defined)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """A profile of a group, under the letter that the judge saw; ``place`` is None if the group was not ranked."""
-
-    letter: str
-    id: str
-    text: str
-    place: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownGroup:
-    """A group in the order in which it was shown, and the judge's verdict on it."""
-
-    members: tuple[Member, ...]
-    order: str
-    lines: tuple[str, ...]
-
-    @classmethod
-    def of(cls, result: CaseResult) -> ShownGroup:
-        """Read the group from its case and, if it was judged, from the judgment."""
-        found = [one.evaluation.details for one in result.judgments]
-        details = found[-1] if found else {}
-        case = result.case
-        order = list(details.get(ORDER, ()))
-        texts = [case.candidate_answer or "", case.reference_answer or ""]
-        members = tuple(
-            Member(
-                letter=ascii_uppercase[slot],
-                id=one["id"],
-                text=str(one["text"]) if "text" in one else "".join(texts[slot : slot + 1]),
-                place=order.index(one["id"]) + 1 if one["id"] in order else None,
-            )
-            for slot, one in enumerate(members_of(case.metadata)[:MOST_MEMBERS])
-        )
-        return cls(members=members, order=judged_order(case, details), lines=tuple(_orders(case, details)))
-
-
-def members_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the profiles of a group in the order in which they were shown; an imported run may have anything there."""
-    members = metadata.get(MEMBERS)
-    if not isinstance(members, list | tuple):
-        return []
-    return [one for one in members if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
-
-
-def member_ids(case: Case) -> str:
-    """Return the ids of the profiles of a group, in the order shown."""
-    return ", ".join(_ids(case))
-
-
-def judged_order(case: Case, details: Mapping[str, Any]) -> str:
-    """Return the judge's order, best first; empty if there is none."""
-    if ORDER in details:
-        return " > ".join(details[ORDER])
-    ids = _ids(case)
-    if "outcome" not in details or len(ids) != len(PLACES):
-        return ""
-    first, second = ids
-    return {"win": f"{first} > {second}", "loss": f"{second} > {first}", "tie": f"{first} = {second}"}[
-        details["outcome"]
-    ]
-
-
-def _orders(case: Case, details: Mapping[str, Any]) -> list[str]:
-    """Return which of a pair won, for each of the two orders in which they were shown."""
-    lines = []
-    for one in details.get("orders", ()):
-        ids = _ids(case) if one["candidate"] == PLACES[0] else _ids(case)[::-1]
-        won = "a tie" if one["winner"] == "tie" else f"{ids[PLACES.index(one['winner'])]} is better"
-        lines.append(f"{ids[0]} shown first, {ids[1]} second: {won}")
-    return lines
-
-
-def _ids(case: Case) -> list[str]:
-    return [one["id"] for one in members_of(case.metadata)]
 
 
 MOST_SHOWN: Final = 300
@@ -154,7 +49,7 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
     model = case.metadata.get(MODEL)
     question, answer = _question_of(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
     if as_group:
-        question, answer = member_ids(case), judged_order(case, content.get("details", {}))
+        question, answer = ", ".join(member_ids(case)), judged_order(case, content.get("details", {}))
     return {
         "case_id": case.id or "",
         "position": stored.position,

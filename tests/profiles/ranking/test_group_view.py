@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import CaseResult
-from evenhand.server.runs.views import ShownGroup, judged_order, member_ids, members_of
+from evenhand.profiles.ranking.group_view import group_view, judged_order, member_ids, members_of
 
 PAIR = Case(
     id="round-1-group-1",
@@ -24,13 +24,14 @@ def test_the_outcome_of_a_pair_is_an_order(outcome: str, said: str) -> None:
 
 
 def test_a_group_that_was_not_judged_has_texts_and_no_order() -> None:
-    shown = ShownGroup.of(CaseResult(position=0, case=PAIR))
+    group = group_view(CaseResult(position=0, case=PAIR)).group
 
-    assert [(one.letter, one.id, one.text, one.place) for one in shown.members] == [
+    assert group is not None
+    assert [(member.letter, member.id, member.text, member.place) for member in group.members] == [
         ("A", "a", "One.", None),
         ("B", "b", "Two.", None),
     ]
-    assert (shown.order, shown.lines) == ("", ())
+    assert (group.order, group.lines) == ("", ())
 
 
 @pytest.mark.parametrize("told", [None, 5, "ab", {"id": "a"}, [1, "a", {"id": 3}, {}]])
@@ -38,6 +39,8 @@ def test_what_is_no_group_has_nobody_in_it(told: Any) -> None:
     case = Case(id="c", metadata={"profiles": told})
 
     assert members_of(case.metadata) == []
-    assert member_ids(case) == ""
+    assert member_ids(case) == []
     assert judged_order(case, {"outcome": "win"}) == ""
-    assert ShownGroup.of(CaseResult(position=0, case=case)).members == ()
+    group = group_view(CaseResult(position=0, case=case)).group
+    assert group is not None
+    assert group.members == ()

@@ -1,0 +1,144 @@
+"""A run as reports and pages show it: what was judged, what came of it, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from evenhand.domain.gates import GateResult
+from evenhand.domain.run import RunRecord
+from evenhand.domain.summary import Summary, Tally
+from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.phrases import (
+    Effort,
+    Standing,
+    cost_text,
+    counted,
+    duration_text,
+    flag_phrases,
+    mean_sentence,
+    model_label,
+    moment_text,
+    pass_rate_sentence,
+    standings,
+)
+
+
+def run_facts(run: RunRecord, judges: Sequence[str] = (), *, noun: str = "case") -> list[tuple[str, str]]:
+    """Return what was judged, when, and by what, each with its name; ``noun`` is what a case of the run is."""
+    return list(_facts(run, judges, noun))
+
+
+def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[str, str]]:
+    yield "Started", moment_text(run.created)
+    if run.finished is not None:
+        yield "Duration", duration_text(max(run.finished - run.created, 0))
+    if run.source is not None:
+        yield "Suite", run.source
+    if judge := ", ".join(judges) or model_label(run.definition.get("judge")):
+        yield "Judges" if judges[1:] else "Judge", judge
+    if noun == "case":
+        yield "Target", model_label(run.definition.get("target")) or "none; the cases have answers"
+    times = f", {run.repeat} times each" if run.repeat > 1 else ""
+    yield f"{noun.capitalize()}s", f"{run.cases:,}{times}"
+    if run.forked_from is not None:
+        yield "Forked from", run.forked_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run with its numbers.
+
+    ``cases`` are those of the summary on the scale on which they are shown, of which ``note`` says more where it is not
+    from 0 to 1. ``noun`` is what a case of the run is.
+    """
+
+    run: RunRecord
+    summary: Summary
+    bins: Sequence[Mapping[Standing, int]]
+    gates: Sequence[GateResult] = ()
+    noun: str = "case"
+    cases: Tally
+    note: str = ""
+
+    @property
+    def headline(self) -> tuple[str, str, str, str]:
+        """The mean with its n, its interval, and how errors would change it (SPEC-E2), in parts to be set apart."""
+        start, over, rest = mean_sentence(self.cases).partition(" over ")
+        if not over:
+            return start, "", "", ""
+        word, mean, around = start.split(" ", 2)
+        return f"{word} ", mean, f" {around}", over + rest
+
+    @property
+    def pass_rate(self) -> str:
+        """The share of cases that pass."""
+        return pass_rate_sentence(self.summary.cases)
+
+    @property
+    def bar(self) -> Markup:
+        """The bar of verdicts."""
+        return verdict_bar(standings(self.summary.cases))
+
+    @property
+    def legend(self) -> list[tuple[Standing, int]]:
+        """How many cases have each verdict."""
+        return [item for item in standings(self.summary.cases).items() if item[1] or item[0].scored]
+
+    @property
+    def spread(self) -> str:
+        """What the histogram shows."""
+        cases = self.summary.cases
+        total = counted(cases.n, self.noun)
+        return f"{self.noun.capitalize()} scores, {cases.scored:,} of {total}, by verdict.{self.note}"
+
+    @property
+    def histogram(self) -> Markup:
+        """The histogram of scores."""
+        return score_histogram(self.bins, self.run.thresholds)
+
+    @property
+    def methods(self) -> str:
+        """How the intervals were computed."""
+        summary = self.summary
+        tallies = (summary.cases, *summary.evaluators.values(), *summary.models.values())
+        intervals = [tally.interval for tally in tallies if tally.interval is not None]
+        if not intervals:
+            return "Too few scores for intervals."
+        methods = ", ".join(sorted({interval.method for interval in intervals}))
+        return f"With {intervals[0].level:.0%} intervals ({methods}).{self.note}"
+
+    @property
+    def means(self) -> Markup:
+        """The means of the cases and of each evaluator, with their intervals."""
+        return means_plot(replace(self.summary, models={}))
+
+    @property
+    def models(self) -> Markup | None:
+        """The means of each model that answered, if there are several."""
+        return means_plot(replace(self.summary, evaluators={})) if self.summary.models else None
+
+    @property
+    def effort(self) -> list[tuple[str, str]]:
+        """What the run took."""
+        summary, run, effort = self.summary, self.run, Effort.of(self.summary, self.run)
+        given_up = f"{run.abandoned_calls:,} ({cost_text(run.abandoned_cost)})" if run.abandoned_calls else None
+        facts = [
+            ("Cost", effort.cost),
+            ("Calls to models", f"{effort.models:,}"),
+            ("Programs", f"{effort.programs:,}" if effort.programs else None),
+            ("Function calls", f"{effort.functions:,}" if effort.functions else None),
+            ("Replies from the cache", f"{summary.cached:,}"),
+            ("Retries", f"{summary.retries:,}"),
+            ("Calls given up", given_up),
+            ("Transport faults", f"{summary.transport_faults:,}" if summary.transport_faults else None),
+            ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
+        ]
+        return [(name, value) for name, value in facts if value]
+
+    @property
+    def flags(self) -> list[tuple[int, str]]:
+        """How many evaluations have each flag, in words."""
+        return list(flag_phrases(self.summary))
