@@ -67,5 +67,5 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
                 for sample in range(run.repeat):
                     key = evaluation_key(planned.hash, fingerprints.of(evaluator), target, sample)
                     places_by_key.setdefault(key, []).append((planned.position, place))
-        copied += store.copy(before, run, positions=there, wanted=places_by_key, answers=same_target)
+        copied += store.copy(before, run, positions=there, places=places_by_key, answers=same_target)
     return copied
