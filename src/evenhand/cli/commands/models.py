@@ -28,7 +28,7 @@ def fetch(model: KnownModel, console: Console, *, source: str | None = None) -> 
             f" {megabytes(free_space(model))} of disk space are free"
         )
     progress = _Progress(model, console)
-    path = pull(model, sources, told=progress.show)
+    path = pull(model, sources, on_progress=progress.show)
     if progress.began is not None:
         console.note(f"{model.name} is downloaded, and its sha256 is correct")
     return path
