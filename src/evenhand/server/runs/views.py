@@ -1,6 +1,6 @@
 """Runs and evaluations as lists show them, in plain JSON values.
 
-Of a group that was ranked, who was shown stands for what was asked, and the order for the answer.
+Of a group that was ranked, who was shown takes the place of what was asked, and the order that of the answer.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def names_in(defined: Any) -> list[str]:
         case str():
             return [defined]
         case list() | tuple():
-            return [name for one in defined for name in names_in(one)]
-        case {"models": found} | {"model": found}:
-            return names_in(found)
+            return [name for part in defined for name in names_in(part)]
+        case {"models": models} | {"model": models}:
+            return names_in(models)
     return []
 
 
@@ -83,19 +83,19 @@ class ShownGroup:
     @classmethod
     def of(cls, result: CaseResult) -> ShownGroup:
         """Read the group from its case and, if it was judged, from the judgment."""
-        found = [one.evaluation.details for one in result.judgments]
-        details = found[-1] if found else {}
+        judged = [judgment.evaluation.details for judgment in result.judgments]
+        details = judged[-1] if judged else {}
         case = result.case
         order = list(details.get(ORDER, ()))
         texts = [case.candidate_answer or "", case.reference_answer or ""]
         members = tuple(
             Member(
                 letter=ascii_uppercase[slot],
-                id=one["id"],
-                text=str(one["text"]) if "text" in one else "".join(texts[slot : slot + 1]),
-                place=order.index(one["id"]) + 1 if one["id"] in order else None,
+                id=member["id"],
+                text=str(member["text"]) if "text" in member else "".join(texts[slot : slot + 1]),
+                place=order.index(member["id"]) + 1 if member["id"] in order else None,
             )
-            for slot, one in enumerate(members_of(case.metadata)[:MOST_MEMBERS])
+            for slot, member in enumerate(members_of(case.metadata)[:MOST_MEMBERS])
         )
         return cls(members=members, order=judged_order(case, details), lines=tuple(_orders(case, details)))
 
@@ -105,7 +105,7 @@ def members_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     members = metadata.get(MEMBERS)
     if not isinstance(members, list | tuple):
         return []
-    return [one for one in members if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    return [member for member in members if isinstance(member, Mapping) and isinstance(member.get("id"), str)]
 
 
 def member_ids(case: Case) -> str:
@@ -129,15 +129,15 @@ def judged_order(case: Case, details: Mapping[str, Any]) -> str:
 def _orders(case: Case, details: Mapping[str, Any]) -> list[str]:
     """Return which of a pair won, for each of the two orders in which they were shown."""
     lines = []
-    for one in details.get("orders", ()):
-        ids = _ids(case) if one["candidate"] == PLACES[0] else _ids(case)[::-1]
-        won = "a tie" if one["winner"] == "tie" else f"{ids[PLACES.index(one['winner'])]} is better"
+    for order in details.get("orders", ()):
+        ids = _ids(case) if order["candidate"] == PLACES[0] else _ids(case)[::-1]
+        won = "a tie" if order["winner"] == "tie" else f"{ids[PLACES.index(order['winner'])]} is better"
         lines.append(f"{ids[0]} shown first, {ids[1]} second: {won}")
     return lines
 
 
 def _ids(case: Case) -> list[str]:
-    return [one["id"] for one in members_of(case.metadata)]
+    return [member["id"] for member in members_of(case.metadata)]
 
 
 MOST_SHOWN: Final = 300
@@ -180,8 +180,8 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
 
 def _question_of(case: Case) -> str | None:
     """Return what distinguishes a case: the question, or the last user message of a conversation."""
-    said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
-    return said[-1] if case.question is None and said else case.question_text
+    questions = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
+    return questions[-1] if case.question is None and questions else case.question_text
 
 
 def _cut(text: str | None) -> str | None:
