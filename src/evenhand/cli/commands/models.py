@@ -77,7 +77,7 @@ def list_models(
     """List the embedded models and how well they judge."""
     console = Console()
     if json:
-        console.result(strict_json([_described(model) for model in MODELS.values()]))
+        console.result(strict_json([_describe(model) for model in MODELS.values()]))
         return
     for model in MODELS.values():
         console.result("\n".join(_lines(model)))
@@ -138,7 +138,7 @@ def _lines(model: KnownModel) -> list[str]:
     ]
 
 
-def _described(model: KnownModel) -> dict[str, Any]:
+def _describe(model: KnownModel) -> dict[str, Any]:
     return {
         "name": f"embedded/{model.name}",
         "state": _state(model),
