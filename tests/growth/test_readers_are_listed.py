@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("hostile_readers.py")
 TAKING_APART = frozenset(
     {
         "compile", "match", "search", "fullmatch", "finditer", "findall", "sub", "subn",
-        "loads", "load", "raw_decode", "JSONDecoder", "parse_strict", "first_value", "strictly",
+        "loads", "load", "raw_decode", "JSONDecoder", "parse_strict", "first_value", "parse_line",
         "reader", "DictReader", "parse", "scan",
         "urlsplit", "unquote", "b64decode", "decompress", "feed_data",
     }

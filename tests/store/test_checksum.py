@@ -146,7 +146,7 @@ COLUMN_READERS: dict[str, tuple[str, str, Callable[[Store, RunRecord], object]]]
     "forks": (
         "evaluations",
         "verdict",
-        lambda store, run: store.copy(run, run, positions={1: 1}, wanted={}, answers=False),
+        lambda store, run: store.copy(run, run, positions={1: 1}, places={}, answers=False),
     ),
 }
 
@@ -183,7 +183,7 @@ def test_a_run_that_went_on_since_it_was_looked_up_is_not_damaged(store: Store, 
 def test_a_copied_row_has_a_checksum_of_its_own(store: Store, made: Any, run: RunRecord) -> None:
     fork = made.run(store, cases=3)
 
-    store.copy(run, fork, positions={0: 1, 2: 0}, wanted={"k1": [(0, 1)], "k0": [(2, 0)]}, answers=True)
+    store.copy(run, fork, positions={0: 1, 2: 0}, places={"k1": [(0, 1)], "k0": [(2, 0)]}, answers=True)
 
     assert [len(result.judgments) for result in store.results(fork)] == [1, 0, 1]
     assert verify_run(store, fork.id).told == []
@@ -211,7 +211,7 @@ def test_rows_of_before_are_read_as_they_are_and_said_to_be_uncovered(store: Sto
     fork = made.run(store, cases=3)
 
     verified = verify_run(store, run.id)
-    store.copy(old, fork, positions={0: 0}, wanted={"k0": [(0, 0)]}, answers=True)
+    store.copy(old, fork, positions={0: 0}, places={"k0": [(0, 0)]}, answers=True)
 
     assert list(store.results(old)) == before
     assert (verified.is_sound, verified.rows, verified.uncovered) == (True, 10, 10)

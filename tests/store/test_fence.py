@@ -50,7 +50,7 @@ LOST: dict[str, Callable[[Store, RunRecord, Any], object]] = {
     "running": lambda store, run, made: store.runs.mark(run, RunStatus.RUNNING),
     "calls": lambda store, run, made: store.runs.abandon(run, 3, 0.5),
     "a sign of life": lambda store, run, made: store.runs.alive(run),
-    "copies": lambda store, run, made: store.copy(run, run, positions={0: 0}, wanted={}, answers=True),
+    "copies": lambda store, run, made: store.copy(run, run, positions={0: 0}, places={}, answers=True),
 }
 
 

@@ -297,7 +297,7 @@ def test_what_holds_is_copied_to_where_it_stands_now(store: Store, made: Any) ->
     made.answer(store, before, 0, MadeAnswer(text=None, error="e"), MadeAnswer(text="Yes", round=1))
 
     wanted = {"k0": [(2, 1)], "k1": [(0, 0)], "k2": [(1, 0)]}
-    copied = store.copy(before, run, positions={2: 0, 0: 1, 1: 2}, wanted=wanted, answers=True)
+    copied = store.copy(before, run, positions={2: 0, 0: 1, 1: 2}, places=wanted, answers=True)
 
     assert copied == 2
     found = {

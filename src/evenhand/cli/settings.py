@@ -190,7 +190,7 @@ def load_settings(folder: Path, kinds: Kinds, *, with_env_file: bool = True) -> 
     own = user_folder()
     folders = [folder] if own is None or own == folder else [folder, own]
     file, table = _first_with_settings(folders)
-    values = {} if file is None else dict(_checked(file, table, kinds))
+    values = {} if file is None else dict(_check_settings(file, table, kinds))
     if not with_env_file or values.get("no_env_file"):
         return Settings(file=file, values=values)
     # Not a folder: some name their virtual environment so.
@@ -207,7 +207,7 @@ def _first_with_settings(folders: Sequence[Path]) -> tuple[Path | None, Mapping[
         if own.is_file():
             if section is not None:
                 raise ConfigError(f"{own} and [tool.evenhand] in {shared} both have settings; keep one of them")
-            return own, _parsed(own, _read_settings(own))
+            return own, _parse_toml(own, _read_settings(own))
         if section is not None:
             return shared, section
     return None, {}
@@ -220,7 +220,7 @@ def _section(shared: Path) -> Mapping[str, Any] | None:
         return None
     if b"evenhand" not in read.content:  # most have no settings of ours, and need not be parsed
         return None
-    section = _parsed(shared, read.content).get("tool", {}).get("evenhand")
+    section = _parse_toml(shared, read.content).get("tool", {}).get("evenhand")
     if section is None:
         return None
     if not isinstance(section, Mapping):
@@ -243,14 +243,14 @@ def _require_own(file: Path, read: OwnFile) -> None:
         raise ConfigError(f"{file}: {read.problem}")
 
 
-def _parsed(file: Path, content: bytes) -> Mapping[str, Any]:
+def _parse_toml(file: Path, content: bytes) -> Mapping[str, Any]:
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: invalid TOML: {error}") from None
 
 
-def _checked(file: Path, table: Mapping[str, Any], kinds: Kinds) -> Iterator[tuple[str, Any]]:
+def _check_settings(file: Path, table: Mapping[str, Any], kinds: Kinds) -> Iterator[tuple[str, Any]]:
     seen: dict[str, str] = {}
     for key, value in table.items():
         name = key.replace("-", "_")

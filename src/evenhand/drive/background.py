@@ -52,7 +52,7 @@ class BackgroundLoop:
         tasks: list[asyncio.Task[tuple[Outcome | None, BaseException | None]]] = []
 
         def begin() -> None:
-            task = self.loop.create_task(_carried(coroutine))
+            task = self.loop.create_task(_catch_exit(coroutine))
             task.add_done_callback(end)
             tasks.append(task)
 
@@ -92,7 +92,7 @@ class BackgroundLoop:
             self.loop.close()
 
 
-async def _carried(coroutine: Coroutine[Any, Any, Outcome]) -> tuple[Outcome | None, BaseException | None]:
+async def _catch_exit(coroutine: Coroutine[Any, Any, Outcome]) -> tuple[Outcome | None, BaseException | None]:
     """Carry what would end the loop, such as ``SystemExit``, over to the caller whose it is."""
     try:
         return await coroutine, None
@@ -101,7 +101,7 @@ async def _carried(coroutine: Coroutine[Any, Any, Outcome]) -> tuple[Outcome | N
 
 
 def _hand_over(task: asyncio.Task[Any], ended: Future[Any]) -> None:
-    """Tell a thread how a task ended."""
+    """Pass to a thread how a task ended."""
     if task.cancelled():
         _cancel(ended)
     elif (error := task.exception()) is not None:
@@ -112,7 +112,7 @@ def _hand_over(task: asyncio.Task[Any], ended: Future[Any]) -> None:
 
 def _cancel(ended: Future[Any]) -> None:
     ended.cancel()
-    ended.set_running_or_notify_cancel()  # by this alone those are told who wait for several
+    ended.set_running_or_notify_cancel()  # only this wakes those who wait for several
 
 
 _current: BackgroundLoop | None = None
@@ -135,9 +135,9 @@ def close() -> None:
 
 def _loop() -> BackgroundLoop:
     global _current  # noqa: PLW0603 - the one loop of this process
-    found = _current
-    if found is not None and found.alive:
-        return found
+    current = _current
+    if current is not None and current.alive:
+        return current
     with _making:
         if _current is None or not _current.alive:
             _current = BackgroundLoop()

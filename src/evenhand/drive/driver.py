@@ -80,8 +80,8 @@ def together(members: Sequence[Steps[Outcome]]) -> Steps[tuple[Outcome, ...]]:
                     outcomes[number] = stop.value
             answers = {}
             if wants:
-                got = iter((yield tuple(want for asked in wants.values() for want in asked)))
-                answers = {number: tuple(next(got) for _ in asked) for number, asked in wants.items()}
+                replies = iter((yield tuple(want for asked in wants.values() for want in asked)))
+                answers = {number: tuple(next(replies) for _ in asked) for number, asked in wants.items()}
     finally:
         for member in members:
             member.close()
@@ -91,12 +91,12 @@ def together(members: Sequence[Steps[Outcome]]) -> Steps[tuple[Outcome, ...]]:
 Outcome = TypeVar("Outcome")
 
 CASE_SECONDS = 600.0
-# Clients end their requests at the deadline and tell what they did; this long they are given to do so.
+# Clients end their requests at the deadline and report what they did; this long they are given to do so.
 GRACE_SECONDS = 1.0
 
 
 class Deadline:
-    """When the work on a case must be done, as ``time.monotonic`` tells time; waiting for one's turn does not count."""
+    """When the work on a case must be done, by ``time.monotonic``; waiting for one's turn does not count."""
 
     __slots__ = ("at",)
 

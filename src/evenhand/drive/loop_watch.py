@@ -1,4 +1,4 @@
-"""A watch on the event loop: what holds it for more than a second is recorded, with the stack where it stood.
+"""A watch on the event loop: what holds it for more than a second is recorded, with its stack.
 
 Everything on a loop waits for whoever does not give it back: questions, commits, deadlines and Ctrl-C. The loop beats
 four times a second, and a thread of its own listens.
@@ -26,7 +26,7 @@ _MOST_FRAMES: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A time in which the loop stood still: how long, up to now or in all, and where; the innermost call comes first.
+    """A time in which the loop was blocked: how long, up to now or in all, and where; the innermost call comes first.
 
     The calls are names of files and functions; no values of variables are kept.
     """
@@ -91,7 +91,7 @@ class LoopWatch:
         while not self._ended.wait(self._beat):
             now, cpu_now = time.monotonic(), self._cpu_seconds()
             overslept = now - looked_at - self._beat
-            # By what this thread was awoken too late, the loop may be too: the process, or the machine, stood still.
+            # By what this thread was awoken too late, the loop may be too: the process, or the machine, was stopped.
             # Unless the loop was at work meanwhile, and kept this thread from running: a long regular expression does.
             if cpu_now - cpu < overslept / 4:
                 since += overslept
@@ -128,7 +128,7 @@ def _stack(thread: int) -> tuple[str, ...]:
 
 
 def _cpu_clock(thread: int) -> Callable[[], float]:
-    """Return what tells how long a thread was at work; where no system tells that, how long the process was."""
+    """Return a clock of how long a thread was at work; where the system has none, of how long the process was."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.process_time
     clock = time.pthread_getcpuclockid(thread)

@@ -50,7 +50,7 @@ _turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] 
 async def run_program(want: Exec, *, deadline: float | None = None) -> Exited:
     """Run a program until it ends, its time is up (``deadline`` is of ``time.monotonic``), or it says too much.
 
-    What the program does is told in the result and never raised. A ``problem`` begins with its class: ``timeout``,
+    What the program does is in the result and never raised. A ``problem`` begins with its class: ``timeout``,
     ``output_too_large``, ``not_found`` or ``not_started``.
     """
     turns = _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE))
@@ -114,20 +114,20 @@ class _Running:
             )  # fmt: skip
         self.heard_out = asyncio.get_running_loop().create_future()
         stream = _FollowedStream if sys.platform == "win32" else _Stream
-        self.stdout = stream("stdout", cast("IO[bytes]", self.process.stdout), STDOUT_MIB, self._changed)
-        self.stderr = stream("stderr", cast("IO[bytes]", self.process.stderr), STDERR_MIB, self._changed)
+        self.stdout = stream("stdout", cast("IO[bytes]", self.process.stdout), STDOUT_MIB, self._note_end)
+        self.stderr = stream("stderr", cast("IO[bytes]", self.process.stderr), STDERR_MIB, self._note_end)
 
     @property
     def too_much(self) -> str | None:
         """Say of which stream there was too much, if there was."""
         return self.stdout.too_much or self.stderr.too_much
 
-    def _changed(self) -> None:
+    def _note_end(self) -> None:
         if (self.too_much or (self.stdout.ended and self.stderr.ended)) and not self.heard_out.done():
             self.heard_out.set_result(None)
 
     async def wait(self, until: float) -> bool:
-        """Wait for the program to end or say too much; tell whether it did so in time."""
+        """Wait for the program to end or write too much; return whether it did so in time."""
         pause = _SHORTEST_PAUSE
         while self.process.poll() is None and not self.too_much:
             left = until - time.monotonic()
@@ -158,42 +158,42 @@ class _Running:
 
 
 class _Stream:
-    """One output of a program, kept up to a bound; ``changed`` is called when something was said or can be no more."""
+    """One output of a program, kept up to a bound; ``on_change`` is called on writes and at its end."""
 
-    def __init__(self, name: str, pipe: IO[bytes], most_mib: int, changed: Callable[[], None]) -> None:
+    def __init__(self, name: str, pipe: IO[bytes], most_mib: int, on_change: Callable[[], None]) -> None:
         self.ended = False
         self.too_much: str | None = None
-        self._name, self._pipe, self._most_mib, self._changed = name, pipe, most_mib, changed
-        self._said = bytearray()
+        self._name, self._pipe, self._most_mib, self._on_change = name, pipe, most_mib, on_change
+        self._output = bytearray()
         self._loop = asyncio.get_running_loop()
         self._open()
 
     def _open(self) -> None:
         os.set_blocking(self._pipe.fileno(), False)
-        self._loop.add_reader(self._pipe.fileno(), self._hear)
+        self._loop.add_reader(self._pipe.fileno(), self._read_chunk)
 
     @property
     def text(self) -> str:
-        """What was said; bytes that are no UTF-8 are replaced."""
-        return self._said.decode("utf-8", "replace")
+        """What was written; bytes that are no UTF-8 are replaced."""
+        return self._output.decode("utf-8", "replace")
 
-    def _hear(self) -> bool:
-        """Take what is there now; tell whether there may be more."""
+    def _read_chunk(self) -> bool:
+        """Take what is there now; return whether there may be more."""
         data = self._pipe.read(_CHUNK)
         if data is not None:
-            self._take(data)
+            self._append(data)
         return bool(data) and not self.too_much
 
-    def _take(self, data: bytes) -> None:
-        room = (self._most_mib << 20) - len(self._said)
-        self._said += data[:room]
+    def _append(self, data: bytes) -> None:
+        room = (self._most_mib << 20) - len(self._output)
+        self._output += data[:room]
         if len(data) > room:
             self.too_much = Failure(
                 "output_too_large", f"the program wrote more than {self._most_mib} MiB to {self._name}"
             )
         if not data:
             self._close()
-        self._changed()
+        self._on_change()
 
     def _close(self) -> None:
         self.ended = True
@@ -202,11 +202,11 @@ class _Stream:
 
     def finish(self) -> None:
         """Take what is still there, without waiting for a descendant that may have escaped with the pipe."""
-        while not self.ended and self._hear():
+        while not self.ended and self._read_chunk():
             pass
         if not self.ended:
             self._close()
-            self._changed()
+            self._on_change()
 
 
 class _FollowedStream(_Stream):
@@ -218,8 +218,8 @@ class _FollowedStream(_Stream):
     def _follow(self) -> None:
         with self._pipe, contextlib.suppress(RuntimeError):  # the loop may be closed before the pipe is
             while data := self._pipe.read(_CHUNK):
-                self._loop.call_soon_threadsafe(self._take, data)
-            self._loop.call_soon_threadsafe(self._take, b"")
+                self._loop.call_soon_threadsafe(self._append, data)
+            self._loop.call_soon_threadsafe(self._append, b"")
 
     def _close(self) -> None:
         self.ended = True
@@ -259,17 +259,17 @@ def _argv(want: Exec, environment: Mapping[str, str]) -> tuple[str, ...]:
     name = want.argv[0]
     if name == Path(name).name:
         places = environment.get("PATH", os.defpath).split(os.pathsep)
-        found = shutil.which(name, path=os.pathsep.join(str(folder / place) for place in places))
+        program = shutil.which(name, path=os.pathsep.join(str(folder / place) for place in places))
         missing = f"there is no program {name!r} on the PATH"
     else:
         file = folder / name
-        found = shutil.which(str(file))
+        program = shutil.which(str(file))
         missing = f"there is no program {str(file)!r}"
         if file.is_file():
             missing = f"{str(file)!r} is not executable; make it so, or begin the command with its interpreter"
-    if found is None:
+    if program is None:
         raise _NotFoundError(missing)
-    return _within_memory((found, *want.argv[1:]), want.memory_bytes)
+    return _within_memory((program, *want.argv[1:]), want.memory_bytes)
 
 
 def _within_memory(argv: tuple[str, ...], memory_bytes: int | None) -> tuple[str, ...]:

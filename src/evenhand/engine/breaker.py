@@ -1,4 +1,4 @@
-"""The breaker of an account: it tells a case's own failure from everybody's, and waits for a provider that is gone.
+"""The breaker of an account: it separates a case's own failure from everybody's, and waits for a provider that is gone.
 
 It finds out by a *probe*, a small question that any model can answer. One that is answered shows that the account is
 fine. One that is refused closes the lane, and the run stops. A provider that does not answer it is gone: the lane is
@@ -92,7 +92,7 @@ class Breaker:
         self._task: asyncio.Task[None] | None = None
 
     def concerns(self, answer: Unanswered) -> bool:
-        """Tell whether a failure may be everybody's, so that it must be settled."""
+        """Return whether a failure may be everybody's, so that it must be settled."""
         kind = Failure.of(answer.error).kind
         if self.lane.doubt is not None:
             return kind in OUTAGE or kind in REFUSED or kind in MALFORMED
@@ -109,7 +109,7 @@ class Breaker:
             raise LimitClosed(self.lane.closed)
 
     def give_up(self, why: str) -> None:
-        """Wait for nothing any more: whoever waits here, or for the lane, is told why."""
+        """Wait for nothing any more: whoever waits here, or for the lane, hears why."""
         if self._settled is None and not self.lane.held:
             return
         self.lane.close(why)
@@ -180,7 +180,7 @@ class Breaker:
         return None
 
     def _is_refusal(self, kind: str) -> bool:
-        """Tell whether a probe that failed so, too, says that the doubt was right."""
+        """Return whether a probe that failed so, too, says that the doubt was right."""
         doubt = self.lane.doubt
         return doubt is not None and (kind in REFUSED or Failure.of(doubt).kind in MALFORMED)
 

@@ -66,7 +66,7 @@ class Budget:
         return None if self._limits.max_calls is None else Calls(self)
 
     def take(self) -> bool:
-        """Take a call, and tell whether there was one to take."""
+        """Take a call, and return whether there was one to take."""
         if self._limits.max_calls is not None and self.calls >= self._limits.max_calls:
             return False
         self.calls += 1
@@ -100,12 +100,12 @@ class Calls:
         self._asked = False
 
     def take(self) -> bool:
-        """Take a call, and tell whether there was one to take."""
+        """Take a call, and return whether there was one to take."""
         if self._asked:
             return self._budget.take()
         self._asked = True
         return self._taken
 
     def uncounted(self, sent: int) -> int:
-        """Tell how many calls are still to be counted, or are too many, of a question that sent so many."""
+        """Return how many calls are still to be counted, or are too many, of a question that sent so many."""
         return 0 if self._asked else sent - self._taken

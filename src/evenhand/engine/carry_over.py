@@ -11,7 +11,7 @@ from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.store.store import Store
 
-_TOLD = 5
+_MOST_NAMED = 5
 
 
 def scope_of(run: RunRecord) -> Scope:
@@ -27,30 +27,33 @@ def scope_of(run: RunRecord) -> Scope:
 
 def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     """Say how the cases of a job differ from those of a run; an empty list if they do not."""
-    now = ((one.given.case.id or "", one.hash) for one in planned_cases(store, job, scope_of(run)))
-    if all(one == other for one, other in itertools.zip_longest(store.hashes(run), now)):
+    now = ((written.given.case.id or "", written.hash) for written in planned_cases(store, job, scope_of(run)))
+    if all(stored == current for stored, current in itertools.zip_longest(store.hashes(run), now)):
         return []
     before = dict(store.hashes(run))
-    after = {one.given.case.id or "": one.hash for one in planned_cases(store, job, scope_of(run))}
-    told = [
-        *_named("was added", [identity for identity in after if identity not in before]),
-        *_named("is gone", [identity for identity in before if identity not in after]),
-        *_named("has changed", [one for one in after if one in before and after[one] != before[one]]),
+    after = {written.given.case.id or "": written.hash for written in planned_cases(store, job, scope_of(run))}
+    differences = [
+        *_name_cases("was added", [identity for identity in after if identity not in before]),
+        *_name_cases("is gone", [identity for identity in before if identity not in after]),
+        *_name_cases(
+            "has changed",
+            [identity for identity in after if identity in before and after[identity] != before[identity]],
+        ),
     ]
-    return told or ["cases: in a different order"]
+    return differences or ["cases: in a different order"]
 
 
-def _named(what: str, ids: list[str]) -> Iterator[str]:
-    for identity in ids[:_TOLD]:
-        yield f"case {identity!r} {what}"
-    if len(ids) > _TOLD:
-        yield f"and {len(ids) - _TOLD} more of which each {what}"
+def _name_cases(change: str, ids: list[str]) -> Iterator[str]:
+    for identity in ids[:_MOST_NAMED]:
+        yield f"case {identity!r} {change}"
+    if len(ids) > _MOST_NAMED:
+        yield f"and {len(ids) - _MOST_NAMED} more of which each {change}"
 
 
 def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> int:
-    """Take over from an earlier run whatever is the same in a new one, and tell how many evaluations that were.
+    """Take over from an earlier run whatever is the same in a new one, and return how many evaluations those are.
 
-    Same is what has the same identity: case, evaluator, judge, prompt, target and sample, wherever it stands.
+    Same is what has the same identity: case, evaluator, judge, prompt, target and sample, wherever it is in the run.
     """
     fingerprints = Fingerprints()
     target = "" if job.target is None else digest_of(job.target.description())
@@ -58,11 +61,11 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
     copied = 0
     for page in store.planned(run):
         there = store.positions(before, page)
-        wanted: dict[str, list[tuple[int, int]]] = {}
-        for one in page:
-            for place, evaluator in enumerate(job.evaluators_for(one)):
+        places_by_key: dict[str, list[tuple[int, int]]] = {}
+        for planned in page:
+            for place, evaluator in enumerate(job.evaluators_for(planned)):
                 for sample in range(run.repeat):
-                    key = evaluation_key(one.hash, fingerprints.of(evaluator), target, sample)
-                    wanted.setdefault(key, []).append((one.position, place))
-        copied += store.copy(before, run, positions=there, wanted=wanted, answers=same_target)
+                    key = evaluation_key(planned.hash, fingerprints.of(evaluator), target, sample)
+                    places_by_key.setdefault(key, []).append((planned.position, place))
+        copied += store.copy(before, run, positions=there, places=places_by_key, answers=same_target)
     return copied

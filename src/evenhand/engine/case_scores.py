@@ -48,7 +48,7 @@ class Terms:
 
     @property
     def digest(self) -> str:
-        """The hash by which they are told apart."""
+        """The hash that distinguishes them."""
         if self._digest is None:
             planned = planned_from(0, "", 0, self._content)
             self._digest = judged_by(planned, of_a_prompt=self._of_a_prompt)
@@ -60,7 +60,7 @@ class Terms:
         if self._content and other._content and self._of_a_prompt == other._of_a_prompt:
             if self._content == other._content:
                 return True
-            if _plainly(self._content) == _plainly(other._content):
+            if _parse_terms(self._content) == _parse_terms(other._content):
                 return True
         return self.digest == other.digest
 
@@ -77,17 +77,17 @@ def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
     if of_a_prompt:
         asked = [message for message in messages_from(case.input_messages) if message.role != "system"]
         case = replace(case, input_messages=tuple(asked))
-    known = case_to(case)
+    fields = case_to(case)
     for name in _NOT_JUDGED_BY:
-        known.pop(name, None)
-    return digest_of({"case": known, "evaluators": planned.evaluators})
+        fields.pop(name, None)
+    return digest_of({"case": fields, "evaluators": planned.evaluators})
 
 
-def _plainly(content: str) -> tuple[Mapping[str, Any], Any]:
+def _parse_terms(content: str) -> tuple[Mapping[str, Any], Any]:
     """Read the terms as they are stored: equal ones have equal hashes, others may be written in two ways."""
-    given = loads(content)
-    known = {name: value for name, value in given["case"].items() if name not in _NOT_JUDGED_BY}
-    return known, given.get("evaluators")
+    terms = loads(content)
+    case = {name: value for name, value in terms["case"].items() if name not in _NOT_JUDGED_BY}
+    return case, terms.get("evaluators")
 
 
 # Sample, evaluator, status, score, verdict, weight, and whether it is required.
@@ -102,7 +102,7 @@ _CLUSTER: Final = '"cluster"'
 
 def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
     """Yield the cases in suite order, each with no more than a comparison needs."""
-    found = functools.lru_cache(_MOST_KNOWN)(functools.partial(_found, run.thresholds))
+    weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
     of_a_prompt = "prompt" in run.definition
     for page, evaluations in store.columns(run):
         rows = _by_position(store, run, evaluations)
@@ -113,7 +113,7 @@ def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
                 position=position,
                 cluster=loads(content)["case"].get("cluster") if _CLUSTER in content else None,
                 judged_by=Terms(content, of_a_prompt=of_a_prompt),
-                found=found(expected * run.repeat > len(judged), judged),
+                found=weigh(expected * run.repeat > len(judged), judged),
             )
 
 
@@ -130,7 +130,7 @@ def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int,
     return judged
 
 
-def _found(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, PairedFinding]:
+def _weigh(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, PairedFinding]:
     """Weigh evaluations as a whole result would be, with nothing in it but what is weighed."""
     judgments = tuple(
         Judgment(

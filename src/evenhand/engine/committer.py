@@ -18,7 +18,7 @@ GATHER_SECONDS = 0.005
 class Committer:
     """The one writer of a run. Whoever hands in rows waits until the commit that contains them has returned.
 
-    ``failed`` is told of a commit that could not be made, before those who wait for it are.
+    ``failed`` is called with the error of a commit that could not be made, before those who wait for it are.
     """
 
     def __init__(self, store: Store, *, failed: Callable[[Exception], None] | None = None) -> None:
@@ -37,7 +37,7 @@ class Committer:
     ) -> None:
         """Hand in rows, and wait until they are committed; raises ``StoreError`` when they could not be.
 
-        Replies for the cache stand in the one row that is handed in with them.
+        Replies for the cache are in the one row that is handed in with them.
         """
         loop = asyncio.get_running_loop()
         self._batch.answers.extend(answers)
@@ -62,19 +62,19 @@ class Committer:
         while self._waiting:
             batch, self._batch = self._batch, Batch()
             waiting, self._waiting = self._waiting, []
-            error = await self._written(batch)
+            error = await self._commit_batch(batch)
             if error is not None and self._failed is not None:
                 self._failed(error)
-            for one in waiting:
-                if not one.done():  # who was cancelled does not wait any more
-                    one.set_result(None) if error is None else one.set_exception(error)
+            for future in waiting:
+                if not future.done():  # who was cancelled does not wait any more
+                    future.set_result(None) if error is None else future.set_exception(error)
 
-    async def _written(self, batch: Batch) -> Exception | None:
+    async def _commit_batch(self, batch: Batch) -> Exception | None:
         try:
             if self._store.commits_quickly:
                 self._store.commit(batch)
             else:
                 await asyncio.to_thread(self._store.commit, batch)
-        except Exception as error:  # told to everybody who waits for it
+        except Exception as error:  # reported to everybody who waits for it
             return error
         return None

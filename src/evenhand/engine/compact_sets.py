@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
-# Of cases: beyond that many the store is the only one to notice, which refuses an id that stands twice.
+# Of cases: beyond that many the store is the only one to notice, which refuses a duplicate id.
 MOST_REMEMBERED: Final = 1_000_000
 _FIRST_SIZE: Final = 1 << 10
 
@@ -28,28 +28,28 @@ class IdSet:
         self._count = 0
 
     def add(self, text: str) -> bool:
-        """Remember a text, and tell whether it was there before; by its hash, so ask again where that matters."""
+        """Remember a text, and return whether it was there before; by its hash, so ask again where that matters."""
         if self._count >= self._most:
             return False
         mark = (hash(text) & 0xFFFF_FFFF_FFFF_FFFF) or 1
-        if not _put(self._table, mark):
+        if not _insert(self._table, mark):
             return True
         self._count += 1
         if self._count * 8 > len(self._table) * 5:
             larger = array("Q", [0]) * (2 * len(self._table))
-            for known in self._table:
-                if known:
-                    _put(larger, known)
+            for entry in self._table:
+                if entry:
+                    _insert(larger, entry)
             self._table = larger
         return False
 
 
-def _put(table: array[int], mark: int) -> bool:
+def _insert(table: array[int], mark: int) -> bool:
     """Put a mark into the first free place from its own on; False if it is there already."""
     last = len(table) - 1
     place = mark & last
-    while known := table[place]:
-        if known == mark:
+    while entry := table[place]:
+        if entry == mark:
             return False
         place = (place + 1) & last
     table[place] = mark
@@ -82,8 +82,8 @@ class BloomFilter:
         if not self._has_any:
             return False
         bits = self._bits
-        one, other = _places(key)
-        return bool(bits[one >> 3] & (1 << (one & 7)) and bits[other >> 3] & (1 << (other & 7)))
+        first, second = _places(key)
+        return bool(bits[first >> 3] & (1 << (first & 7)) and bits[second >> 3] & (1 << (second & 7)))
 
 
 def _places(key: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 
-_MOST_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 ANYWAY: Final = "to compare them anyway: --anyway, or anyway=True in Python"
 
 
@@ -57,7 +57,7 @@ def compare_runs(
     """Compare run B with run A; ``differing`` is what their definitions say differently on how to judge.
 
     Both are read once, side by side. Where they have the same cases in the same order, next to nothing is kept; a case
-    that stands elsewhere in the other run waits for it, as a few numbers.
+    that is elsewhere in the other run waits for it, as a few numbers.
     """
     if a.run.id == b.run.id:
         raise ConfigError(f"run {a.run.id} cannot be compared with itself; name two runs, see: evenhand runs")
@@ -67,20 +67,20 @@ def compare_runs(
     comparing = PairedSummarizer(evaluator=evaluator, limit=limit)
     unlike: list[str] = []
     reclustered = 0
-    for one, other in joined(a.cases(), b.cases()):
-        comparing.add(one, other)
-        if one is not None and other is not None:
-            reclustered += one.cluster != other.cluster
-            if one.judged_by != other.judged_by:
-                unlike.append(one.id)
+    for case_a, case_b in joined(a.cases(), b.cases()):
+        comparing.add(case_a, case_b)
+        if case_a is not None and case_b is not None:
+            reclustered += case_a.cluster != case_b.cluster
+            if case_a.judged_by != case_b.judged_by:
+                unlike.append(case_a.id)
     if not comparing.in_common:
         raise ConfigError(
             f"runs {a.run.id} and {b.run.id} have no case in common: no id is in both; a case without an id is "
             "named by its content, its answer included, so give the cases ids"
         )
-    found = [*differing, *_other_judges(a, b), *_unlike(unlike)]
-    if found:
-        _refuse(a.run, b.run, found, anyway=anyway)
+    differences = [*differing, *_other_judges(a, b), *_unlike(unlike)]
+    if differences:
+        _refuse(a.run, b.run, differences, anyway=anyway)
     return Comparison(
         a=a.run,
         b=b.run,
@@ -89,7 +89,7 @@ def compare_runs(
         evaluator=evaluator,
         changes=comparing.changes(),
         changed=comparing.changed,
-        differing=tuple(found),
+        differing=tuple(differences),
         notes=(*notes, *_notes(a.run, b.run, reclustered)),
     )
 
@@ -98,30 +98,30 @@ def joined(a: Iterable[JudgedCase], b: Iterable[JudgedCase]) -> Iterator[tuple[J
     """Bring together the cases of two runs by their ids; those that only one of them has come last, by themselves."""
     waiting_a: dict[str, JudgedCase] = {}
     waiting_b: dict[str, JudgedCase] = {}
-    for one, other in itertools.zip_longest(a, b):
-        if one is not None and other is not None and one.id == other.id:
-            yield one, other
+    for case_a, case_b in itertools.zip_longest(a, b):
+        if case_a is not None and case_b is not None and case_a.id == case_b.id:
+            yield case_a, case_b
             continue
-        if one is not None:
-            if (met := waiting_b.pop(one.id, None)) is not None:
-                yield one, met
+        if case_a is not None:
+            if (met := waiting_b.pop(case_a.id, None)) is not None:
+                yield case_a, met
             else:
-                waiting_a[one.id] = one.settled()
-        if other is not None:
-            if (met := waiting_a.pop(other.id, None)) is not None:
-                yield met, other
+                waiting_a[case_a.id] = case_a.settled()
+        if case_b is not None:
+            if (met := waiting_a.pop(case_b.id, None)) is not None:
+                yield met, case_b
             else:
-                waiting_b[other.id] = other.settled()
-    yield from ((one, None) for one in waiting_a.values())
-    yield from ((None, other) for other in waiting_b.values())
+                waiting_b[case_b.id] = case_b.settled()
+    yield from ((case_a, None) for case_a in waiting_a.values())
+    yield from ((None, case_b) for case_b in waiting_b.values())
 
 
 def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
-    what = f"run {run.id} is not finished ({run.status.value})"
+    problem = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
-        raise IncomparableError(f"{what}; resume with: evenhand resume {run.id}", advice=ANYWAY)
-    return f"{what}: what is not judged yet is in no number"
+        raise IncomparableError(f"{problem}; resume with: evenhand resume {run.id}", advice=ANYWAY)
+    return f"{problem}: what is not judged yet is in no number"
 
 
 def _refuse(a: RunRecord, b: RunRecord, differing: Sequence[str], *, anyway: bool) -> None:
@@ -142,10 +142,12 @@ def _other_judges(a: Side, b: Side) -> Iterator[str]:
 
 def _unlike(ids: Sequence[str]) -> Iterator[str]:
     if ids:
-        told = ", ".join(f"{one!r:.60}" for one in ids[:_MOST_TOLD]) + (" …" if len(ids) > _MOST_TOLD else "")
-        what = "question, reference, expected outcome, schema, rubrics or evaluators of its own"
+        names = ", ".join(f"{identity!r:.60}" for identity in ids[:_MOST_NAMED]) + (
+            " …" if len(ids) > _MOST_NAMED else ""
+        )
+        terms = "question, reference, expected outcome, schema, rubrics or evaluators of its own"
         is_judged = "1 case is" if len(ids) == 1 else f"{len(ids):,} cases are"
-        yield f"{is_judged} judged by something else ({what}): {told}"
+        yield f"{is_judged} judged by something else ({terms}): {names}"
 
 
 def _notes(a: RunRecord, b: RunRecord, reclustered: int) -> Iterator[str]:

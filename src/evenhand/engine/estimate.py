@@ -84,37 +84,37 @@ class Estimate:
     @property
     def calls(self) -> int:
         """How many questions will be asked at least."""
-        return sum(one.calls for one in self.models)
+        return sum(model.calls for model in self.models)
 
     @property
     def most_calls(self) -> int:
         """How many questions will be asked at most, when each judgment has to be asked for again and again."""
-        return sum(one.most_calls for one in self.models)
+        return sum(model.most_calls for model in self.models)
 
     @property
     def cached(self) -> int:
         """How many questions have their replies in the cache."""
-        return sum(one.cached for one in self.models)
+        return sum(model.cached for model in self.models)
 
     @property
     def low(self) -> float | None:
         """The lower end of the cost, in dollars; None where a price is unknown."""
-        return _sum(one.low for one in self.models)
+        return _sum(model.low for model in self.models)
 
     @property
     def high(self) -> float | None:
         """The upper end of the cost, in dollars; None where a price is unknown."""
-        return _sum(one.high for one in self.models)
+        return _sum(model.high for model in self.models)
 
     @property
     def in_short(self) -> str:
         """The estimate in one line: calls, tokens, dollars."""
-        tokens = sum(one.input_tokens for one in self.models)
-        told = [f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"]
-        told += [f"{self.cached:,} from the cache"] if self.cached else []
-        told.append(f"about {tokens:,} tokens in")
-        told.append(f"{_dollars(self.low, self.high)} dollars")
-        return ", ".join(told)
+        tokens = sum(model.input_tokens for model in self.models)
+        parts = [f"{_format_range(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"]
+        parts += [f"{self.cached:,} from the cache"] if self.cached else []
+        parts.append(f"about {tokens:,} tokens in")
+        parts.append(f"{_dollars(self.low, self.high)} dollars")
+        return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the estimate as plain JSON values; an unknown cost is null."""
@@ -125,42 +125,44 @@ class Estimate:
             "cached": self.cached,
             "programs": self.programs,
             "functions": self.functions,
-            "models": [one.as_dict() for one in self.models],
+            "models": [model.as_dict() for model in self.models],
             "cost": _range(self.low, self.high),
             "prices_as_of": PRICES_AS_OF,
             "rules": list(RULES),
         }
 
     def text(self) -> str:
-        """Tell the estimate to people."""
-        told = [_counted(self.cases, "case") + (f", {self.repeat} times each" if self.repeat > 1 else "")]
-        told.append(f"{_between(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models")
+        """Return the estimate as text for people."""
+        parts = [_format_count(self.cases, "case") + (f", {self.repeat} times each" if self.repeat > 1 else "")]
+        parts.append(
+            f"{_format_range(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"
+        )
         replies = "reply" if self.cached == 1 else "replies"
-        told += [f"{self.cached:,} {replies} from the cache"] if self.cached else []
-        told += [_counted(self.programs, "program")] if self.programs else []
-        told += [_counted(self.functions, "function call")] if self.functions else []
+        parts += [f"{self.cached:,} {replies} from the cache"] if self.cached else []
+        parts += [_format_count(self.programs, "program")] if self.programs else []
+        parts += [_format_count(self.functions, "function call")] if self.functions else []
         rows = [("model", "calls", "input tokens", "output tokens", "dollars")]
         rows += [
             (
-                one.model,
-                _between(one.calls, one.most_calls),
-                f"{one.input_tokens:,}",
-                f"{one.output_tokens:,}",
-                _dollars(one.low, one.high),
+                model.model,
+                _format_range(model.calls, model.most_calls),
+                f"{model.input_tokens:,}",
+                f"{model.output_tokens:,}",
+                _dollars(model.low, model.high),
             )
-            for one in self.models
+            for model in self.models
         ]
-        rows.append(("in all", _between(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
+        rows.append(("in all", _format_range(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
         notes = [*RULES, f"Prices are of {PRICES_AS_OF}, or your own; unknown ones can be given under 'prices'."]
-        return "\n".join([", ".join(told), "", *_table(rows), "", *notes])
+        return "\n".join([", ".join(parts), "", *_table(rows), "", *notes])
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:
     total = 0.0
-    for one in costs:
-        if one is None:
+    for amount in costs:
+        if amount is None:
             return None
-        total += one
+        total += amount
     return total
 
 
@@ -168,11 +170,11 @@ def _range(low: float | None, high: float | None) -> dict[str, float] | None:
     return None if low is None or high is None else {"low": low, "high": high}
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _between(low: int, high: int) -> str:
+def _format_range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
@@ -210,7 +212,7 @@ def estimate(
 ) -> Estimate:
     """Estimate a run; the cases stream. The target answers those that bring no answer.
 
-    ``cached`` tells whether the reply to a question is in the cache, in each of the repeats, from 0: such replies are
+    ``cached`` says whether the reply to a question is in the cache, in each of the repeats, from 0: such replies are
     free. That of a question about an answer which is still to be made cannot be there.
     """
     tally = _Tally(prices=prices, cached=cached, repeat=repeat)
@@ -258,7 +260,7 @@ class _Tally:
     def count(
         self, steps: Steps[Any], *, attempts: int, reply_tokens: int | None = None, is_known: bool = True
     ) -> None:
-        """Count what a step generator wants first; ``is_known`` tells whether that is known to the letter."""
+        """Count what a step generator wants first; ``is_known`` says whether that is known to the letter."""
         for want in _first_wants(steps):
             match want:
                 case Ask():
@@ -337,7 +339,7 @@ def _reply_tokens(ask: Ask) -> int:
         return min(ask.max_tokens, JUDGMENT_TOKENS)
     items = 0
     if isinstance(ask.contract, FieldContract):
-        items = sum(len(one.items) for one in ask.contract.fields if isinstance(one, Checks))
+        items = sum(len(field.items) for field in ask.contract.fields if isinstance(field, Checks))
     return JUDGMENT_TOKENS + items * ITEM_TOKENS
 
 
@@ -352,14 +354,14 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
 
     def cached(ask: Ask, sample: int) -> bool:
-        _, _, identity = gateway.known(ask.judge)
+        _, _, identity = gateway.entry_of(ask.judge)
         if identity is None:
             return False
         key = cache_key(identity, ask, sample)
         return key in gateway.remembered and store.reply(key) is not None
 
     return estimate(
-        (one.given for one in planned_cases(store, job, scope)),
+        (written.given for written in planned_cases(store, job, scope)),
         job.evaluators_for,
         target=job.target,
         repeat=scope.repeat,

@@ -81,10 +81,10 @@ class Gateway:
         """Begin to ask for one evaluation."""
         return Asking(self, sample)
 
-    def known(self, client: ModelClient) -> tuple[ModelClient, Breaker, bytes | None]:
+    def entry_of(self, client: ModelClient) -> tuple[ModelClient, Breaker, bytes | None]:
         """Return the breaker of a client's lane, and its identity for the cache: without one, it is not cached."""
-        found = self._clients.get(id(client))
-        if found is None:
+        entry = self._clients.get(id(client))
+        if entry is None:
             account = getattr(client, "account", client.name)
             most = max(1, min(self._concurrency, getattr(client, "at_once", self._concurrency)))
             if (breaker := self._breakers.get(account)) is None:
@@ -93,31 +93,31 @@ class Gateway:
                     lane, probe=self._probe, stop=self.stop, tell=self._tell, patience=self._patience
                 )
             identity = getattr(client, "identity", None) if self._use_cache else None
-            said = canonical(identity) if isinstance(identity, (str, Mapping)) else None
-            found = self._clients[id(client)] = (client, breaker, said)
-        return found
+            cache_identity = canonical(identity) if isinstance(identity, (str, Mapping)) else None
+            entry = self._clients[id(client)] = (client, breaker, cache_identity)
+        return entry
 
     @property
     def paused(self) -> str | None:
         """Say which provider is gone and waited for, if one is."""
-        return next((str(one.outage) for one in self._breakers.values() if one.outage is not None), None)
+        return next((str(breaker.outage) for breaker in self._breakers.values() if breaker.outage is not None), None)
 
     @property
     def refused(self) -> str | None:
         """What the account of a model said that never said anything else; few cases do not close its lane."""
-        for one in self._breakers.values():
-            if one.suspect is not None and (error := one.lane.only_refused) is not None:
-                return f"{one.suspect.name}: {error}"
+        for breaker in self._breakers.values():
+            if breaker.suspect is not None and (error := breaker.lane.only_refused) is not None:
+                return f"{breaker.suspect.name}: {error}"
         return None
 
     async def settle_refusals(self) -> None:
         """Find out, of accounts that only ever refused, whether that was for the sake of their few cases."""
-        for one in self._breakers.values():
-            if one.suspect is None or one.lane.only_refused is None or self.ending is not None:
+        for breaker in self._breakers.values():
+            if breaker.suspect is None or breaker.lane.only_refused is None or self.ending is not None:
                 continue
-            one.lane.doubt = one.lane.only_refused
+            breaker.lane.doubt = breaker.lane.only_refused
             with contextlib.suppress(LimitClosed):
-                await one.settle(one.suspect, one.lane.only_refused)
+                await breaker.settle(breaker.suspect, breaker.lane.only_refused)
 
     @property
     def ending(self) -> str | None:
@@ -135,13 +135,13 @@ class Gateway:
         self._wait_for_nobody()
 
     def _wait_for_nobody(self) -> None:
-        for one in self._breakers.values():
-            one.give_up(self.ending or _INTERRUPTED)
+        for breaker in self._breakers.values():
+            breaker.give_up(self.ending or _INTERRUPTED)
 
     async def close(self) -> None:
         """End what is still under way."""
-        for one in self._breakers.values():
-            await one.close()
+        for breaker in self._breakers.values():
+            await breaker.close()
 
     async def _probe(self, client: ModelClient) -> Reply | Unanswered | None:
         """Send the small question, once; None where nothing may be sent any more. It is counted as any other."""
@@ -151,7 +151,7 @@ class Gateway:
             return None
         asking = self.asking(0)
         try:
-            return await asking.put(Ask(messages=PROBE, judge=client, sent_once=True), client, Deadline(PROBE_SECONDS))
+            return await asking.send(Ask(messages=PROBE, judge=client, sent_once=True), client, Deadline(PROBE_SECONDS))
         finally:
             asking.abandon()  # it belongs to no evaluation
 
@@ -178,14 +178,14 @@ class Asking:
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
-        client, breaker, identity = gateway.known(ask.judge)
+        client, breaker, identity = gateway.entry_of(ask.judge)
         lane = breaker.lane
         key = None
         if identity is not None:
             key = cache_key(identity, ask, self._sample)
-            if key in gateway.remembered and (known := await gateway.look_up(key)) is not None:
+            if key in gateway.remembered and (stored := await gateway.look_up(key)) is not None:
                 gateway.cached += 1
-                return reply_from(known)
+                return reply_from(stored)
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
@@ -194,7 +194,7 @@ class Asking:
             outages, began, answer = breaker.outages, time.monotonic(), None
             try:
                 self._require_leave()
-                answer = await self.put(ask, client, deadline)
+                answer = await self.send(ask, client, deadline)
             finally:  # whatever happens, the turn is given back
                 lane.leave(answer)
             if isinstance(answer, Reply):
@@ -207,9 +207,9 @@ class Asking:
             anew, before = anew + 1, (*before, *answer.attempts)
         if before:
             answer = replace(answer, attempts=(*before, *answer.attempts))
-        return answer if isinstance(answer, Unanswered) else self._noted(answer, ask, key)
+        return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
 
-    def _noted(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
+    def _note(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
         """Note a reply for the cache, or shorten one that is too long to be used."""
         if len(reply.text) > MAX_RAW and ask.contract is not None:
             # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
@@ -219,7 +219,7 @@ class Asking:
             self._kept.append((key, ask.judge.name, reply))
         return reply
 
-    async def put(self, ask: Ask, client: ModelClient, deadline: Deadline) -> Reply | Unanswered:
+    async def send(self, ask: Ask, client: ModelClient, deadline: Deadline) -> Reply | Unanswered:
         """Put a question, and account for what it took: whatever happens, the budget has it back."""
         gateway = self._gateway
         calls = gateway.budget.begin()
@@ -245,11 +245,11 @@ class Asking:
             return None
 
     def abandon(self) -> None:
-        """Return the evaluation up; what it took is counted all the same."""
+        """Give the evaluation up; what it took is counted all the same."""
         gateway = self._gateway
         gateway.abandoned_calls += self._calls
-        known = gateway.abandoned_cost
-        gateway.abandoned_cost = None if known is None or self.cost is None else known + self.cost
+        cost_before = gateway.abandoned_cost
+        gateway.abandoned_cost = None if cost_before is None or self.cost is None else cost_before + self.cost
 
     @staticmethod
     async def _turn(lane: ConcurrencyLimit, deadline: Deadline) -> None:
@@ -271,7 +271,7 @@ class Asking:
         self._begun = True
 
     async def _is_own(self, answer: Unanswered, client: ModelClient, breaker: Breaker, outages: int) -> bool:
-        """Tell whether a failure is the question's own, or that of an outage which is over: then it is asked anew.
+        """Return whether a failure is the question's own, or that of an outage which is over: then it is asked anew.
 
         Give up where it is everybody's: the account is refused, the provider does not come back, or the budget is
         used up. ``outages`` is how many were over when the question was put.
@@ -300,22 +300,22 @@ class Asking:
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
         """Return what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        found: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         for key, model, reply in self._kept:
             for place, attempt in enumerate(attempts):
                 if attempt is reply.attempts[-1] and attempt.error is None:
                     if attempt.raw == reply.text:
                         rest = first_token_to(reply) if reply.first_token else None
-                        found.append(FoundReply(key, model, place, len(reply.text), rest))
-                    else:  # it stands nowhere else in these words
-                        found.append(reply_row(key, model, reply_to(reply)))
+                        rows.append(FoundReply(key, model, place, len(reply.text), rest))
+                    else:  # it is nowhere else in these words
+                        rows.append(reply_row(key, model, reply_to(reply)))
                     break
-        return found
+        return rows
 
 
 def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
     """Hash everything that decides on a reply, and the number of the sample; what is of any length comes with it."""
-    form = "" if ask.contract is None else _form(ask.contract)
+    form = "" if ask.contract is None else _contract_form(ask.contract)
     settings = f"{_READING} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
     messages = ask.messages
     # Often the longest, and the same for all cases. Not with further keys: True and 1 are equal, and not the same.
@@ -325,23 +325,23 @@ def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
     else:
         key = _beginning(identity, form, settings).copy()
     for message in messages:
-        key.update(_written(message))
+        key.update(_message_bytes(message))
     return key.hexdigest()
 
 
 @functools.lru_cache(maxsize=16)
 def _beginning(identity: bytes, form: str, settings: str, first: Message | None = None) -> hashlib.blake2b:
     head = f"{len(identity)} {len(form)} {settings} ".encode()
-    return hashed(b"".join((head, identity, form.encode(), b"" if first is None else _written(first))))
+    return hashed(b"".join((head, identity, form.encode(), b"" if first is None else _message_bytes(first))))
 
 
-def _written(message: Message) -> bytes:
+def _message_bytes(message: Message) -> bytes:
     role, content = message.role, message.content
     more = canonical(message.more).decode() if message.more else ""
     return f"{len(role)} {len(content)} {len(more)} {role}{content}{more}".encode("utf-8", "surrogatepass")
 
 
-def _form(contract: Contract) -> str:
+def _contract_form(contract: Contract) -> str:
     written = contract.written if isinstance(contract, FieldContract) else None
     return orjson.dumps([contract.name, contract.schema()]).decode() if written is None else written
 
@@ -358,8 +358,8 @@ def first_token_to(reply: Reply) -> dict[str, Any]:
     return {"first_token": choices} if choices else {}
 
 
-def reply_from(given: Mapping[str, Any]) -> Reply:
+def reply_from(stored: Mapping[str, Any]) -> Reply:
     """Read a reply from the cache; its one attempt says that it is from there."""
-    attempt = Attempt(kind="reply", raw=given["text"], usage=usage_from(given["usage"]), cached=True)
-    choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in given.get("first_token", ()))
-    return Reply(text=given["text"], attempts=(attempt,), first_token=choices)
+    attempt = Attempt(kind="reply", raw=stored["text"], usage=usage_from(stored["usage"]), cached=True)
+    choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in stored.get("first_token", ()))
+    return Reply(text=stored["text"], attempts=(attempt,), first_token=choices)

@@ -68,9 +68,9 @@ def describe(part: object) -> Any:
         case Mapping():
             return {str(key): describe(value) for key, value in part.items()}
         case set() | frozenset():  # whose order is another one in each process
-            return sorted((describe(one) for one in part), key=canonical)
+            return sorted((describe(member) for member in part), key=canonical)
         case Sequence():
-            return [describe(one) for one in part]
+            return [describe(member) for member in part]
         case _:
             return _describe_object(part)
 
@@ -82,11 +82,11 @@ def _describe_object(part: object) -> Any:
     if isinstance(part, ModelClient):
         return {"model": part.name}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        known: dict[str, Any] = {}
-        for one in dataclasses.fields(part):
-            if one.compare:
-                known |= _described_field(one, getattr(part, one.name))
-        return known | {"class": type(part).__qualname__, "wording": getattr(part, "wording", None)}
+        described: dict[str, Any] = {}
+        for field in dataclasses.fields(part):
+            if field.compare:
+                described |= _describe_field(field, getattr(part, field.name))
+        return described | {"class": type(part).__qualname__, "wording": getattr(part, "wording", None)}
     if hasattr(part, "steps"):  # an evaluator of somebody's own
         own = {name: describe(value) for name, value in getattr(part, "__dict__", {}).items() if name[0] != "_"}
         return {**own, "class": type(part).__qualname__}
@@ -94,10 +94,10 @@ def _describe_object(part: object) -> Any:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _described_field(one: dataclasses.Field[Any], value: object) -> dict[str, Any]:
+def _describe_field(field: dataclasses.Field[Any], value: object) -> dict[str, Any]:
     """Describe one field; an option that came later says itself by what it is known, or that it is not."""
-    known_as = one.metadata.get("identity")
-    return {one.name: describe(value)} if known_as is None else known_as(value)
+    identity_of = field.metadata.get("identity")
+    return {field.name: describe(value)} if identity_of is None else identity_of(value)
 
 
 _MOST_KNOWN = 4096
@@ -108,14 +108,14 @@ class Fingerprints:
 
     def __init__(self) -> None:
         # By object, which is kept, so that no other can come to have its number.
-        self._known: dict[int, tuple[Evaluator, str]] = {}
+        self._entries: dict[int, tuple[Evaluator, str]] = {}
 
     def of(self, evaluator: Evaluator) -> str:
         """Return the hash of an evaluator."""
-        known = self._known.get(id(evaluator))
-        if known is None:
-            if len(self._known) >= _MOST_KNOWN:  # a suite may have other evaluators for each case
-                self._known.clear()
+        entry = self._entries.get(id(evaluator))
+        if entry is None:
+            if len(self._entries) >= _MOST_KNOWN:  # a suite may have other evaluators for each case
+                self._entries.clear()
             described = {"name": evaluator.name, "type": evaluator.type, "is": describe(evaluator)}
-            known = self._known[id(evaluator)] = (evaluator, digest_of(described))
-        return known[1]
+            entry = self._entries[id(evaluator)] = (evaluator, digest_of(described))
+        return entry[1]

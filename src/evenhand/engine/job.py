@@ -25,7 +25,7 @@ class Following(Protocol):
     """What a run does when all its cases are judged: more of them, which depend on what was found, or nothing."""
 
     def total(self, store: Store, run: RunRecord) -> int:
-        """Tell how many evaluations the run will have in the end."""
+        """Return how many evaluations the run will have in the end."""
         ...
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:

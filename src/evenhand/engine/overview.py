@@ -23,26 +23,26 @@ from evenhand.store.store import Store
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:
-    """Return the overview of a run as it stands.
+    """Return the overview of a run as it is now.
 
     It is kept with what it covers, which is looked at before the rows are read and again after: one that was worked
     out while rows were added, or before, is not shown. A run that somebody works on is counted and not kept.
     """
-    kept = store.summaries
-    coverage = kept.coverage(run)
-    if (found := _kept(kept, run, coverage)) is not None:
-        return found
+    summaries = store.summaries
+    coverage = summaries.coverage(run)
+    if (overview := _read_kept(summaries, run, coverage)) is not None:
+        return overview
     overview = survey(store.results(run))
-    if not _is_at_work(store, run) and kept.coverage(run) == coverage:
+    if not _is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
-            kept.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
+            summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
     return overview
 
 
 def kept_overview(store: Store, run: RunRecord) -> Overview | None:
     """Return the overview of a run where it is known without reading the run."""
-    kept = store.summaries
-    return _kept(kept, run, kept.coverage(run))
+    summaries = store.summaries
+    return _read_kept(summaries, run, summaries.coverage(run))
 
 
 def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[GateResult, ...]) -> Report:
@@ -65,8 +65,8 @@ def results_at(store: Store, run: RunRecord, positions: Sequence[int]) -> Iterat
             yield result
 
 
-def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:
-    content = kept.find(run, coverage, format=FORMAT)
+def _read_kept(summaries: Summaries, run: RunRecord, coverage: str) -> Overview | None:
+    content = summaries.find(run, coverage, format=FORMAT)
     if content is None:
         return None
     try:
@@ -76,7 +76,7 @@ def _kept(kept: Summaries, run: RunRecord, coverage: str) -> Overview | None:
 
 
 def _is_at_work(store: Store, run: RunRecord) -> bool:
-    """Tell whether rows may be added to a run at any moment: its cases, too, if it was never planned to the end."""
+    """Return whether rows may be added to a run at any moment: its cases, too, if it was never planned to the end."""
     return run.status is RunStatus.PLANNING or (run.status is RunStatus.RUNNING and store.runs.in_hand(run))
 
 
@@ -170,12 +170,12 @@ def _in_order(values: Mapping[Any, _Value]) -> tuple[_Value, ...]:
 _TEXT_OR_NONE: Final = (str, type(None))
 _ERROR_OR_NONE: Final = (Failure, str, type(None))
 _NUMBER_OR_NONE: Final = (float, type(None))
-# What stands in details and is looked into.
+# What is in details and is looked into.
 _NESTED: Final = frozenset(("members", "meta_judge", "ambiguous"))
 
 
 def _is_plain_evaluation(evaluation: Evaluation, content: str) -> bool:
-    """Tell whether an evaluation that is read back from the store is counted as this one is.
+    """Return whether an evaluation that is read back from the store is counted as this one is.
 
     Evaluators are anybody's code, and may give what JSON has no word for.
     """
@@ -193,7 +193,7 @@ def _is_plain_evaluation(evaluation: Evaluation, content: str) -> bool:
 
 
 def _is_plain_answer(answer: MadeAnswer, content: str) -> bool:
-    """Tell whether an answer that is read back from the store is counted as this one is."""
+    """Return whether an answer that is read back from the store is counted as this one is."""
     cost = answer.cost
     return (cost is None or (type(cost) is float and math.isfinite(cost))) and _is_plain(answer, content)
 

@@ -31,22 +31,22 @@ class EarlierAnswers:
         The question must be the same: an answer to another one would be judged by the wrong measure.
         """
         case = planned.case
-        found = self._store.case_and_answer(self._run, case.id or "")
-        if found is None:
+        stored = self._store.case_and_answer(self._run, case.id or "")
+        if stored is None:
             raise ConfigError(
                 f"case {case.id!r}: run {self._run.id} has no case of that id, and so no answer to judge; "
                 "leave the case out with --only, or drop --answers-from"
             )
-        before, made = found
+        before, answer = stored
         if before.question != case.question or before.input_messages != case.input_messages:
             raise ConfigError(
                 f"case {case.id!r}: its input is not the one that run {self._run.id} answered; "
                 "drop --answers-from, or give the case another id"
             )
-        return planned._replace(case=_answered(case, before) if made is None else made.put_into(case))
+        return planned._replace(case=_with_answer_of(case, before) if answer is None else answer.put_into(case))
 
 
-def _answered(case: Case, before: Case) -> Case:
+def _with_answer_of(case: Case, before: Case) -> Case:
     return replace(
         case,
         candidate_answer=before.candidate_answer,
@@ -79,7 +79,7 @@ def plan(store: Store, job: Job, scope: Scope, *, forked_from: str | None = None
     try:
         return fill(store, run, job, scope)
     except Exception:
-        with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+        with contextlib.suppress(StoreError):  # the first trouble is the one to report
             undo(store, run)
         raise
 
@@ -104,7 +104,7 @@ def undo(store: Store, run: RunRecord) -> None:
 
 def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     """Put the cases into a run; many short transactions, so that others can write in between."""
-    count = _put(store, run, planned_cases(store, job, scope))
+    count = _store_cases(store, run, planned_cases(store, job, scope))
     if not count:
         raise ConfigError(f"{job.source or job.name}: there are no cases; list some under cases")
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
@@ -119,15 +119,15 @@ def extend(store: Store, run: RunRecord, job: Job) -> RunRecord | None:
         return None
     cases = job.following.cases(store, run)  # before anything is locked: it may take long to work out
     with store.transaction():
-        count = _put(store, run, _written(job, cases, first=run.cases))
+        count = _store_cases(store, run, _written_cases(job, cases, first=run.cases))
         return store.runs.mark(run, RunStatus.RUNNING, cases=run.cases + count) if count else None
 
 
-def _put(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
-    """Write cases into the store page by page, and tell how many they were."""
+def _store_cases(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
+    """Write cases into the store page by page, and return how many they were."""
     count = 0
     # As rows, in which nothing is left of the case but what is stored.
-    while page := [one.row(run) for one in itertools.islice(cases, PAGE)]:
+    while page := [written.row(run) for written in itertools.islice(cases, PAGE)]:
         try:
             store.add_cases(page)
         except StoreError:
@@ -140,21 +140,21 @@ def _put(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
 def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
     """Return the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
-    return _written(job, selected(job.cases(), scope), earlier=earlier)
+    return _written_cases(job, selected(job.cases(), scope), earlier=earlier)
 
 
-def _written(
+def _written_cases(
     job: Job, cases: Iterable[PlannedCase], *, first: int = 0, earlier: EarlierAnswers | None = None
 ) -> Iterator[Written]:
-    for position, given in enumerate(cases, first):
-        _refuse_odd_id(given.case.id or "")
-        one = given if earlier is None else earlier.put_into(given)
-        content = case_content(one)
+    for position, planned in enumerate(cases, first):
+        _refuse_odd_id(planned.case.id or "")
+        answered = planned if earlier is None else earlier.put_into(planned)
+        content = case_content(answered)
         try:
             written, identity = dumps(content), digest_of(content)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"case {one.case.id!r} cannot be written as JSON: {error}") from None
-        yield Written(position, one, identity, len(job.evaluators_for(one)), written)
+            raise ConfigError(f"case {answered.case.id!r} cannot be written as JSON: {error}") from None
+        yield Written(position, answered, identity, len(job.evaluators_for(answered)), written)
 
 
 def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
@@ -162,27 +162,27 @@ def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase
     taken = 0
     missed = set(scope.only)
     ids: list[str] = []
-    for one in cases:
-        identity = one.case.id or ""
+    for planned in cases:
+        identity = planned.case.id or ""
         if scope.only:
-            found = {wanted for wanted in scope.only if _matches(identity, wanted)}
-            missed -= found
+            matching = {pattern for pattern in scope.only if _matches(identity, pattern)}
+            missed -= matching
             if len(ids) < _IDS_SHOWN:
                 ids.append(identity)
-            if not found:
+            if not matching:
                 continue
         if scope.limit is None or taken < scope.limit:
             taken += 1
-            yield one
-    for wanted in scope.only:
-        if wanted in missed:
-            hint = did_you_mean(wanted, ids)
-            raise ConfigError(f"no case has the id {wanted!r}{hint if len(ids) <= 10 else hint.split('; known')[0]}")
+            yield planned
+    for pattern in scope.only:
+        if pattern in missed:
+            hint = did_you_mean(pattern, ids)
+            raise ConfigError(f"no case has the id {pattern!r}{hint if len(ids) <= 10 else hint.split('; known')[0]}")
 
 
-def _matches(identity: str, wanted: str) -> bool:
+def _matches(identity: str, pattern: str) -> bool:
     # An id may have brackets in it, which a pattern would take for something else.
-    return identity == wanted or fnmatchcase(identity, wanted)
+    return identity == pattern or fnmatchcase(identity, pattern)
 
 
 def _refuse_odd_id(identity: str) -> None:
@@ -203,7 +203,7 @@ def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[Any, ...]]) -
 
 
 def with_id(case: PlannedCase, taken: dict[str, int]) -> PlannedCase:
-    """Return a case that has no id one by its content; equal ones are numbered."""
+    """Name a case that has no id by its content; equal ones are numbered."""
     if case.case.id is not None:
         return case
     named = f"case-{digest_of(case_content(case))[:8]}"

@@ -78,7 +78,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest may take at this rate; None while nobody can tell."""
+        """How long the rest may take at this rate; None while that is unknown."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
 
 
@@ -129,17 +129,17 @@ class Run:
         return self.record.cases
 
     def __iter__(self) -> Iterator[CaseResult]:
-        with self._opened() as store:
+        with self._open_store() as store:
             yield from store.results(self.record)
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[Store]:
+    def _open_store(self) -> Iterator[Store]:
         with self._place.opened(to_read=True) as store:
             store.runs.find(self.id)  # another database may be there by now, and have a run of the same number
             yield store
 
-    def _at(self, positions: Sequence[int]) -> Iterator[CaseResult]:
-        with self._opened() as store:
+    def _results_at(self, positions: Sequence[int]) -> Iterator[CaseResult]:
+        with self._open_store() as store:
             yield from results_at(store, self.record, positions)
 
     @functools.cached_property
@@ -149,7 +149,7 @@ class Run:
 
     @functools.cached_property
     def _overview(self) -> Overview:
-        with self._opened() as store:
+        with self._open_store() as store:
             return overview_of(store, self.record)
 
     @property
@@ -185,8 +185,8 @@ class Run:
 
             return terminal(self.whole_report)
         if format not in FORMATS:
-            known = did_you_mean(str(format), [_TEXT, *FORMATS])
-            raise ConfigError(f"no report format {format!r}{known}; to write a file: run.save(path)")
+            suggestion = did_you_mean(str(format), [_TEXT, *FORMATS])
+            raise ConfigError(f"no report format {format!r}{suggestion}; to write a file: run.save(path)")
         out = io.StringIO()
         writer_of(format)(self.whole_report, out)
         return out.getvalue()
@@ -205,7 +205,7 @@ class Run:
             gates=self.gates,
             results=self.__iter__,
             overview=self._overview,
-            at=self._at,
+            at=self._results_at,
         )
 
     def __repr__(self) -> str:

@@ -111,7 +111,7 @@ class Runner:
         return progress
 
     async def run(self) -> RunRecord:
-        """Work until all is done, the run stops, or somebody interrupts it; give the run as it then stands.
+        """Work until all is done, the run stops, or somebody interrupts it; return the run as it is then.
 
         Raises ``RunBusyError`` when another process has taken the run over.
         """
@@ -128,14 +128,14 @@ class Runner:
             self._give_up()
             await asyncio.gather(*self._workers, return_exceptions=True)
             await self._committer.settle()
-            with contextlib.suppress(StoreError):  # the first trouble is the one to tell
+            with contextlib.suppress(StoreError):  # the first trouble is the one to report
                 self._mark(RunStatus.INTERRUPTED, "it broke off")
             raise
         finally:
             heart.cancel()
             await asyncio.wait([heart])
             await self.gateway.close()
-        return self._ended()
+        return self._mark_end()
 
     async def _judge_all(self, *, resuming: bool) -> None:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
@@ -174,12 +174,12 @@ class Runner:
 
     async def _end_of_workers(self) -> None:
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
-        failures = [error for one in done if not one.cancelled() and (error := one.exception()) is not None]
+        failures = [error for worker in done if not worker.cancelled() and (error := worker.exception()) is not None]
         if failures:
             raise failures[0]
         await self._committer.settle()  # also what was handed in by those who were given up since
 
-    def _ended(self) -> RunRecord:
+    def _mark_end(self) -> RunRecord:
         expected, judged = self._store.extent(self._run)
         if (refused := self.gateway.refused) is not None:
             self.gateway.stop(refused)
@@ -191,7 +191,7 @@ class Runner:
         return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
-        """Say how the run ended, and what it took that stands in no evaluation."""
+        """Say how the run ended, and what it took that is in no evaluation."""
         if calls := self.gateway.abandoned_calls:
             self._store.runs.abandon(self._run, calls, self.gateway.abandoned_cost)
         ended = self._store.runs.mark(self._run, status, reason)
@@ -213,10 +213,10 @@ class Runner:
 
     async def _worker(self, work: Iterator[Work]) -> None:
         try:
-            for one in work:
+            for item in work:
                 if self._stopping:
                     return
-                await self._sample(one)
+                await self._sample(item)
         finally:
             self._free_places += 1
 
@@ -244,11 +244,11 @@ class Runner:
             return [Todo(place, evaluator, sample, 0) for place, evaluator in enumerate(evaluators)]
         todo = []
         for place, evaluator in enumerate(evaluators):
-            known = judged.get((planned.position, place, sample))
-            if known is None:
+            latest = judged.get((planned.position, place, sample))
+            if latest is None:
                 todo.append(Todo(place, evaluator, sample, 0))
                 continue
-            number, status, error = known
+            number, status, error = latest
             if status == Status.ERROR and (self._pace.retry_errors or is_refusal(error)):
                 todo.append(Todo(place, evaluator, sample, number + 1))
         return todo
@@ -269,7 +269,7 @@ class Runner:
         if len(todo) == 1:
             await self._evaluation(planned, todo[0], case)
         else:
-            await self._each([partial(self._evaluation, planned, one, case) for one in todo])
+            await self._each([partial(self._evaluation, planned, task, case) for task in todo])
 
     async def _each(self, parts: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """Do several things about a case: one after the other in the worker's place, and in others that are free."""
@@ -307,7 +307,7 @@ class Runner:
             if isinstance(stop, Abandoned):
                 return None
             raise
-        # A model's price is known here; what a program or a function cost, only it can tell.
+        # A model's price is known here; what a program or a function cost, only it knows.
         cost = made.cost if self._job.target.client is None else asking.cost
         made = replace(made, sample=sample, round=number, cost=cost)
         row = answer_row(self._run.number, planned.position, made)
@@ -330,13 +330,13 @@ class Runner:
 
     async def _without_answer(self, planned: PlannedCase, todo: list[Todo], error: str) -> None:
         """Record that a case could not be judged since there was no answer to judge."""
-        for one in todo:
+        for task in todo:
             failed = Evaluation.with_error(
-                evaluator=one.evaluator.name,
-                type=one.evaluator.type,
+                evaluator=task.evaluator.name,
+                type=task.evaluator.type,
                 error=Failure("no_answer", f"the target failed: {error}"),
             )
-            await self._commit(planned, one, failed, cost=0.0, seconds=0.0, replies=[])
+            await self._commit(planned, task, failed, cost=0.0, seconds=0.0, replies=[])
 
     async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
         """Make one evaluation and commit it."""

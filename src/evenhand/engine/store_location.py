@@ -26,21 +26,21 @@ class StoreLocation:
     """
 
     @classmethod
-    def of(cls, given: PlaceLike) -> StoreLocation:
-        """Take what a user may write."""
-        return given if isinstance(given, StoreLocation) else cls(given)
+    def of(cls, location: PlaceLike) -> StoreLocation:
+        """Return the location that a user wrote, in any of its forms."""
+        return location if isinstance(location, StoreLocation) else cls(location)
 
-    def __init__(self, given: Store | str | os.PathLike[str] | None) -> None:
-        if given is not None and not isinstance(given, (Store, str, os.PathLike)):
-            kind = type(given).__name__
+    def __init__(self, location: Store | str | os.PathLike[str] | None) -> None:
+        if location is not None and not isinstance(location, (Store, str, os.PathLike)):
+            kind = type(location).__name__
             raise ConfigError(f"store must be a path, a URL such as postgresql://host/name, or None, not {kind}")
         self._url = IN_MEMORY
         self._store: Store | None = None
-        if isinstance(given, Store):
-            self._store = given
-        elif given is not None:
-            wanted = os.environ.get(VARIABLE) or DEFAULT_URL if given == DEFAULT else os.fspath(given)
-            self._url = _settled(wanted)
+        if isinstance(location, Store):
+            self._store = location
+        elif location is not None:
+            url = os.environ.get(VARIABLE) or DEFAULT_URL if location == DEFAULT else os.fspath(location)
+            self._url = _absolute_url(url)
         if self._store is None and self._url == IN_MEMORY:
             self._store = open_store(IN_MEMORY)
             weakref.finalize(self, self._store.close)
@@ -65,7 +65,7 @@ class StoreLocation:
             store.close()
 
 
-def _settled(url: str) -> str:
+def _absolute_url(url: str) -> str:
     """Return the absolute path of a file, which stays the same one when the working directory changes."""
     require_location(url)
     path, mark, query = url.removeprefix(_FILE).partition("?") if url.startswith(_FILE) else (url, "", "")

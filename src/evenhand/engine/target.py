@@ -38,7 +38,7 @@ class Target(Protocol):
         ...
 
 
-def target_of(given: object, *, folder: str | None = None, trusted: bool = True) -> Target | None:
+def target_of(target: object, *, folder: str | None = None, trusted: bool = True) -> Target | None:
     """Make a target from what a user gave: a model's name, a mapping, a client, a function, or None.
 
     >>> target_of("ollama/qwen2.5:7b").name
@@ -49,23 +49,23 @@ def target_of(given: object, *, folder: str | None = None, trusted: bool = True)
     ``folder`` is that of the suite: a command runs there, and a Python function is looked for there first. A suite
     that is not ``trusted`` runs no code (SPEC-O2). Whatever cannot be right is refused here, before anything is sent.
     """
-    if given is None:
+    if target is None:
         return None
-    if isinstance(given, Mapping):
-        return _from_mapping(given, folder, trusted)
-    if callable(given) and not isinstance(given, (type, ModelClient)):
-        return FunctionTarget.around(given)
-    if isinstance(given, type):
-        raise ConfigError(f"target is the class {given.__name__}; give a model's name, a mapping, or a function")
-    return ModelTarget(client=resolved(given))
+    if isinstance(target, Mapping):
+        return _from_mapping(target, folder, trusted)
+    if callable(target) and not isinstance(target, (type, ModelClient)):
+        return FunctionTarget.around(target)
+    if isinstance(target, type):
+        raise ConfigError(f"target is the class {target.__name__}; give a model's name, a mapping, or a function")
+    return ModelTarget(client=resolved(target))
 
 
-def _from_mapping(given: Mapping[Any, Any], folder: str | None, trusted: bool) -> Target:
-    options = {str(name): value for name, value in given.items() if value is not None}
+def _from_mapping(mapping: Mapping[Any, Any], folder: str | None, trusted: bool) -> Target:
+    options = {str(name): value for name, value in mapping.items() if value is not None}
     kinds = [kind for kind in _KINDS if kind in options]
     if not kinds:
-        near = did_you_mean(str(next(iter(given), "")), _KINDS)
-        raise ConfigError(f"target: it needs one of {', '.join(_KINDS)}; it has {', '.join(map(str, given))}{near}")
+        near = did_you_mean(str(next(iter(mapping), "")), _KINDS)
+        raise ConfigError(f"target: it needs one of {', '.join(_KINDS)}; it has {', '.join(map(str, mapping))}{near}")
     if len(kinds) > 1:
         raise ConfigError(f"target: it has {' and '.join(kinds)}; it must be one of them")
     if kinds == ["model"]:

@@ -43,11 +43,11 @@ def observer(*, run_id: str = "") -> Observer | None:
         nonlocal broken
         if broken:
             return
-        known = attributes(planned, judgment, with_content=with_content)
+        event_attributes = attributes(planned, judgment, with_content=with_content)
         if run_id:
-            known["evenhand.run.id"] = run_id
+            event_attributes["evenhand.run.id"] = run_id
         try:
-            logger.emit(logs.LogRecord(timestamp=time.time_ns(), event_name=EVENT, attributes=known))
+            logger.emit(logs.LogRecord(timestamp=time.time_ns(), event_name=EVENT, attributes=event_attributes))
         except Exception:  # what watches a run must not end it
             broken = True
             _log.warning("OpenTelemetry refused an event; this run emits no more of them", exc_info=True)
@@ -58,22 +58,22 @@ def observer(*, run_id: str = "") -> Observer | None:
 def attributes(planned: PlannedCase, judgment: Judgment, *, with_content: bool) -> dict[str, str | float]:
     """Return the attributes of an evaluation's event; what models and users wrote only ``with_content``."""
     evaluation = judgment.evaluation
-    known: dict[str, str | float] = {
+    values: dict[str, str | float] = {
         "gen_ai.evaluation.name": evaluation.evaluator,
         "evenhand.status": evaluation.status.value,
         "evenhand.case.id": planned.case.id or "",
         "evenhand.sample": judgment.sample,
     }
     if (model := _judge_of(evaluation)) is not None:
-        known["gen_ai.request.model"] = model
+        values["gen_ai.request.model"] = model
     if evaluation.status is Status.ERROR:
-        known["error.type"] = Failure.of(evaluation.error or "").kind
+        values["error.type"] = Failure.of(evaluation.error or "").kind
     if evaluation.status is Status.SCORED and evaluation.score is not None and evaluation.verdict is not None:
-        known["gen_ai.evaluation.score.value"] = evaluation.score
-        known["gen_ai.evaluation.score.label"] = evaluation.verdict.value
+        values["gen_ai.evaluation.score.value"] = evaluation.score
+        values["gen_ai.evaluation.score.label"] = evaluation.verdict.value
     if with_content and evaluation.reasoning:
-        known["gen_ai.evaluation.explanation"] = evaluation.reasoning
-    return known
+        values["gen_ai.evaluation.explanation"] = evaluation.reasoning
+    return values
 
 
 def _judge_of(evaluation: Evaluation) -> str | None:

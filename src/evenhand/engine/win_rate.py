@@ -1,4 +1,4 @@
-"""Who won in a run of pairwise evaluations: the win rate, what it owes to length, and whether the judge has a place."""
+"""Who won in a run of pairwise evaluations: the win rate, what it owes to length, and whether a place is preferred."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def win_rate_of(results: Iterable[CaseResult], evaluator: str | None = None) -> 
             if FLIPPED in evaluation.flags:
                 flips += 1
                 flips_to_first += evaluation.details["orders"][0]["winner"] == PLACES[0]
-    _require_one(names, evaluator)
+    _require_single(names, evaluator)
     controlled = at_equal_lengths(outcomes, longer, level=LEVEL)
     return WinRate(
         n=len(outcomes),
@@ -106,10 +106,10 @@ def _sandwich(low: float, high: float) -> Interval:
     return Interval(low=low, high=high, method="sandwich", level=LEVEL)
 
 
-def _require_one(names: set[str], wanted: str | None) -> None:
+def _require_single(names: set[str], evaluator: str | None) -> None:
     if not names:
         raise ConfigError("the run has no pairwise evaluation; use an evaluator of type pairwise")
-    if wanted is not None and wanted not in names:
-        raise ConfigError(f"no pairwise evaluator {wanted!r}{did_you_mean(wanted, sorted(names))}")
-    if wanted is None and len(names) > 1:
+    if evaluator is not None and evaluator not in names:
+        raise ConfigError(f"no pairwise evaluator {evaluator!r}{did_you_mean(evaluator, sorted(names))}")
+    if evaluator is None and len(names) > 1:
         raise ConfigError(f"the run has several pairwise evaluators, {', '.join(sorted(names))}; name one: evaluator=…")

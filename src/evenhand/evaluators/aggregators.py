@@ -79,23 +79,23 @@ class Arithmetic:
 def weighted_average(members: Sequence[Member]) -> Combined:
     """Return the mean of the scores by weight."""
     score = weighted_mean([(member.score, member.weight) for member in members])
-    return Combined(score=score, reasoning=f"Weighted average of {_counted(members)}.")
+    return Combined(score=score, reasoning=f"Weighted average of {_format_member_count(members)}.")
 
 
 def median(members: Sequence[Member]) -> Combined:
     """Return the median of the scores of members that have a weight."""
     scores = [member.score for member in members if member.weight > 0]
-    return Combined(score=statistics.median(scores), reasoning=f"Median of {_counted(scores)}.")
+    return Combined(score=statistics.median(scores), reasoning=f"Median of {_format_member_count(scores)}.")
 
 
 def lowest(members: Sequence[Member]) -> Combined:
     """Return the lowest score of members that have a weight."""
     counting = [member for member in members if member.weight > 0]
     worst = min(counting, key=lambda member: member.score)
-    return Combined(score=worst.score, reasoning=f"Lowest of {_counted(counting)}: {worst.name}.")
+    return Combined(score=worst.score, reasoning=f"Lowest of {_format_member_count(counting)}: {worst.name}.")
 
 
-def _counted(members: Sequence[object]) -> str:
+def _format_member_count(members: Sequence[object]) -> str:
     return "one member" if len(members) == 1 else f"{len(members)} members"
 
 
@@ -105,7 +105,7 @@ def majority(members: Sequence[Member]) -> Combined:
         verdict: sum((exact(m.weight) for m in members if m.evaluation.verdict is verdict), Fraction(0))
         for verdict in _HARSHEST_FIRST
     }
-    verdict = max(_HARSHEST_FIRST, key=lambda one: behind[one])
+    verdict = max(_HARSHEST_FIRST, key=lambda candidate: behind[candidate])
     won = [member for member in members if member.evaluation.verdict is verdict]
     score = weighted_mean([(member.score, member.weight) for member in won])
     share = float(behind[verdict] / sum(behind.values()))
@@ -150,8 +150,8 @@ class MetaJudge(PromptEvaluator):
 
     def material(self, case: Case) -> dict[str, str]:
         """Return what the case and the members bring into the prompt."""
-        given = PromptEvaluator.material(self, case) | {"member_results": self.member_results}
-        return {name: given[name] for name in self.places}
+        values = PromptEvaluator.material(self, case) | {"member_results": self.member_results}
+        return {name: values[name] for name in self.places}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,13 +218,15 @@ _AGGREGATORS: Mapping[str, Callable[..., Aggregator]] = {
 }
 
 
-def aggregator_of(given: str | Mapping[str, Any] | Aggregator, *, where: str) -> Aggregator:
-    """Take an aggregator as a user may write it: a name, a mapping with ``type`` and options, or an object."""
-    if not isinstance(given, (str, Mapping)):
-        if hasattr(given, "steps"):
-            return given
-        raise ConfigError(f"{where}: aggregator is {given!r}; write a name such as 'median', or a mapping with a type")
-    options = {"type": given} if isinstance(given, str) else dict(given)
+def aggregator_of(aggregator: str | Mapping[str, Any] | Aggregator, *, where: str) -> Aggregator:
+    """Return an aggregator, as a user may write it: a name, a mapping with ``type`` and options, or an object."""
+    if not isinstance(aggregator, (str, Mapping)):
+        if hasattr(aggregator, "steps"):
+            return aggregator
+        raise ConfigError(
+            f"{where}: aggregator is {aggregator!r}; write a name such as 'median', or a mapping with a type"
+        )
+    options = {"type": aggregator} if isinstance(aggregator, str) else dict(aggregator)
     kind = options.pop("type", None)
     if not isinstance(kind, str) or kind not in _AGGREGATORS:
         raise ConfigError(f"{where}: no aggregator {kind!r}{did_you_mean(str(kind), _AGGREGATORS)}")

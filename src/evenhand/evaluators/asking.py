@@ -60,11 +60,11 @@ class Record(NamedTuple):
     @property
     def request(self) -> dict[str, str]:
         """The prompts exactly as sent in the last request."""
-        said: dict[str, list[str]] = {"user": [], "system": []}
+        prompts: dict[str, list[str]] = {"user": [], "system": []}
         for message in self.messages:
-            if message.role in said:
-                said[message.role].append(message.content)
-        return {"userPrompt": "\n\n".join(said["user"]), "systemPrompt": "\n\n".join(said["system"])}
+            if message.role in prompts:
+                prompts[message.role].append(message.content)
+        return {"userPrompt": "\n\n".join(prompts["user"]), "systemPrompt": "\n\n".join(prompts["system"])}
 
     def fields(self) -> dict[str, Any]:
         """Return what an ``Evaluation`` says about how it came about."""
@@ -131,7 +131,7 @@ def inquire(
             reading = read_reply(reply.text, contract, material=map(_content, messages), ambiguous=ambiguous)
         except ContractError as violation:
             error = violation.failure
-            attempts += _marked(reply, error)
+            attempts += _attempts_with_error(reply, error)
             following = _with_complaint(messages, violation)
             room = room * 2 if violation.kind == "truncated" else room
         else:
@@ -153,7 +153,7 @@ def ask_first_token(messages: tuple[Message, ...], *, judge: ModelClient) -> Ste
             raise ContractError(why, kind="no_logprobs")
     except ContractError as violation:
         error = violation.failure
-        return GaveUp(error=error, record=Record.of(messages, _marked(reply, error)))
+        return GaveUp(error=error, record=Record.of(messages, _attempts_with_error(reply, error)))
     return FirstToken(choices=reply.first_token, record=Record.of(messages, reply.attempts))
 
 
@@ -191,11 +191,11 @@ def _with_complaint(messages: tuple[Message, ...], violation: ContractError) -> 
 def _require_finished(reply: Reply) -> None:
     """Refuse a reply that did not come to its own end: never a score (SPEC-R4)."""
     if reply.finish in _UNFINISHED:
-        kind, why, told = _UNFINISHED[reply.finish]
-        raise ContractError(why, kind=kind, told=told)
+        kind, why, complaint = _UNFINISHED[reply.finish]
+        raise ContractError(why, kind=kind, told=complaint)
 
 
-def _marked(reply: Reply, error: str) -> tuple[Attempt, ...]:
+def _attempts_with_error(reply: Reply, error: str) -> tuple[Attempt, ...]:
     """Return a reply's attempts, the last one marked with what was wrong with what it said."""
     *before, own = reply.attempts or (Attempt(kind="reply", raw=reply.text),)
     return (*before, replace(own, error=error))

@@ -125,15 +125,15 @@ def _read(exited: Exited) -> tuple[Accepted, dict[str, Any]]:
     """Read what the program wrote, or raise ``ContractError`` for whatever keeps it from being a judgment."""
     require_success(exited)
     try:
-        said = parse_strict(exited.stdout)
+        output = parse_strict(exited.stdout)
     except ContractError as wrong:
         rule = "standard output must be one JSON object and nothing else (logs belong on standard error)"
         raise ContractError(f"{rule}: {wrong}", kind=wrong.kind) from None
-    return _OUTPUT.accept(said), _details(said)
+    return _OUTPUT.accept(output), _details(output)
 
 
-def _details(said: object) -> dict[str, Any]:
-    details = said.get("details") if isinstance(said, dict) else None
+def _details(output: object) -> dict[str, Any]:
+    details = output.get("details") if isinstance(output, dict) else None
     if details is None:
         return {}
     if not isinstance(details, dict):

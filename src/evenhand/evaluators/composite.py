@@ -49,11 +49,13 @@ class CompositeEvaluator(BaseEvaluator):
         BaseEvaluator.__post_init__(self)
         if isinstance(self.members, (str, Mapping)) or not isinstance(self.members, Sequence) or not self.members:
             raise ConfigError(f"{self.where}: members must be a list with at least one evaluator")
-        made = [registry.evaluator(one) if isinstance(one, Mapping) else one for one in self.members]
-        for number, one in enumerate(made, start=1):
-            if isinstance(one, type) or not all(hasattr(one, name) for name in _EVALUATOR):
-                raise ConfigError(f"{self.where}: member {number} is {one!r:.80}, not an evaluator or its definition")
-        if sum(one.weight for one in made) <= 0:
+        made = [registry.evaluator(member) if isinstance(member, Mapping) else member for member in self.members]
+        for number, member in enumerate(made, start=1):
+            if isinstance(member, type) or not all(hasattr(member, name) for name in _EVALUATOR):
+                raise ConfigError(
+                    f"{self.where}: member {number} is {member!r:.80}, not an evaluator or its definition"
+                )
+        if sum(member.weight for member in made) <= 0:
             raise ConfigError(f"{self.where}: the members' weights are all 0; at least one must be above 0")
         self._set("members", tuple(made))
         self._set("aggregator", aggregator_of(self.aggregator, where=self.where))
@@ -61,22 +63,22 @@ class CompositeEvaluator(BaseEvaluator):
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Let all members judge, then combine those that could."""
         evaluators = cast("tuple[Evaluator, ...]", self.members)
-        found = yield from together([_guarded(one, case) for one in evaluators])
+        evaluations = yield from together([_guard(evaluator, case) for evaluator in evaluators])
         members = [
-            Member(name=name, evaluation=evaluation, weight=one.weight, required=one.required)
-            for name, evaluation, one in zip(_distinct_names(evaluators), found, evaluators, strict=True)
+            Member(name=name, evaluation=evaluation, weight=evaluator.weight, required=evaluator.required)
+            for name, evaluation, evaluator in zip(_distinct_names(evaluators), evaluations, evaluators, strict=True)
         ]
         counted = [member for member in members if member.evaluation.status is Status.SCORED]
         details = _details(members, counted)
         if problem := _problem(members, counted, has_answer=case.candidate_answer is not None):
-            return self.failed(problem, details=details, **_trail(found))
+            return self.failed(problem, details=details, **_trail(evaluations))
         if not counted:
-            return self.not_evaluated("There is no candidate answer.", details=details, **_trail(found))
+            return self.not_evaluated("There is no candidate answer.", details=details, **_trail(evaluations))
         combined = yield from cast("Aggregator", self.aggregator).steps(case, counted)
-        trail = _trail(found)
+        trail = _trail(evaluations)
         if combined.own is not None:
             details["meta_judge"] = _summary(combined.own)
-            trail = _trail([*found, combined.own]) | {
+            trail = _trail([*evaluations, combined.own]) | {
                 "evaluator_provider_request": combined.own.evaluator_provider_request
             }
             if combined.own.status is not Status.SCORED:
@@ -119,18 +121,18 @@ def jury(
     return CompositeEvaluator(members=jurors, aggregator=aggregator, thresholds=options.get("thresholds"), **own)
 
 
-def _guarded(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
+def _guard(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
     """Turn a member's crash into its failed evaluation, so that it does not take the others with it."""
     try:
-        found = yield from evaluator.steps(case)
-        if not isinstance(found, Evaluation):
-            raise TypeError(f"steps must return an Evaluation, not {type(found).__name__}")
+        evaluation = yield from evaluator.steps(case)
+        if not isinstance(evaluation, Evaluation):
+            raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
     except ScriptExhaustedError:
         raise
     except Exception as error:  # members are anybody's code
         crash = Failure("crashed", f"{type(error).__name__}: {error}")
         return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
-    return found
+    return evaluation
 
 
 def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer: bool) -> Failure | None:
@@ -141,8 +143,8 @@ def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer
             return Failure("members", f"{member.name} is required and failed: {member.evaluation.error}")
     if any(member.weight > 0 for member in counted) or not (broken or counted or has_answer):
         return None
-    said = [f"{member.name}: {member.evaluation.error or member.evaluation.reasoning}" for member in members]
-    return Failure("members", f"none could be counted ({'; '.join(said)})")
+    reasons = [f"{member.name}: {member.evaluation.error or member.evaluation.reasoning}" for member in members]
+    return Failure("members", f"none could be counted ({'; '.join(reasons)})")
 
 
 def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
@@ -151,7 +153,7 @@ def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
     distinct: list[str] = []
     for name in names:
         numbered = (f"{name}-{number}" for number in itertools.count(1))
-        free = (one for one in numbered if one not in names and one not in distinct)
+        free = (candidate for candidate in numbered if candidate not in names and candidate not in distinct)
         distinct.append(name if names.count(name) == 1 else next(free))
     return distinct
 
@@ -172,21 +174,21 @@ def _details(members: Sequence[Member], counted: Sequence[Member]) -> dict[str, 
 
 
 def _agreement(counted: Sequence[Member]) -> dict[str, Any]:
-    """Tell how far the members agree: the share of pairs with the same verdict, and the spread of the scores."""
+    """Return how far the members agree: the share of pairs with the same verdict, and the spread of the scores."""
     verdicts = [member.evaluation.verdict for member in counted]
     pairs = list(itertools.combinations(verdicts, 2))
     return {
-        "same_verdict": sum(one is other for one, other in pairs) / len(pairs),
+        "same_verdict": sum(first is second for first, second in pairs) / len(pairs),
         "score_spread": statistics.stdev([member.score for member in counted]),
         "n": len(counted),
     }
 
 
 def _summary(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation for the details; its attempts stand, in order, in the composite's own list."""
-    known = evaluation.as_dict()
-    known["attempts"] = len(evaluation.attempts)
-    return known
+    """Return an evaluation for the details; its attempts are, in order, in the composite's own list."""
+    summary = evaluation.as_dict()
+    summary["attempts"] = len(evaluation.attempts)
+    return summary
 
 
 def _trail(evaluations: Sequence[Evaluation]) -> dict[str, Any]:

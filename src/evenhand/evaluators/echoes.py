@@ -1,11 +1,11 @@
-"""Echoes: objects in a reply that merely repeat one that stood in the prompt, and so are nobody's verdict.
+"""Echoes: objects in a reply that merely repeat one of the prompt, and so are nobody's verdict.
 
 An object is an echo in two cases, each of which would do:
 
 * it *equals* one in the prompt, key by key and value by value, whatever the order of the keys and the spelling;
-* it *stands* in the prompt word for word, once backslashes and white space are left out on both sides.
+* it *is* in the prompt word for word, once backslashes and white space are left out on both sides.
 
-The second holds wherever the object stands there: nested in others or behind any brackets, after broken JSON, in a
+The second holds wherever in the prompt the object is: nested in others or behind any brackets, after broken JSON, in a
 string, in a string in a string, since quoting a text adds nothing but backslashes. For the first, the prompt is read
 as it is and with its escapes undone, up to ``MAX_QUOTING`` times.
 
@@ -48,22 +48,22 @@ class Echoes:
         self._searches = 0
 
     def __contains__(self, text: str) -> bool:
-        """Tell whether an object, as a reply has it, repeats one of the prompt."""
+        """Return whether an object, as a reply has it, repeats one of the prompt."""
         if not self._texts:
             return False
         self.work += len(text)
-        return fingerprint(text) in self._known() or self._stands(text)
+        return fingerprint(text) in self._prompt_prints() or self._is_verbatim(text)
 
-    def _known(self) -> frozenset[bytes]:
+    def _prompt_prints(self) -> frozenset[bytes]:
         if self._prints is None:
-            found: list[bytes] = []
-            decoder = _decoder(found)
+            prints: list[bytes] = []
+            decoder = _decoder(prints)
             for text in self._texts:
-                self._print(text, decoder)
-            self._prints = frozenset(found)
+                self._add_prints(text, decoder)
+            self._prints = frozenset(prints)
         return self._prints
 
-    def _print(self, text: str, decoder: json.JSONDecoder) -> None:
+    def _add_prints(self, text: str, decoder: json.JSONDecoder) -> None:
         """Take the fingerprint of every object in a text, as it is and with its escapes undone, again and again."""
         for quoting in range(MAX_QUOTING + 1):
             scanner = Scanner(text)
@@ -75,8 +75,8 @@ class Echoes:
                 return
             text = unescaped(text)
 
-    def _stands(self, text: str) -> bool:
-        """Tell whether an object stands in the prompt word for word, but for backslashes and white space."""
+    def _is_verbatim(self, text: str) -> bool:
+        """Return whether an object is in the prompt word for word, but for backslashes and white space."""
         if self._bare is None:
             self._bare = "\0".join(map(bare, self._texts))
             self.work += sum(map(len, self._texts))
@@ -96,7 +96,7 @@ def unescaped(text: str) -> str:
     >>> unescaped(r'say {\"a\": \"\\\"\"}')
     'say {"a": "\\""}'
     """
-    return _ESCAPE.sub(_meant, text)
+    return _ESCAPE.sub(_unescape_match, text)
 
 
 def bare(text: str) -> str:
@@ -106,14 +106,14 @@ def bare(text: str) -> str:
     True
     """
     if "\\" in text:
-        text = _ESCAPES.sub(_meant, text)
+        text = _ESCAPES.sub(_unescape_match, text)
         if _SURROGATE.search(text):  # two escapes that are one character together
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return "".join(text.split())
 
 
-def _meant(found: re.Match[str]) -> str:
-    letter, code = found.groups()
+def _unescape_match(match: re.Match[str]) -> str:
+    letter, code = match.groups()
     if code:
         return chr(int(code, 16))
     return _LETTERS.get(letter, letter) if letter else ""
@@ -121,12 +121,12 @@ def _meant(found: re.Match[str]) -> str:
 
 def fingerprint(text: str) -> bytes:
     """Return the fingerprint of one object; equal values make equal ones, whatever their order and spelling."""
-    found: list[bytes] = []
-    _decoder(found).raw_decode(text)
-    return found[-1]
+    prints: list[bytes] = []
+    _decoder(prints).raw_decode(text)
+    return prints[-1]
 
 
-def _decoder(found: list[bytes]) -> json.JSONDecoder:
+def _decoder(prints: list[bytes]) -> json.JSONDecoder:
     """Make a decoder that lists the fingerprints of all objects, from the inside out.
 
     Here nothing is strict: whatever a judge might take for an object, and repeat, counts.
@@ -135,9 +135,9 @@ def _decoder(found: list[bytes]) -> json.JSONDecoder:
     def printed(pairs: list[tuple[str, Any]]) -> _Printed:
         last_wins = dict(pairs)
         if len(last_wins) < len(pairs):  # a reader may as well take the first of two equal keys
-            found.append(_print_of(dict(reversed(pairs))))
-        found.append(_print_of(last_wins))
-        return _Printed(found[-1])
+            prints.append(_print_of(dict(reversed(pairs))))
+        prints.append(_print_of(last_wins))
+        return _Printed(prints[-1])
 
     # Numbers as floats: a judge that repeats 1.0 as 1 still repeats it.
     return json.JSONDecoder(object_pairs_hook=printed, parse_float=float, parse_int=float, strict=False)
@@ -154,5 +154,5 @@ def _print_of(members: dict[str, Any]) -> bytes:
 
 def _plain(value: object) -> object:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return {"": value.hex()} if isinstance(value, _Printed) else value

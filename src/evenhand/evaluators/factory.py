@@ -99,27 +99,27 @@ class PromptedJudge:
 
     def steps(self, values: Mapping[str, Any]) -> Steps[Any]:
         """Judge with the given values: an ``EvaluatorResult``, or the object that ``output_schema`` describes."""
-        given = {name: value for name, value in values.items() if value is not None}
-        messages = self._framed((yield from self._messages(given)))
+        arguments = {name: value for name, value in values.items() if value is not None}
+        messages = self._framed((yield from self._messages(arguments)))
         client: ModelClient = self.judge
         asked = yield from inquire(messages, judge=client, contract=self.contract, ambiguous=self.ambiguous)
         if isinstance(asked, GaveUp):
             raise JudgeError(f"{client.name} gave no usable reply: {asked.error}", attempts=asked.record.attempts)
         return self._result(asked)
 
-    def _messages(self, given: Mapping[str, Any]) -> Steps[tuple[Message, ...]]:
+    def _messages(self, arguments: Mapping[str, Any]) -> Steps[tuple[Message, ...]]:
         source = self.source
         if isinstance(source, Template):
-            self._require_a_place(source, given)
-            return (Message("user", source.render(_texts(given), where="the prompt")),)
+            self._require_a_place(source, arguments)
+            return (Message("user", source.render(_texts(arguments), where="the prompt")),)
         if isinstance(source, ReadyPrompt):
-            return (Message("user", source.render(_texts(given))),)
+            return (Message("user", source.render(_texts(arguments))),)
         if source is self.prompt:
-            call = Call(function=source, kwargs=given)
+            call = Call(function=source, kwargs=arguments)
         else:  # a Runnable takes one mapping, and says which of its places are for messages and not for text
             as_they_are = getattr(self.prompt, "input_types", None) or ()
-            texts = _texts({name: value for name, value in given.items() if name not in as_they_are})
-            call = Call(function=source, args=({**given, **texts},))
+            texts = _texts({name: value for name, value in arguments.items() if name not in as_they_are})
+            call = Call(function=source, args=({**arguments, **texts},))
         (answer,) = yield (call,)
         match answer:
             case Returned(value=value):
@@ -129,10 +129,10 @@ class PromptedJudge:
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
-    def _require_a_place(self, source: Template, given: Mapping[str, Any]) -> None:
+    def _require_a_place(self, source: Template, arguments: Mapping[str, Any]) -> None:
         """Refuse a prompt whose only places are in doubled braces, as other templates have them: it judges nothing."""
-        for name in given:
-            if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & given.keys():
+        for name in arguments:
+            if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & arguments.keys():
                 raise TemplateError(
                     f"the prompt has {{{{{name}}}}}, which is literal text; write {{{name}}} for the value"
                 )
@@ -184,8 +184,8 @@ def as_text(value: object, name: str = "value") -> str:
         raise ConfigError(f"{name} cannot be written as JSON: {error}; give text or plain values") from None
 
 
-def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: as_text(value, name) for name, value in given.items()}
+def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {name: as_text(value, name) for name, value in arguments.items()}
 
 
 def _jsonable(value: object) -> object:
@@ -199,40 +199,40 @@ def _jsonable(value: object) -> object:
 
 
 def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
-    """Tell what kind of prompt was given (SPEC-F3)."""
+    """Return what kind of prompt was given (SPEC-F3)."""
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigError("prompt is empty; write a template such as 'Rate: {outputs}', or name a ready prompt")
         return ready_prompt(prompt) or Template.with_single_braces(prompt)
     for way in ("ainvoke", "invoke"):
-        if callable(taken := getattr(prompt, way, None)):
-            return cast("Callable[..., Any]", taken)
+        if callable(method := getattr(prompt, way, None)):
+            return cast("Callable[..., Any]", method)
     if callable(prompt):
         return prompt
     raise ConfigError(f"prompt must be text, a function or a Runnable, not {type(prompt).__name__}")
 
 
-def _examples(given: Sequence[FewShotExample] | None) -> tuple[FewShotExample, ...]:
-    if given is None:
+def _examples(examples: Sequence[FewShotExample] | None) -> tuple[FewShotExample, ...]:
+    if examples is None:
         return ()
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
-        raise ConfigError(f"few_shot_examples must be a list of examples, not {type(given).__name__}")
-    return tuple(_example(one) for one in given)
+    if isinstance(examples, (str, Mapping)) or not isinstance(examples, Sequence):
+        raise ConfigError(f"few_shot_examples must be a list of examples, not {type(examples).__name__}")
+    return tuple(_example(example) for example in examples)
 
 
-def _example(one: FewShotExample) -> FewShotExample:
-    if not isinstance(one, Mapping) or not {"inputs", "outputs"} <= set(one):
-        raise ConfigError(f"few_shot_examples: an example needs inputs and outputs; got {one!r:.120}")
-    for key in one:
+def _example(example: FewShotExample) -> FewShotExample:
+    if not isinstance(example, Mapping) or not {"inputs", "outputs"} <= set(example):
+        raise ConfigError(f"few_shot_examples: an example needs inputs and outputs; got {example!r:.120}")
+    for key in example:
         if key not in _EXAMPLE_KEYS:
             raise ConfigError(f"few_shot_examples: no key {key!r}{did_you_mean(str(key), _EXAMPLE_KEYS)}")
     # A copy: what the user does with theirs later must not change the prompt.
-    return copy.deepcopy(one)
+    return copy.deepcopy(example)
 
 
 def _block(example: FewShotExample) -> str:
     """Write an example as SPEC-F5 has it."""
     tags = (("input", "inputs"), ("output", "outputs"), ("reasoning", "reasoning"), ("score", "score"))
-    given = cast("Mapping[str, Any]", example)
-    lines = [f"<{tag}>{as_text(given[key], key)}</{tag}>" for tag, key in tags if given.get(key) is not None]
+    fields = cast("Mapping[str, Any]", example)
+    lines = [f"<{tag}>{as_text(fields[key], key)}</{tag}>" for tag, key in tags if fields.get(key) is not None]
     return "\n\n<example>\n" + "\n".join(lines) + "\n</example>"

@@ -17,7 +17,15 @@ from evenhand.domain.scale import UNIT, Scale
 from evenhand.drive.driver import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import all_flags, expected_number, found_by, last_error, spread, turned, with_other
+from evenhand.evaluators.sampling import (
+    all_flags,
+    expected_number,
+    judge_details,
+    last_error,
+    spread,
+    turned,
+    with_other,
+)
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt_settings import PromptSettings
@@ -57,7 +65,7 @@ def freeform_steps(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
 
 def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | GaveUp) -> Evaluation:
     if isinstance(asked, GaveUp):
-        return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
+        return evaluator.failed(asked.error, details=judge_details(evaluator.client), **asked.record.fields())
     values = asked.accepted.values
     score = scale.unit(values["score"])
     record = asked.record
@@ -72,7 +80,7 @@ def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | Gav
         hits=values["hits"],
         misses=values["misses"],
         reasoning=values["reasoning"],
-        details=found_by(evaluator.client, (asked,)),
+        details=judge_details(evaluator.client, (asked,)),
         attempts=record.attempts,
         retry_count=record.retry_count,
         evaluator_provider_request=record.request,
@@ -85,11 +93,11 @@ def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | Gav
 
 
 def _by_samples(evaluator: PromptSettings, scale: Scale, asked: Sequence[Answered | GaveUp]) -> Evaluation:
-    record = Record.merged(one.record for one in asked)
-    answered = [one for one in asked if isinstance(one, Answered)]
+    record = Record.merged(outcome.record for outcome in asked)
+    answered = [outcome for outcome in asked if isinstance(outcome, Answered)]
     if not answered:
-        return evaluator.failed(last_error(asked), details=found_by(evaluator.client), **record.fields())
-    raws = [one.accepted.values["score"] for one in answered]
+        return evaluator.failed(last_error(asked), details=judge_details(evaluator.client), **record.fields())
+    raws = [outcome.accepted.values["score"] for outcome in answered]
     scores = [scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
     lost = len(asked) - len(answered)
@@ -102,13 +110,13 @@ def _by_samples(evaluator: PromptSettings, scale: Scale, asked: Sequence[Answere
         hits=values["hits"],
         misses=values["misses"],
         reasoning=values["reasoning"],
-        details=found_by(evaluator.client, answered) | spread(scores, lost=lost),
+        details=judge_details(evaluator.client, answered) | spread(scores, lost=lost),
         flags=all_flags(answered, lost=lost),
         **record.fields(),
     )
-    if all(one.other is None for one in answered):
+    if all(outcome.other is None for outcome in answered):
         return evaluation
-    other = _by_samples(evaluator, scale, [turned(one) for one in asked])
+    other = _by_samples(evaluator, scale, [turned(outcome) for outcome in asked])
     return with_other(evaluation, other, counted=evaluator.ambiguous)
 
 
@@ -122,12 +130,12 @@ def _by_probability(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
     )
     asked = yield from ask_first_token(messages, judge=evaluator.client)
     if isinstance(asked, GaveUp):
-        return evaluator.failed(asked.error, details=found_by(evaluator.client), **asked.record.fields())
+        return evaluator.failed(asked.error, details=judge_details(evaluator.client), **asked.record.fields())
     fields = asked.record.fields()
     try:
         expected = expected_number(asked.choices, numbers)
     except ContractError as error:
-        return evaluator.failed(error.failure, details=found_by(evaluator.client), **fields)
-    details = {**found_by(evaluator.client), "probability_mass": expected.mass}
+        return evaluator.failed(error.failure, details=judge_details(evaluator.client), **fields)
+    details = {**judge_details(evaluator.client), "probability_mass": expected.mass}
     score = scale.unit(expected.value)
     return evaluator.scored(score, score_raw=expected.value, details=details, flags=("logprobs",), **fields)

@@ -38,13 +38,17 @@ class FunctionEvaluator(BaseEvaluator):
         match answer:
             case Returned(value=Evaluation() as evaluation):
                 return replace(evaluation, evaluator=self.name)
-            case Returned(value=Mapping() as told):
-                rest = {str(key): value for key, value in told.items() if key not in {"score", "reasoning", "comment"}}
-                return self._read(told.get("score"), str(told.get("reasoning") or told.get("comment") or ""), rest)
+            case Returned(value=Mapping() as result):
+                rest = {
+                    str(key): value for key, value in result.items() if key not in {"score", "reasoning", "comment"}
+                }
+                return self._read(
+                    result.get("score"), str(result.get("reasoning") or result.get("comment") or ""), rest
+                )
             case Returned(value=value):
                 return self._read(value, "", {})
             case Raised(exception=exception):
-                return self.failed(_words(exception))
+                return self.failed(_error_message(exception))
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
@@ -59,7 +63,7 @@ class FunctionEvaluator(BaseEvaluator):
         )
 
 
-def _words(exception: Exception) -> str:
+def _error_message(exception: Exception) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return "timeout: the function did not answer within the time that the case has"
     return Failure("function_error", f"{type(exception).__name__}: {shortened(str(exception))}")

@@ -18,7 +18,7 @@ from evenhand.domain.message import Message
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, inquire
 from evenhand.evaluators.profile_score import CriteriaEvaluator
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import found_by, turned, with_other
+from evenhand.evaluators.sampling import judge_details, turned, with_other
 from evenhand.evaluators.sections import sections
 
 GROUP_RANKING: Final = "group_ranking"
@@ -55,10 +55,10 @@ class OrderField:
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise ContractError(f"{self.name} must be a list of letters, the best profile first")
         times = dict.fromkeys(self.labels, 0)  # by label, not by text: "AB" is no part of the labels "ABC"
-        for one in value:
-            label = _label(one)
+        for entry in value:
+            label = _label(entry)
             if label not in times:
-                raise ContractError(f"{self.name} names {label or str(one)[:40]!r:.40}, which no profile is called")
+                raise ContractError(f"{self.name} names {label or str(entry)[:40]!r:.40}, which no profile is called")
             times[label] += 1
             if times[label] > 1:
                 raise ContractError(f"{self.name} names {label} more than once")
@@ -67,11 +67,11 @@ class OrderField:
         return "".join(map(_label, value)), ()
 
 
-def _label(said: object) -> str:
+def _label(entry: object) -> str:
     """Read a label; ``profile_C`` is what its section is called. What is no label stays none."""
-    if not isinstance(said, str) or not said.isascii():  # other letters may have an A as their capital
+    if not isinstance(entry, str) or not entry.isascii():  # other letters may have an A as their capital
         return ""
-    return said.strip().removeprefix("profile_").upper()
+    return entry.strip().removeprefix("profile_").upper()
 
 
 @functools.cache
@@ -110,7 +110,7 @@ class GroupRankingEvaluator(CriteriaEvaluator):
             )
         labels = ascii_uppercase[: len(members)]
         material = {"criteria": self.criteria}
-        material |= {f"profile_{label}": one["text"] for label, one in zip(labels, members, strict=True)}
+        material |= {f"profile_{label}": member["text"] for label, member in zip(labels, members, strict=True)}
         contract = _contract(len(members))
         system = f"{texts.RANK_PROFILES}\n\n{texts.GROUP_MATERIAL}\n\n{contract.instructions()}"
         asked = yield from inquire(
@@ -121,7 +121,7 @@ class GroupRankingEvaluator(CriteriaEvaluator):
             ambiguous=self.ambiguous,
         )
         if isinstance(asked, GaveUp):
-            return self.failed(asked.error, details=found_by(self.client), **asked.record.fields())
+            return self.failed(asked.error, details=judge_details(self.client), **asked.record.fields())
         evaluation = self._evaluation(asked, members)
         if asked.other is None:
             return evaluation
@@ -135,7 +135,7 @@ class GroupRankingEvaluator(CriteriaEvaluator):
             1.0,
             score_raw=" > ".join(values["order"]),
             reasoning=values["reasoning"],
-            details={**found_by(self.client, (asked,)), ORDER: order},
+            details={**judge_details(self.client, (asked,)), ORDER: order},
             flags=asked.flags,
             **asked.record.fields(),
         )

@@ -28,9 +28,9 @@ _PLAIN: Mapping[object, dict[str, Any]] = {
 }
 
 
-def is_typed_dict(thing: object) -> bool:
-    """Tell whether a thing is a ``TypedDict`` class, of ``typing`` or ``typing_extensions``."""
-    return isinstance(thing, type) and issubclass(thing, dict) and hasattr(thing, "__total__")
+def is_typed_dict(value: object) -> bool:
+    """Return whether a value is a ``TypedDict`` class, of ``typing`` or ``typing_extensions``."""
+    return isinstance(value, type) and issubclass(value, dict) and hasattr(value, "__total__")
 
 
 def typed_dict_schema(kind: type) -> dict[str, Any]:
@@ -41,10 +41,10 @@ def typed_dict_schema(kind: type) -> dict[str, Any]:
     >>> typed_dict_schema(Grade)["properties"]
     {'quality': {'type': 'number'}}
     """
-    return _of_typed_dict(kind, kind.__name__, ())
+    return _schema_of_typed_dict(kind, kind.__name__, ())
 
 
-def _of_typed_dict(kind: type, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
+def _schema_of_typed_dict(kind: type, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
     if kind in outer:
         raise ConfigError(f"output_schema: {where} contains itself; write it as a JSON Schema with $ref")
     try:
@@ -54,7 +54,7 @@ def _of_typed_dict(kind: type, where: str, outer: tuple[type, ...]) -> dict[str,
     return {
         "title": kind.__name__,
         "type": "object",
-        "properties": {name: _of(hint, f"{where}.{name}", (*outer, kind)) for name, hint in hints.items()},
+        "properties": {name: _schema_of(hint, f"{where}.{name}", (*outer, kind)) for name, hint in hints.items()},
         "required": [name for name, hint in hints.items() if _is_required(kind, name, hint)],
         "additionalProperties": False,
     }
@@ -73,35 +73,35 @@ def _is_required(kind: type, name: str, hint: object) -> bool:
     return name in getattr(kind, "__required_keys__", ())
 
 
-def _of(hint: Any, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
+def _schema_of(hint: Any, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
     if is_typed_dict(hint):
-        return _of_typed_dict(hint, where, outer)
+        return _schema_of_typed_dict(hint, where, outer)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {"enum": [member.value for member in hint]}
     origin = get_origin(hint)
     if origin is not None:
-        return _of_generic(origin, get_args(hint), where, outer)
+        return _schema_of_generic(origin, get_args(hint), where, outer)
     for plain, schema in _PLAIN.items():
         if hint is plain:
             return dict(schema)
     raise _no_json_form(hint, where)
 
 
-def _of_generic(origin: Any, args: tuple[Any, ...], where: str, outer: tuple[type, ...]) -> dict[str, Any]:
+def _schema_of_generic(origin: Any, args: tuple[Any, ...], where: str, outer: tuple[type, ...]) -> dict[str, Any]:
     if origin is Annotated:
         texts = [note for note in args[1:] if isinstance(note, str)]
         described: dict[str, Any] = {"description": texts[0]} if texts else {}
-        return _of(args[0], where, outer) | described
+        return _schema_of(args[0], where, outer) | described
     if origin in {Required, NotRequired}:
-        return _of(args[0], where, outer)
+        return _schema_of(args[0], where, outer)
     if origin is Literal:
         return {"enum": list(args)}
     if origin in {Union, types.UnionType}:
-        return {"anyOf": [_of(arg, where, outer) for arg in args]}
+        return {"anyOf": [_schema_of(arg, where, outer) for arg in args]}
     if origin in {list, Sequence}:
-        return {"type": "array"} | ({"items": _of(args[0], f"{where}[]", outer)} if args else {})
+        return {"type": "array"} | ({"items": _schema_of(args[0], f"{where}[]", outer)} if args else {})
     if origin in {dict, Mapping} and (not args or args[0] is str):
-        return {"type": "object"} | ({"additionalProperties": _of(args[1], f"{where}.*", outer)} if args else {})
+        return {"type": "object"} | ({"additionalProperties": _schema_of(args[1], f"{where}.*", outer)} if args else {})
     raise _no_json_form(origin, where)
 
 
@@ -113,7 +113,7 @@ def _no_json_form(hint: object, where: str) -> ConfigError:
 
 
 VALUE = "value"
-_MOST_TOLD = 5
+_MOST_ERRORS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,43 +143,43 @@ class SchemaContract:
 
     def decision(self, accepted: Accepted) -> object:
         """Return the whole reply: every part of it is the user's."""
-        return _told_apart(accepted.values[VALUE])
+        return _distinguish_booleans(accepted.values[VALUE])
 
 
-def _told_apart(value: object) -> object:
-    """Tell true from 1, which Python holds to be equal."""
+def _distinguish_booleans(value: object) -> object:
+    """Mark booleans, so that true differs from 1, which Python holds to be equal."""
     match value:
         case bool():
             return (bool, value)
         case dict():
-            return {key: _told_apart(one) for key, one in value.items()}
+            return {key: _distinguish_booleans(item) for key, item in value.items()}
         case list():
-            return [_told_apart(one) for one in value]
+            return [_distinguish_booleans(item) for item in value]
         case _:
             return value
 
 
-def output_contract(given: object) -> SchemaContract:
-    """Take an output schema as a user may give it."""
-    if isinstance(given, type) and hasattr(given, "model_json_schema") and hasattr(given, "model_validate_json"):
-        described = given.model_json_schema()
-        return SchemaContract(described=described, make=_instance_of(given, _compiled(described)))
-    if isinstance(given, type) and is_typed_dict(given):
-        given = typed_dict_schema(given)
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"output_schema must be a JSON Schema, a TypedDict or a Pydantic model, not {given!r:.80}")
-    if given.get("type", "object") != "object":
+def output_contract(schema: object) -> SchemaContract:
+    """Make the contract of an output schema, in any form that a user may give it."""
+    if isinstance(schema, type) and hasattr(schema, "model_json_schema") and hasattr(schema, "model_validate_json"):
+        described = schema.model_json_schema()
+        return SchemaContract(described=described, make=_instance_of(schema, _compiled(described)))
+    if isinstance(schema, type) and is_typed_dict(schema):
+        schema = typed_dict_schema(schema)
+    if not isinstance(schema, Mapping):
+        raise ConfigError(f"output_schema must be a JSON Schema, a TypedDict or a Pydantic model, not {schema!r:.80}")
+    if schema.get("type", "object") != "object":
         raise ConfigError(
-            f"output_schema: its type is {given['type']!r}; a judge replies with an object, so wrap it in one"
+            f"output_schema: its type is {schema['type']!r}; a judge replies with an object, so wrap it in one"
         )
-    compiled = _compiled(given)
+    compiled = _compiled(schema)
 
     def valid(value: object) -> object:
         _require_valid(compiled, value)
         return value
 
     # A copy: what the user does with theirs later must not change what the judge is told.
-    return SchemaContract(described=copy.deepcopy(dict(given)), make=valid)
+    return SchemaContract(described=copy.deepcopy(dict(schema)), make=valid)
 
 
 def _compiled(described: Mapping[str, Any]) -> CompiledSchema:
@@ -190,7 +190,7 @@ def _compiled(described: Mapping[str, Any]) -> CompiledSchema:
 
 
 def _require_valid(compiled: CompiledSchema, value: object) -> None:
-    errors = compiled.errors(value)[:_MOST_TOLD]
+    errors = compiled.errors(value)[:_MOST_ERRORS_SHOWN]
     if errors:
         places = ", ".join(dict.fromkeys(path for path, _ in errors))
         raise ContractError(

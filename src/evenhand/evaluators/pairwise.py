@@ -33,7 +33,7 @@ from evenhand.evaluators.asking import (
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
-from evenhand.evaluators.sampling import all_flags, first_probability, found_by, turned, with_other
+from evenhand.evaluators.sampling import all_flags, first_probability, judge_details, turned, with_other
 from evenhand.evaluators.sections import sections, short_sections
 
 Winner: TypeAlias = Literal["A", "B", "tie"]
@@ -67,9 +67,9 @@ class WinnerField:
 
     def read(self, value: object) -> tuple[Winner, tuple[str, ...]]:
         """Read the winner, however it is spelt."""
-        said = value.strip().lower() if isinstance(value, str) else None
+        text = value.strip().lower() if isinstance(value, str) else None
         for winner in WINNERS:
-            if said == winner.lower():
+            if text == winner.lower():
                 return winner, ()
         raise ContractError('winner must be "A", "B" or "tie"')
 
@@ -95,10 +95,10 @@ class Order(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is on record of it."""
-        known: dict[str, Any] = {"candidate": self.place, "winner": self.winner}
+        fields: dict[str, Any] = {"candidate": self.place, "winner": self.winner}
         if self.probability is not None:
-            known["probability"] = self.probability
-        return known
+            fields["probability"] = self.probability
+        return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,27 +156,27 @@ class PairwiseEvaluator(BaseEvaluator):
             return self.not_evaluated("There is no candidate answer.")
         if case.reference_answer is None:
             return self.not_evaluated("There is no reference answer to compare with.")
-        asked = yield from together([self._asked(case, place) for place in PLACES])
-        evaluation = self._compared(asked)
-        if not any(isinstance(one, Answered) and one.other is not None for one in asked):
+        asked = yield from together([self._ask(case, place) for place in PLACES])
+        evaluation = self._compare(asked)
+        if not any(isinstance(outcome, Answered) and outcome.other is not None for outcome in asked):
             return evaluation
-        return with_other(evaluation, self._compared([turned(one) for one in asked]), counted=self.ambiguous)
+        return with_other(evaluation, self._compare([turned(outcome) for outcome in asked]), counted=self.ambiguous)
 
-    def _compared(self, asked: Sequence[Answered | FirstToken | GaveUp]) -> Evaluation:
-        record = Record.merged(one.record for one in asked)
-        answered = [one for one in asked if isinstance(one, Answered)]
-        details = found_by(self.client, answered)
-        details["requests"] = {place: one.record.request for place, one in zip(PLACES, asked, strict=True)}
+    def _compare(self, asked: Sequence[Answered | FirstToken | GaveUp]) -> Evaluation:
+        record = Record.merged(outcome.record for outcome in asked)
+        answered = [outcome for outcome in asked if isinstance(outcome, Answered)]
+        details = judge_details(self.client, answered)
+        details["requests"] = {place: outcome.record.request for place, outcome in zip(PLACES, asked, strict=True)}
         orders: list[Order] = []
-        for place, one in zip(PLACES, asked, strict=True):
-            order = _order(place, one)
+        for place, outcome in zip(PLACES, asked, strict=True):
+            order = _order(place, outcome)
             if isinstance(order, str):
                 return self.failed(f"{order} (with the candidate as {place})", details=details, **record.fields())
             orders.append(order)
         return self._evaluation(orders, details, all_flags(answered), record)
 
     def _evaluation(
-        self, orders: list[Order], details: dict[str, Any], found: tuple[str, ...], record: Record
+        self, orders: list[Order], details: dict[str, Any], reply_flags: tuple[str, ...], record: Record
     ) -> Evaluation:
         wins = [order.wins for order in orders]
         margin = getattr(self.client, "pair_margin", None) if self.by_probability else None
@@ -187,7 +187,7 @@ class PairwiseEvaluator(BaseEvaluator):
             outcome = "tie" if abs(odds) < margin else "win" if odds > 0 else "loss"
             details |= {"log_odds": round(odds, 6), "pair_margin": margin}
         details |= {"outcome": outcome, "orders": [order.as_dict() for order in orders]}
-        flags = ["logprobs"] if self.by_probability else list(found)
+        flags = ["logprobs"] if self.by_probability else list(reply_flags)
         if max(wins) - min(wins) == 1:
             flags.append(FLIPPED)
         return self.scored(
@@ -199,7 +199,7 @@ class PairwiseEvaluator(BaseEvaluator):
             **record.fields(),
         )
 
-    def _asked(self, case: Case, place: Place) -> Steps[Answered | FirstToken | GaveUp]:
+    def _ask(self, case: Case, place: Place) -> Steps[Answered | FirstToken | GaveUp]:
         """Put the question with the candidate in one of the two places."""
         candidate, other = case.candidate_answer or "", case.reference_answer or ""
         first, second = (candidate, other) if place == "A" else (other, candidate)
@@ -214,8 +214,8 @@ class PairwiseEvaluator(BaseEvaluator):
             # In the short form a part without a text is left out, and what is left would be the only answer.
             material |= {"answer_a": first or texts.EMPTY, "answer_b": second or texts.EMPTY}
             system = texts.A_OR_B
-            told = short_sections({words: material[name] for name, words in texts.PAIR_NAMES.items()})
-            user = f"{told}\n{texts.WHICH}"
+            parts = short_sections({words: material[name] for name, words in texts.PAIR_NAMES.items()})
+            user = f"{parts}\n{texts.WHICH}"
             return (yield from ask_first_token((Message("system", system), Message("user", user)), judge=self.client))
         system = f"{texts.COMPARE}\n\n{texts.PAIR_MATERIAL}\n\n{CONTRACT.instructions()}"
         return (
@@ -236,7 +236,7 @@ def _mean_log_odds(orders: Sequence[Order]) -> float:
 
 
 def _order(place: Place, asked: Answered | FirstToken | GaveUp) -> Order | str:
-    """Read what the judge said, or tell why it cannot be used."""
+    """Read what the judge said, or say why it cannot be used."""
     if isinstance(asked, GaveUp):
         return asked.error
     if isinstance(asked, Answered):

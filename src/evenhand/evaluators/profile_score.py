@@ -17,7 +17,7 @@ from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
-from evenhand.evaluators.sampling import found_by, turned, with_other
+from evenhand.evaluators.sampling import judge_details, turned, with_other
 from evenhand.evaluators.sections import sections
 
 
@@ -61,10 +61,10 @@ class Justification(Text):
 
     def read(self, value: object) -> tuple[str, tuple[str, ...]]:
         """Read the reasons, trimmed."""
-        said, flags = Text.read(self, value)
-        if not said:
+        text, flags = Text.read(self, value)
+        if not text:
             raise ContractError(f"{self.name} must not be empty")
-        return said, flags
+        return text, flags
 
 
 # The judge gives its reasons before it scores.
@@ -108,7 +108,7 @@ class ProfileScoreEvaluator(CriteriaEvaluator):
             ambiguous=self.ambiguous,
         )
         if isinstance(asked, GaveUp):
-            return self.failed(asked.error, details=found_by(self.client), **asked.record.fields())
+            return self.failed(asked.error, details=judge_details(self.client), **asked.record.fields())
         evaluation = self._evaluation(asked)
         if asked.other is None:
             return evaluation
@@ -120,7 +120,7 @@ class ProfileScoreEvaluator(CriteriaEvaluator):
             SCALE.unit(values["score"]),
             score_raw=values["score"],
             reasoning=values["justification"],
-            details=found_by(self.client, (asked,)),
+            details=judge_details(self.client, (asked,)),
             flags=asked.flags,
             **asked.record.fields(),
         )

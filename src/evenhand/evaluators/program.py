@@ -52,30 +52,34 @@ class Program:
             raise ConfigError(f"{self.where}: cwd is {self.cwd!r}; it must be the path of a folder")
 
     def _checked_command(self) -> tuple[str, ...]:
-        given = self.command
-        is_list = isinstance(given, Sequence) and not isinstance(given, str) and all(_is_argument(one) for one in given)
-        if not is_list or not given or not given[0].strip():
+        command = self.command
+        is_list = (
+            isinstance(command, Sequence)
+            and not isinstance(command, str)
+            and all(_is_argument(argument) for argument in command)
+        )
+        if not is_list or not command or not command[0].strip():
             raise ConfigError(
-                f"{self.where}: command is {given!r:.120}; write the program and its arguments as a list of texts, "
+                f"{self.where}: command is {command!r:.120}; write the program and its arguments as a list of texts, "
                 'such as ["python", "check.py"]'
             )
-        return tuple(given)
+        return tuple(command)
 
     def _checked_config(self) -> Mapping[str, Any]:
-        given = {} if self.config is None else self.config
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"{self.where}: config must be a mapping, not {type(given).__name__}")
+        config = {} if self.config is None else self.config
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"{self.where}: config must be a mapping, not {type(config).__name__}")
         try:
-            json.dumps(dict(given), allow_nan=False)
+            json.dumps(dict(config), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(f"{self.where}: config cannot be written as JSON: {error}") from None
-        return given
+        return config
 
     def _checked_env(self) -> dict[str, str | Secret]:
-        given = {} if self.env is None else self.env
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(given).__name__}")
-        for name, value in given.items():
+        env = {} if self.env is None else self.env
+        if not isinstance(env, Mapping):
+            raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(env).__name__}")
+        for name, value in env.items():
             if not _is_argument(name) or not name or "=" in name:
                 raise ConfigError(f"{self.where}: env has {name!r}, which is not a variable name")
             if not _is_argument(value.reveal() if isinstance(value, Secret) else value):
@@ -83,7 +87,7 @@ class Program:
                 raise ConfigError(
                     f"{self.where}: env: {name} is of type {kind}; it must be text, in quotes and without NUL"
                 )
-        return dict(given)
+        return dict(env)
 
     def run(self, case: Case) -> Steps[Exited]:
         """Run the program on a case; raises ``ContractError`` when the case cannot be written as JSON."""

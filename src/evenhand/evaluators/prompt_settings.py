@@ -32,10 +32,10 @@ DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
 ScoreFrom = Literal["auto", "text", "samples", "logprobs"]
 
 
-def _known_as(ambiguous: str) -> dict[str, Any]:
+def _identity_of(ambiguous: str) -> dict[str, Any]:
     """Say by what the setting is known in the identity of an evaluator: that of stored runs must stay what it was."""
-    known: dict[str, Any] = {"strict": ambiguous == "ask_again"}
-    return known | ({AMBIGUOUS: ambiguous} if ambiguous == "last" else {})
+    identity: dict[str, Any] = {"strict": ambiguous == "ask_again"}
+    return identity | ({AMBIGUOUS: ambiguous} if ambiguous == "last" else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class PromptSettings(BaseEvaluator):
     rubric_mode: Literal["joint", "separate"] = "joint"
     shuffle: int | None = None
     evidence: bool = False
-    ambiguous: Ambiguous = field(default="first", metadata={"identity": _known_as})
+    ambiguous: Ambiguous = field(default="first", metadata={"identity": _identity_of})
     strict: InitVar[bool | None] = None
 
     def __post_init__(self, max_retries: int | None, strict: bool | None) -> None:
@@ -188,7 +188,7 @@ class PromptSettings(BaseEvaluator):
         )
 
     def by_probability(self, *, binary: bool) -> bool:
-        """Tell whether to read first-token probabilities; ``auto`` does for binary checks of judges that prefer it."""
+        """Return whether to read token probabilities; ``auto`` does for binary checks of judges that prefer it."""
         if self.score_from == "auto":
             return binary and not self.evidence and getattr(self.client, "prefers_logprobs", False)
         return self.score_from == "logprobs"
@@ -204,9 +204,9 @@ class PromptSettings(BaseEvaluator):
             ):
                 return Range(low=scale.low, high=scale.high, whole=True)
             case _:
-                given = list(scale.values) if isinstance(scale, Choices) else scale.words
+                label = list(scale.values) if isinstance(scale, Choices) else scale.words
                 raise ConfigError(
-                    f"{self.where}: score_from 'logprobs' reads one digit; the scale {given} does not fit, '1-5' would"
+                    f"{self.where}: score_from 'logprobs' reads one digit; the scale {label} does not fit, '1-5' would"
                 )
 
     @property

@@ -5,7 +5,7 @@ record what the other one would have decided; ``ask_again`` makes such a reply o
 
 The rule (SPEC-R2): a leading block of reasoning is set aside. Of the rest, all of it, if it satisfies the contract;
 else the objects in it, from left to right, that are strict JSON, satisfy the contract, and do not merely repeat an
-object that stood in the prompt. Where these differ, ``ambiguous`` says which one counts, or that the judge is asked
+object of the prompt. Where these differ, ``ambiguous`` says which one counts, or that the judge is asked
 again. Nothing is closed, cleaned or guessed, and no score is taken from prose.
 
 The work is linear in the length of the reply and of the prompt (SPEC-R3): ``Finder.work`` counts it. Every object is
@@ -32,18 +32,18 @@ WAYS: Final[tuple[Ambiguous, ...]] = get_args(Ambiguous)
 AMBIGUOUS: Final = "ambiguous"
 
 
-def _known_as(ambiguous: str) -> dict[str, Any]:
+def _identity_of(ambiguous: str) -> dict[str, Any]:
     return {} if ambiguous == "ask_again" else {AMBIGUOUS: ambiguous}
 
 
 # For evaluators that usually ask again: these keep the identity that they had before there was such an option.
-KNOWN_IF_UNUSUAL: Final = {"identity": _known_as}
+KNOWN_IF_UNUSUAL: Final = {"identity": _identity_of}
 
 
-def check_ambiguous(given: object, *, where: str) -> None:
+def check_ambiguous(ambiguous: object, *, where: str) -> None:
     """Refuse what does not say which of several verdicts counts."""
-    if given not in WAYS:
-        raise ConfigError(f"{where}: ambiguous is {given!r:.80}; it must be first, last or ask_again")
+    if ambiguous not in WAYS:
+        raise ConfigError(f"{where}: ambiguous is {ambiguous!r:.80}; it must be first, last or ask_again")
 
 
 MAX_REPLY: Final = MAX_RAW
@@ -89,9 +89,9 @@ def first_value(text: str) -> object:
 
 
 class Reading(NamedTuple):
-    """What was read: the accepted values, flags for how, and where in the reply they stood.
+    """What was read: the accepted values, flags for how, and where in the reply they were.
 
-    ``other`` is a verdict that stood in the reply too and decides otherwise: the last one where the first counts, and
+    ``other`` is a verdict that was in the reply too and decides otherwise: the last one where the first counts, and
     the first where the last does.
     """
 
@@ -148,35 +148,35 @@ class Finder:
         end = len(self._text)
         if whole is None:
             try:
-                return self._all(0, end)
+                return self._read_whole(0, end)
             except ContractError as error:
                 whole = error
         parts = without_reasoning(self._text, self._material)
         if parts is None:
-            return self._embedded(0, end, self._ambiguous, whole)
+            return self._read_embedded(0, end, self._ambiguous, whole)
         self._read += 3 * end  # for the tags, and for the objects in which they do not count
-        reading = self._behind(parts)
+        reading = self._read_after_reasoning(parts)
         return reading._replace(flags=(REASONING_REMOVED, *reading.flags))
 
-    def _behind(self, parts: Parts) -> Reading:
+    def _read_after_reasoning(self, parts: Parts) -> Reading:
         """Read what is behind the reasoning; where that may end in several places, they must not matter."""
         begin, end = parts.starts[-1], parts.end
         try:
-            reading = self._all(begin, end)
+            reading = self._read_whole(begin, end)
         except ContractError as error:
             if parts.alone or len(parts.starts) > 1:
                 raise _undecided() from None
-            return self._embedded(begin, end, self._ambiguous, error)
+            return self._read_embedded(begin, end, self._ambiguous, error)
         if len(parts.starts) > 1:
             try:
-                other = self._embedded(parts.starts[0], end, "ask_again", None)
+                other = self._read_embedded(parts.starts[0], end, "ask_again", None)
             except ContractError:
                 raise _undecided() from None
             if self._contract.decision(other.accepted) != self._contract.decision(reading.accepted):
                 raise _undecided()
         return reading
 
-    def _all(self, begin: int, end: int) -> Reading:
+    def _read_whole(self, begin: int, end: int) -> Reading:
         """Read a reply that is one object, bare or in one fence, and nothing else: nobody is quoted there."""
         self._read += 2 * (end - begin)
         fenced = _fenced(self._text, begin, end)
@@ -186,18 +186,20 @@ class Finder:
         accepted = self._contract.accept(parse_strict(self._text[slice(*fenced)]))
         return Reading(accepted, (EMBEDDED, *accepted.flags), fenced)
 
-    def _embedded(self, begin: int, end: int, ambiguous: Ambiguous, whole: ContractError | None) -> Reading:
+    def _read_embedded(self, begin: int, end: int, ambiguous: Ambiguous, whole: ContractError | None) -> Reading:
         """Read a reply that has other text around its verdict, or several verdicts."""
         verdicts, complaint = self._verdicts(begin, end)
-        first = next((one for one in verdicts if not self._is_echo(one)), None)
+        first = next((verdict for verdict in verdicts if not self._is_echo(verdict)), None)
         if first is None:
             raise _why_nothing(self._text, whole, complaint, skipped=bool(verdicts))
-        last = next(one for one in reversed(verdicts) if not self._is_echo(one))
+        last = next(verdict for verdict in reversed(verdicts) if not self._is_echo(verdict))
         flags: list[str] = []
         decision = self._contract.decision
         decided = decision(first.accepted)
-        differ = any(decision(one.accepted) != decided and not self._is_echo(one) for one in reversed(verdicts))
-        if any(self._echoed.get(one.span) for one in verdicts):
+        differ = any(
+            decision(verdict.accepted) != decided and not self._is_echo(verdict) for verdict in reversed(verdicts)
+        )
+        if any(self._echoed.get(verdict.span) for verdict in verdicts):
             flags.append(ECHO_SKIPPED)
         if differ:
             if ambiguous == "ask_again":
@@ -225,14 +227,14 @@ class Finder:
         return verdicts, complaint
 
     def _is_echo(self, verdict: Reading) -> bool:
-        known = self._echoed.get(verdict.span)
-        if known is None:
-            known = self._echoed[verdict.span] = self._text[slice(*verdict.span)] in self._echoes
-        return known
+        is_echo = self._echoed.get(verdict.span)
+        if is_echo is None:
+            is_echo = self._echoed[verdict.span] = self._text[slice(*verdict.span)] in self._echoes
+        return is_echo
 
 
 def _fenced(text: str, begin: int, end: int) -> tuple[int, int] | None:
-    """Tell where the content of a fence stands that has all of a text in it; None if there is no such fence."""
+    """Return where the content of a fence is that has all of a text in it; None if there is no such fence."""
     begin = end - len(text[begin:end].lstrip())
     fence = text[begin : begin + len(_FENCES[0])]
     if fence not in _FENCES:
@@ -253,7 +255,7 @@ def _undecided() -> ContractError:
 def _why_nothing(
     text: str, whole: ContractError | None, complaint: ContractError | None, *, skipped: bool
 ) -> ContractError:
-    """Choose the failure that tells most: of an object that nearly was the verdict, else of the reply as a whole."""
+    """Choose the failure that says most: of an object that nearly was the verdict, else of the reply as a whole."""
     if skipped:
         return ContractError("the reply only repeats a JSON object from the prompt", kind="echo")
     if complaint is not None:
@@ -284,8 +286,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = collections.Counter(key for key, _ in pairs)
-        told = "duplicate key in an object"
-        raise ContractError(f"{told}: {keys.most_common(1)[0][0]!r:.60}", kind="unparsable", told=told)
+        problem = "duplicate key in an object"
+        raise ContractError(f"{problem}: {keys.most_common(1)[0][0]!r:.60}", kind="unparsable", told=problem)
     return made
 
 

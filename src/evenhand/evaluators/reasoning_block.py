@@ -1,4 +1,4 @@
-"""Reasoning that a model writes before its reply: where it ends, and what to do when nobody can tell.
+"""Reasoning that a model writes before its reply: where it ends, and what to do when that is uncertain.
 
 Some servers hand a model's reasoning over together with its reply: between tags, or in a channel of its own. It may
 hold drafts and quotations, and is no part of the reply. Only a block at the very beginning is meant here.
@@ -72,9 +72,9 @@ class Parts(NamedTuple):
 
 
 def without_reasoning(text: str, material: Sequence[str]) -> Parts | None:
-    """Tell where the reply behind a leading block of reasoning begins and ends; None if there is no such block.
+    """Return where the reply behind a leading block of reasoning begins and ends; None if there is no such block.
 
-    ``material`` is what stood in the prompt. Raises ``ContractError`` where the reasoning never ends.
+    ``material`` is what was in the prompt. Raises ``ContractError`` where the reasoning never ends.
     """
     begin = len(text) - len(text.lstrip())
     opening = text[begin : begin + _LONGEST_OPENING].lower()
@@ -108,7 +108,7 @@ def _end(text: str) -> int:
 
 def _is_quotable(kind: _Kind, material: Iterable[str]) -> bool:
     # Escaped, or written with space in it, it is the same tag to a judge.
-    return any(kind.mark in bare(one).lower() for one in material)
+    return any(kind.mark in bare(text).lower() for text in material)
 
 
 def _ends_outside_objects(text: str, kind: _Kind) -> tuple[int, ...]:

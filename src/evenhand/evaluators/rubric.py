@@ -21,7 +21,15 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.drive.driver import together
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp, Record, appended, ask_first_token
 from evenhand.evaluators.prompts import texts
-from evenhand.evaluators.sampling import Expectation, all_flags, found_by, spread, turned, with_other, yes_probability
+from evenhand.evaluators.sampling import (
+    Expectation,
+    all_flags,
+    judge_details,
+    spread,
+    turned,
+    with_other,
+    yes_probability,
+)
 
 if TYPE_CHECKING:
     from evenhand.evaluators.prompt_settings import PromptSettings
@@ -40,28 +48,28 @@ class Sheet:
     @property
     def complete(self) -> bool:
         """Whether every item was judged: an omitted check is never a passed one."""
-        return all(isinstance(one, Answered) for one in self.asked)
+        return all(isinstance(outcome, Answered) for outcome in self.asked)
 
     @property
     def answered(self) -> list[Answered]:
         """The questions that were answered."""
-        return [one for one in self.asked if isinstance(one, Answered)]
+        return [outcome for outcome in self.asked if isinstance(outcome, Answered)]
 
     @property
     def error(self) -> str:
         """The first error; with the item that it is about, where each was asked for on its own."""
-        number, failed = next((n, one) for n, one in enumerate(self.asked) if isinstance(one, GaveUp))
+        number, failed = next((n, outcome) for n, outcome in enumerate(self.asked) if isinstance(outcome, GaveUp))
         return failed.error if len(self.asked) == 1 else f"{failed.error} (item {self.order[number]!r})"
 
     @property
     def requests(self) -> dict[str, dict[str, str]]:
         """What was asked for each item, where each was asked for on its own."""
-        return {key: one.record.request for key, one in zip(self.order, self.asked, strict=True)}
+        return {key: outcome.record.request for key, outcome in zip(self.order, self.asked, strict=True)}
 
     def checks(self, items: Sequence[Rubric]) -> tuple[Check, ...]:
         """Return the checks in the items' own order."""
-        found = {check.id: check for one in self.answered for check in one.accepted.values["checks"]}
-        return tuple(found[item.id] for item in items)
+        by_id = {check.id: check for outcome in self.answered for check in outcome.accepted.values["checks"]}
+        return tuple(by_id[item.id] for item in items)
 
 
 def rubric_steps(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...]) -> Steps[Evaluation]:
@@ -75,26 +83,26 @@ def rubric_steps(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...
             )
     sheets = yield from together([_sheet(evaluator, case, items, sample) for sample in evaluator.sample_numbers])
     evaluation = _by_sheets(evaluator, items, sheets)
-    if all(one.other is None for sheet in sheets for one in sheet.answered):
+    if all(outcome.other is None for sheet in sheets for outcome in sheet.answered):
         return evaluation
     others = [replace(sheet, asked=tuple(map(turned, sheet.asked))) for sheet in sheets]
     return with_other(evaluation, _by_sheets(evaluator, items, others), counted=evaluator.ambiguous)
 
 
 def _by_sheets(evaluator: PromptSettings, items: tuple[Rubric, ...], sheets: Sequence[Sheet]) -> Evaluation:
-    record = Record.merged(one.record for sheet in sheets for one in sheet.asked)
+    record = Record.merged(outcome.record for sheet in sheets for outcome in sheet.asked)
     complete = [sheet for sheet in sheets if sheet.complete]
-    answered = [one for sheet in complete for one in sheet.answered]
-    details = found_by(evaluator.client, answered)
+    answered = [outcome for sheet in complete for outcome in sheet.answered]
+    details = judge_details(evaluator.client, answered)
     if evaluator.shuffle is not None:
         details["order"] = [list(sheet.order) for sheet in sheets]
     if evaluator.rubric_mode == "separate":
         details["requests"] = sheets[-1].requests
     if not complete:
         return evaluator.failed(sheets[-1].error, details=details, **record.fields())
-    found = [sheet.checks(items) for sheet in complete]
-    scores = [rubric_score(items, checks) for checks in found]
-    checks = found[0] if len(found) == 1 else _majority(found, evaluator.marks)
+    sheet_checks = [sheet.checks(items) for sheet in complete]
+    scores = [rubric_score(items, checks) for checks in sheet_checks]
+    checks = sheet_checks[0] if len(sheet_checks) == 1 else _majority(sheet_checks, evaluator.marks)
     if len(sheets) > 1:
         details |= spread(scores, lost=len(sheets) - len(complete))
     return _evaluation(
@@ -103,7 +111,7 @@ def _by_sheets(evaluator: PromptSettings, items: tuple[Rubric, ...], sheets: Seq
         checks,
         score=scores[0] if len(scores) == 1 else statistics.fmean(scores),
         reasoning="\n".join(
-            words for one in complete[0].answered if (words := one.accepted.values["overall_reasoning"])
+            words for outcome in complete[0].answered if (words := outcome.accepted.values["overall_reasoning"])
         ),
         details=details,
         flags=all_flags(answered, lost=len(sheets) - len(complete)),
@@ -121,18 +129,20 @@ def _sheet(evaluator: PromptSettings, case: Case, items: tuple[Rubric, ...], sam
     contracts = [_contract(evaluator, case, group) for group in groups]
     asked = yield from together(
         [
-            evaluator.inquire(case, contract, f"{texts.RUBRIC} {_met(group)}\n\n{_listed(group)}", sample=sample)
+            evaluator.inquire(
+                case, contract, f"{texts.RUBRIC} {_met_rule(group)}\n\n{_list_items(group)}", sample=sample
+            )
             for group, contract in zip(groups, contracts, strict=True)
         ]
     )
     return Sheet(order=tuple(item.id for item in order), asked=asked)
 
 
-def _met(items: Sequence[Rubric]) -> str:
+def _met_rule(items: Sequence[Rubric]) -> str:
     return "" if all(item.banded for item in items) else texts.MET
 
 
-def _listed(items: Sequence[Rubric]) -> str:
+def _list_items(items: Sequence[Rubric]) -> str:
     """List the items for the judge, with what their score bands mean."""
     lines = ["The items:"]
     for item in items:
@@ -158,15 +168,15 @@ def _by_probability(evaluator: PromptSettings, case: Case, items: tuple[Rubric, 
     user = Message("user", evaluator.short_prompt(case))
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])
-    record = Record.merged(one.record for one in asked)
-    details: dict[str, Any] = found_by(evaluator.client)
-    details["requests"] = {item.id: one.record.request for item, one in zip(items, asked, strict=True)}
+    record = Record.merged(outcome.record for outcome in asked)
+    details: dict[str, Any] = judge_details(evaluator.client)
+    details["requests"] = {item.id: outcome.record.request for item, outcome in zip(items, asked, strict=True)}
     answers: dict[str, Expectation] = {}
-    for item, one in zip(items, asked, strict=True):
-        error = one.error if isinstance(one, GaveUp) else None
+    for item, outcome in zip(items, asked, strict=True):
+        error = outcome.error if isinstance(outcome, GaveUp) else None
         try:
-            if isinstance(one, FirstToken):
-                answers[item.id] = yes_probability(one.choices)
+            if isinstance(outcome, FirstToken):
+                answers[item.id] = yes_probability(outcome.choices)
         except ContractError as wrong:
             error = wrong.failure
         if error is not None:
@@ -193,10 +203,10 @@ def _by_probability(evaluator: PromptSettings, case: Case, items: tuple[Rubric, 
     )
 
 
-def _majority(found: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:
+def _majority(sheet_checks: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:
     """Settle each item by most samples, a tie against it, in the words of the first sample that agrees."""
     settled = []
-    for several in zip(*found, strict=True):
+    for several in zip(*sheet_checks, strict=True):
         share = statistics.fmean(check.satisfied for check in several)
         score = statistics.median_low([check.score or 0 for check in several]) if several[0].score is not None else None
         satisfied = share > YES_FROM if score is None else band_satisfied(score, thresholds)

@@ -22,24 +22,24 @@ Turned = TypeVar("Turned", bound=Answered | FirstToken | GaveUp)
 
 
 def spread(scores: Sequence[float], *, lost: int) -> dict[str, Any]:
-    """Tell how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
+    """Return how far samples lie apart: each score, their standard deviation, and how many samples were lost."""
     deviation = statistics.stdev(scores) if len(scores) > 1 else None
     return {"samples": list(scores), "spread": deviation, "samples_lost": lost}
 
 
-def found_by(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str, Any]:
-    """Tell which judge it was and, where there was more around the verdicts, where in its replies they stood."""
+def judge_details(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict[str, Any]:
+    """Return which judge it was and, where there was more around the verdicts, where in its replies they were."""
     details: dict[str, Any] = {"judge": judge.name}
-    for one in answered:
-        if EMBEDDED in one.flags or REASONING_REMOVED in one.flags:
-            details["spans"] = [list(each.span) for each in answered]
+    for outcome in answered:
+        if EMBEDDED in outcome.flags or REASONING_REMOVED in outcome.flags:
+            details["spans"] = [list(outcome.span) for outcome in answered]
             break
     return details
 
 
 def all_flags(answered: Sequence[Answered], *, lost: int = 0) -> tuple[str, ...]:
     """Return every flag of several replies once, and one for samples that could not be had."""
-    flags = [flag for one in answered for flag in one.flags]
+    flags = [flag for outcome in answered for flag in outcome.flags]
     return tuple(dict.fromkeys([*flags, SAMPLES_LOST] if lost else flags))
 
 
@@ -59,7 +59,7 @@ def with_other(evaluation: Evaluation, other: Evaluation, *, counted: str, **mor
 
 def last_error(asked: Sequence[Answered | GaveUp]) -> str:
     """Return the error of the last question that was given up."""
-    return [one.error for one in asked if isinstance(one, GaveUp)][-1]
+    return [outcome.error for outcome in asked if isinstance(outcome, GaveUp)][-1]
 
 
 # With less than this behind all that counts, the judge meant something else.
@@ -68,7 +68,7 @@ LEAST_MASS: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """An expected value, and how much of the probability stood behind the tokens that count."""
+    """An expected value, and how much of the probability was on the tokens that count."""
 
     value: float
     mass: float
@@ -94,7 +94,7 @@ def expected_number(choices: Iterable[TokenChoice], numbers: Sequence[int]) -> E
     return _expectation(choices, {str(number): float(number) for number in numbers}, "a number of the scale")
 
 
-def _expectation(choices: Iterable[TokenChoice], values: dict[str, float], wanted: str) -> Expectation:
+def _expectation(choices: Iterable[TokenChoice], values: dict[str, float], expected: str) -> Expectation:
     weighed = [
         (values[word], math.exp(choice.logprob))
         for choice in choices
@@ -102,6 +102,6 @@ def _expectation(choices: Iterable[TokenChoice], values: dict[str, float], wante
     ]
     mass = math.fsum(probability for _, probability in weighed)
     if mass < LEAST_MASS:
-        raise ContractError(f"the judge hardly considered {wanted}: their probability is {mass:.2g}", kind="contract")
+        raise ContractError(f"the judge hardly considered {expected}: their probability is {mass:.2g}", kind="contract")
     value = math.fsum(value * probability for value, probability in weighed) / mass
     return Expectation(value=round(value, 12), mass=round(min(mass, 1.0), 12))

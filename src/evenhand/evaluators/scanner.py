@@ -44,8 +44,8 @@ class Scanner:
     def spans(self, start: re.Pattern[str] = OBJECT_START) -> Iterator[tuple[int, int]]:
         """Yield where objects begin and end, left to right; never one inside another that is whole."""
         position = 0
-        while found := start.search(self.text, position):
-            begin = found.start()
+        while match := start.search(self.text, position):
+            begin = match.start()
             end = self.end_of(begin)
             if end is None:
                 position = begin + 1
@@ -54,7 +54,7 @@ class Scanner:
                 position = end
 
     def end_of(self, begin: int) -> int | None:
-        """Tell where the object or array that begins here ends; None if it is not strict JSON or too deep."""
+        """Return where the object or array that begins here ends; None if it is not strict JSON or too deep."""
         if begin not in self._ends:
             self._scan(begin)
         return self._ends[begin]
@@ -71,7 +71,7 @@ class Scanner:
         self.work += (position or self.stopped_at) - begin
 
     def _step(self, opened: list[int], position: int) -> int | None:
-        """Step over a closing bracket, or over one member and what stands before it; None where the grammar ends."""
+        """Step over a closing bracket, or over one member and what comes before it; None where the grammar ends."""
         text, start = self.text, opened[-1]
         is_first = position == start + 1
         position = self._after_space(position)
@@ -110,14 +110,14 @@ class Scanner:
     def _after_string(self, position: int) -> int | None:
         if not self.text.startswith('"', position):
             return None
-        end = self._reached(_STRING_BODY, position + 1)
+        end = self._advance(_STRING_BODY, position + 1)
         return end + 1 if self.text.startswith('"', end) else None
 
     def _after_space(self, position: int) -> int:
-        return self._reached(_SPACES, position)
+        return self._advance(_SPACES, position)
 
-    def _reached(self, pattern: re.Pattern[str], position: int) -> int:
+    def _advance(self, pattern: re.Pattern[str], position: int) -> int:
         """Go as far as a pattern does that also matches nothing."""
-        found = pattern.match(self.text, position)
-        self.stopped_at = found.end() if found else position
+        match = pattern.match(self.text, position)
+        self.stopped_at = match.end() if match else position
         return self.stopped_at

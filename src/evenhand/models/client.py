@@ -63,10 +63,10 @@ class HttpModel:
 
     @property
     def account(self) -> str:
-        """Whose limits count: the server and the key, which is told apart from others but not told."""
+        """Whose limits count: the server and the key, which is distinguished from others but not shown."""
         keys = [value.reveal() for value in self.endpoint.headers.values() if not isinstance(value, str)]
-        told = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
-        return f"{_server(self.endpoint.written_url)} {told}"
+        digest = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
+        return f"{_server(self.endpoint.written_url)} {digest}"
 
     def ask(self, ask: Ask, *, deadline: float | None = None) -> Coroutine[Any, Any, Reply | Unanswered]:
         """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
@@ -76,14 +76,14 @@ class HttpModel:
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return ask_with_retries(
-            lambda seconds: self._once(post, ask, forms, seconds),
+            lambda seconds: self._ask_once(post, ask, forms, seconds),
             policy=self.policy,
             deadline=deadline,
             allowance=ask.allowance,
             sent_once=ask.sent_once,
         )
 
-    async def _once(self, post: Post, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
+    async def _ask_once(self, post: Post, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
         began = time.perf_counter()
         generation = forms[-1]
         try:
@@ -94,7 +94,7 @@ class HttpModel:
             body = response.json
             if body is None:
                 raise TransportFault("invalid_body", f"the response is not JSON: {response.page}", retryable=True)
-            said = self.dialect.decode(body)
+            decoded = self.dialect.decode(body)
         except RecursionError:
             raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
@@ -103,11 +103,11 @@ class HttpModel:
         if len(forms) > 1:
             self._adjusted[:] = [generation]
         return Reply.said(
-            self.endpoint.scrub_reply(storable(said.text)),
-            finish=said.finish,
-            usage=said.usage,
+            self.endpoint.scrub_reply(storable(decoded.text)),
+            finish=decoded.finish,
+            usage=decoded.usage,
             latency=time.perf_counter() - began,
-            first_token=self._scrubbed(said.first_token) if said.first_token else (),
+            first_token=self._scrubbed(decoded.first_token) if decoded.first_token else (),
         )
 
     def _scrubbed(self, choices: tuple[TokenChoice, ...]) -> tuple[TokenChoice, ...]:

@@ -40,7 +40,7 @@ class Endpoint:
     first_byte_timeout: float = 120.0
     max_body_bytes: int = 16 * 1024 * 1024
     written_url: str = ""
-    # The variable that the address stands in, where neither the user's suite nor the provider says it.
+    # The variable that has the address, where neither the user's suite nor the provider says it.
     variable: str | None = None
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ ADDRESSES: Final = logging.getLogger("evenhand.addresses")
 
 @functools.cache
 def tell_address(model: str, url: str, variable: str) -> None:
-    """Tell once, before the first request; the record has the ``variable``, for those who know where it was set."""
+    """Log it once, before the first request; the record has the ``variable``, for those who know where it was set."""
     ADDRESSES.warning("%s is asked at %s (%s)", model, url, variable, extra={"variable": variable})
 
 
@@ -49,7 +49,7 @@ def environment_proxy(url: str, variables: Mapping[str, str] = os.environ) -> st
 
 
 def is_exempt(url: str, no_proxy: str) -> bool:
-    """Tell whether a list such as ``localhost, .example, 10.0.0.0/8, box:8080`` names the host of a URL.
+    """Return whether a list such as ``localhost, .example, 10.0.0.0/8, box:8080`` names the host of a URL.
 
     A name stands for itself and all names below it, a network for its addresses, and ``*`` for everything. Names are
     not looked up: a network never stands for one.
@@ -61,8 +61,8 @@ def is_exempt(url: str, no_proxy: str) -> bool:
     for entry in no_proxy.lower().replace(",", " ").split():
         if len(entry) > _LONGEST_ENTRY:
             continue
-        name, wanted = _without_port(entry)
-        if wanted is not None and wanted != port:
+        name, entry_port = _without_port(entry)
+        if entry_port is not None and entry_port != port:
             continue
         if name == "*" or (_is_in(address, name) if address is not None else _is_below(host, name)):
             return True
@@ -78,7 +78,7 @@ def _without_port(entry: str) -> tuple[str, int | None]:
     """Split ``box:8080`` and ``[::1]:8080``; what has several colons and no brackets is an address."""
     if entry.startswith("["):
         name, _, rest = entry[1:].partition("]")
-        # A network may stand in brackets too, with its size behind them.
+        # A network may be in brackets too, with its size behind them.
         return (name + rest, None) if rest.startswith("/") else (name, _port(rest.removeprefix(":")))
     name, colon, port = entry.rpartition(":")
     return (name, _port(port)) if colon and ":" not in name else (entry, None)
@@ -157,7 +157,7 @@ def expanded(text: str, where: str) -> Expanded:
         if value is None:
             raise MissingKeyError(f"{where} refers to {name}, which is not set")
         values[name] = value
-    return Expanded(_REFERENCE.sub(lambda found: values[found[1]], text), values)
+    return Expanded(_REFERENCE.sub(lambda match: values[match[1]], text), values)
 
 
 def address_secrets(written: Expanded) -> list[Secret]:
@@ -203,7 +203,7 @@ def base_url_of(url: str, where: str, *, bare_port: int | None = None) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether a URL leads to this machine."""
+    """Return whether a URL leads to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -223,7 +223,7 @@ def proxy_of(url: str, where: str) -> tuple[Secret, list[Secret]]:
     if parts is None:
         raise ConfigError(f"{where}: the proxy must be like http://host:port; SOCKS and others are not supported")
     name, password = parts.username or "", parts.password or ""
-    # A proxy may quote the login as the header has it, or its parts; a token often stands in place of the name.
+    # A proxy may quote the login as the header has it, or its parts; a token often takes the place of the name.
     login = f"{unquote(name)}:{unquote(password)}" if password else ""
     words = dict.fromkeys((name, unquote(name), password, unquote(password), login))
     return Secret(parts.geturl()), [Secret(word) for word in words if word]

@@ -84,7 +84,7 @@ _MOST_MEMBERS = 32
 
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
-    body, prepared = _written(request), endpoint.prepared
+    body, prepared = _encode(request), endpoint.prepared
     message = b"%b%d\r\n\r\n%b" % (prepared.head, len(body), body)
     pool = current_pool() or await open_pool()
     place = pool.place(prepared.route)
@@ -105,13 +105,13 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
             finally:
                 place.turns.release()
     except TimeoutError:
-        kind, told = _timeout(endpoint, alarm, min(endpoint.timeout, seconds), connection)
-        raise TransportFault(kind, told, retryable=True) from None
+        kind, problem = _timeout(endpoint, alarm, min(endpoint.timeout, seconds), connection)
+        raise TransportFault(kind, problem, retryable=True) from None
     return _unpacked(response, endpoint.max_body_bytes)
 
 
 def _unpacked(response: Response, most: int) -> Response:
-    """Unpack a body where it is packed. What cannot be unpacked is a fault, unless the status tells of another."""
+    """Unpack a body where it is packed. What cannot be unpacked is a fault, unless the status reports another."""
     encoding = response.headers.get("content-encoding", "").lower()
     if encoding in ("", "identity") or not response.content:
         return response
@@ -159,7 +159,7 @@ def _unpack(packed: bytes, encoding: str, most: int, content: bytearray) -> None
     )
 
 
-def _written(request: dict[str, Any]) -> bytes:
+def _encode(request: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(request)
     except TypeError:

@@ -58,7 +58,7 @@ _FAMILY: Final = re.compile(
 
 
 def family_of(model: str) -> str | None:
-    """Name the family of a model, whoever serves it; None where its name does not tell.
+    """Name the family of a model, whoever serves it; None where its name does not say.
 
     >>> family_of("openrouter/meta-llama/llama-3.3-70b-instruct"), family_of("openai:o4-mini")
     ('llama', 'openai')
@@ -68,12 +68,12 @@ def family_of(model: str) -> str | None:
     # The provider says who serves the model, not who made it: anybody's model may run on ollama, or behind openai/….
     _, *rest = re.split("[/:]", model.lower(), maxsplit=1)
     # Of two names the first counts: a distilled model is named after its teacher first.
-    found = _FAMILY.search(rest[0] if rest else model.lower())
-    return found.lastgroup if found else None
+    match = _FAMILY.search(rest[0] if rest else model.lower())
+    return match.lastgroup if match else None
 
 
 def same_family(judge: str, target: str) -> str | None:
-    """Warn of a judge that is kin to the model whose answers it judges; None where it is not, or nobody can tell."""
+    """Warn of a judge that is kin to the model whose answers it judges; None where it is not, or that is unknown."""
     family = family_of(judge)
     if judge == target:
         kin = f"judge and target are the same model, {judge}"
@@ -118,33 +118,33 @@ class Provider:
     def __call__(self, model: str, /, **settings: Any) -> HttpModel:
         """Make a model of this provider, with the settings of ``ModelSettings``."""
         name = f"{self.name}/{model}"
-        given = ModelSettings.of(settings, where=name, lacks=self.lacks)
-        base_url = self._base_url(given, name)
+        checked = ModelSettings.of(settings, where=name, lacks=self.lacks)
+        base_url = self._base_url(checked, name)
         address = base_url.text
         generation = Generation(
             model=model,
-            temperature=given.temperature,
-            top_p=given.top_p,
-            seed=given.seed,
-            max_tokens=given.max_tokens,
-            structured=given.structured or self.structured,
+            temperature=checked.temperature,
+            top_p=checked.top_p,
+            seed=checked.seed,
+            max_tokens=checked.max_tokens,
+            structured=checked.structured or self.structured,
             strict=self.strict,
             # A server elsewhere that speaks the same dialect goes by the common names.
             names=self.names if self.base_url in (None, address) else {},
-            extra_body=given.extra_body,
+            extra_body=checked.extra_body,
         )
         return HttpModel(
             name=name,
             dialect=self.dialect,
             generation=generation,
-            endpoint=self._endpoint(model, given, base_url, name),
-            policy=given.policy,
+            endpoint=self._endpoint(model, checked, base_url, name),
+            policy=checked.policy,
         )
 
-    def _base_url(self, given: ModelSettings, name: str) -> Expanded:
+    def _base_url(self, settings: ModelSettings, name: str) -> Expanded:
         where = f"{name}: base_url"
-        if given.base_url:
-            written = expanded(given.base_url, where)
+        if settings.base_url:
+            written = expanded(settings.base_url, where)
         elif url := variable(*self.base_url_variables) or self.base_url:
             written = Expanded(url, {})
         else:
@@ -155,65 +155,69 @@ class Provider:
             if not written.values:
                 raise
         raise ConfigError(
-            f"{where} {given.base_url!r:.200} must be like https://host/path once {_listed(written.values)} "
+            f"{where} {settings.base_url!r:.200} must be like https://host/path once {_name_values(written.values)} "
             "is filled in, with no login and nothing after the path"
         )
 
-    def _endpoint(self, model: str, given: ModelSettings, written: Expanded, name: str) -> Endpoint:
+    def _endpoint(self, model: str, settings: ModelSettings, written: Expanded, name: str) -> Endpoint:
         base_url = written.text
-        version = given.api_version or variable(*self.api_version_variables) or self.api_version
+        version = settings.api_version or variable(*self.api_version_variables) or self.api_version
         path = self.path.format(model=quote(model.removeprefix("models/"), safe=""), version=quote(version, safe=""))
-        headers, secrets = self._headers(given, base_url, name)
+        headers, secrets = self._headers(settings, base_url, name)
         secrets += address_secrets(written)
         proxy = None
         through = Expanded(proxy_for(base_url) or "", {})
-        if given.proxy is not None:
-            through = expanded(given.proxy, f"{name}: proxy")
+        if settings.proxy is not None:
+            through = expanded(settings.proxy, f"{name}: proxy")
         if through.text:
             proxy, more = proxy_of(through.text, name)
             secrets += (*more, *address_secrets(through))
-        ca_file = (given.ca_file or variable("SSL_CERT_FILE")) if base_url.lower().startswith("https:") else None
+        ca_file = (settings.ca_file or variable("SSL_CERT_FILE")) if base_url.lower().startswith("https:") else None
         if ca_file:
             trusting(ca_file)  # complains now if it is no use
         try:
             return Endpoint(
                 url=base_url + path,
-                variable=None if given.base_url else set_variable(*self.base_url_variables),
-                written_url=(given.base_url or "").rstrip("/") + path if written.values else "",
+                variable=None if settings.base_url else set_variable(*self.base_url_variables),
+                written_url=(settings.base_url or "").rstrip("/") + path if written.values else "",
                 headers=headers,
                 secrets=tuple(secrets),
                 proxy=proxy,
                 ca_file=ca_file,
-                timeout=given.timeout,
-                connect_timeout=given.connect_timeout,
-                first_byte_timeout=given.first_byte_timeout,
-                max_body_bytes=given.max_body_bytes,
+                timeout=settings.timeout,
+                connect_timeout=settings.connect_timeout,
+                first_byte_timeout=settings.first_byte_timeout,
+                max_body_bytes=settings.max_body_bytes,
             )
         except ConfigError as error:
             problem = str(error)
         if written.values:
-            problem = f"base_url {given.base_url!r:.200} has no host once {_listed(written.values)} is filled in"
+            problem = (
+                f"base_url {settings.base_url!r:.200} has no host once {_name_values(written.values)} is filled in"
+            )
         raise ConfigError(f"{name}: {problem}")
 
-    def _headers(self, given: ModelSettings, base_url: str, name: str) -> tuple[dict[str, str | Secret], list[Secret]]:
+    def _headers(
+        self, settings: ModelSettings, base_url: str, name: str
+    ) -> tuple[dict[str, str | Secret], list[Secret]]:
         """Put the headers together, with the secrets in them; the user's own win, also over that of the key."""
         headers: dict[str, str | Secret] = {**USUAL_HEADERS, **self.headers}
         secrets: list[Secret] = []
-        for header, text in given.headers.items():
+        for header, text in settings.headers.items():
             value, values = expanded(text, f"{name}: header {header}")
-            found = [Secret(one) for one in values.values()]
+            in_header = [Secret(referenced) for referenced in values.values()]
             if _SECRET_HEADERS.search(header):
-                found += _words(value, are_all_secret=not values)
-            secrets += found
-            headers[header.lower()] = Secret(value) if found else value
-        if self.key_header not in headers and (key := self._key(given, base_url, name)):
+                in_header += _secret_words(value, are_all_secret=not values)
+            secrets += in_header
+            headers[header.lower()] = Secret(value) if in_header else value
+        if self.key_header not in headers and (key := self._key(settings, base_url, name)):
             secrets.append(Secret(key))
             headers[self.key_header] = Secret(self.key_form.format(key))
         return headers, secrets
 
-    def _key(self, given: ModelSettings, base_url: str, name: str) -> str | None:
-        if given.api_key is not None:
-            return expanded(given.api_key.reveal(), f"{name}: api_key").text
+    def _key(self, settings: ModelSettings, base_url: str, name: str) -> str | None:
+        if settings.api_key is not None:
+            return expanded(settings.api_key.reveal(), f"{name}: api_key").text
         key = variable(*self.key_variables)
         if key is None and self.needs_key and not is_loopback(base_url) and not is_unasked():
             variables = " or ".join(self.key_variables)
@@ -224,7 +228,7 @@ class Provider:
         return key
 
 
-def _words(value: str, *, are_all_secret: bool) -> list[Secret]:
+def _secret_words(value: str, *, are_all_secret: bool) -> list[Secret]:
     """Return what is secret in the value of a header: its words, and the login that a word may be in Base64."""
     words = [word for word in value.split(None, _MOST_WORDS) if len(word) > 3 and word.lower() not in _SCHEMES]
     secrets = [Secret(word) for word in words] if are_all_secret else []
@@ -237,7 +241,7 @@ def _words(value: str, *, are_all_secret: bool) -> list[Secret]:
     return secrets
 
 
-def _listed(names: Iterable[str]) -> str:
+def _name_values(names: Iterable[str]) -> str:
     return " and ".join(f"the value of {name}" for name in names)
 
 

@@ -38,7 +38,7 @@ class Scripted:
         for reply in self._replies:
             if not isinstance(reply, (str, Reply, Exception)):
                 raise ConfigError(f"a scripted reply is text, a Reply or an exception, not {type(reply).__name__}")
-        self._given = len(self._replies)
+        self._count = len(self._replies)
         self._name = name
         self.asked: list[Ask] = []
 
@@ -55,10 +55,10 @@ class Scripted:
         try:
             reply = self._replies.popleft()
         except IndexError:
-            # Its end tells, where an invalid reply was asked for again, what was wrong with it.
+            # Its end says, where an invalid reply was asked for again, what was wrong with it.
             ending = " ".join(ask.messages[-1].content[-160:].split())
             raise ScriptExhaustedError(
-                f"{self._name} was asked {len(self.asked)} times and has {self._given} to say; "
+                f"{self._name} was asked {len(self.asked)} times and has {self._count} to say; "
                 f"the last question ends: …{ending}"
             ) from None
         if isinstance(reply, Exception):
@@ -67,7 +67,7 @@ class Scripted:
         return reply if isinstance(reply, Reply) else Reply.said(reply)
 
     def __repr__(self) -> str:
-        return f"Scripted({len(self._replies)} of {self._given} replies left)"
+        return f"Scripted({len(self._replies)} of {self._count} replies left)"
 
 
 LABEL: Final = "(recorded)"
@@ -77,7 +77,7 @@ def recorded(path: str, /) -> Recorded:
     """Read recorded replies."""
     try:
         file = Path(path).expanduser()
-        # By line feeds alone: what else can end a line may stand in a reply.
+        # By line feeds alone: what else can end a line may be in a reply.
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line.strip()]
     except OSError as error:
         raise ConfigError(f"recorded/{path}: {file.absolute()} cannot be read: {error.strerror}") from None
@@ -85,7 +85,7 @@ def recorded(path: str, /) -> Recorded:
         raise ConfigError(f"recorded/{path} is not a file of recorded replies: {error}") from None
     try:
         about, *rest = lines
-        return Recorded(file, about, {one["question"]: _reply(one) for one in rest})
+        return Recorded(file, about, {record["question"]: _reply(record) for record in rest})
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             f"recorded/{path}: the first line must describe the model, and each other line must have a question "
@@ -96,7 +96,9 @@ def recorded(path: str, /) -> Recorded:
 def question_key(ask: Ask) -> str:
     """Hash what was asked, however the model was set."""
     form = None if ask.contract is None else [ask.contract.name, ask.contract.schema()]
-    messages = [[one.role, one.content, *([dict(one.more)] if one.more else [])] for one in ask.messages]
+    messages = [
+        [message.role, message.content, *([dict(message.more)] if message.more else [])] for message in ask.messages
+    ]
     asked = [messages, form, ask.sample, ask.top_logprobs, ask.max_tokens]
     return hashlib.sha256(json.dumps(asked, ensure_ascii=True, default=str).encode()).hexdigest()
 
@@ -107,11 +109,11 @@ def written(ask: Ask, reply: Reply) -> dict[str, Any]:
     return {"question": question_key(ask), "text": reply.text, "finish": reply.finish, "first_token": choices}
 
 
-def _reply(given: Mapping[str, Any]) -> Reply:
-    text, finish = given["text"], given["finish"]
+def _reply(record: Mapping[str, Any]) -> Reply:
+    text, finish = record["text"], record["finish"]
     if not isinstance(text, str) or finish not in get_args(Finish):
         raise ValueError(f"text is {text!r:.80} and finish is {finish!r:.80}")
-    choices = tuple(TokenChoice(token=str(token), logprob=float(chance)) for token, chance in given["first_token"])
+    choices = tuple(TokenChoice(token=str(token), logprob=float(chance)) for token, chance in record["first_token"])
     # It is one from before: it took no request, and no time.
     attempt = Attempt(kind="reply", raw=text, cached=True)
     return Reply(text=text, finish=finish, attempts=(attempt,), first_token=choices)
@@ -135,11 +137,11 @@ class Recorded:
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:  # noqa: ARG002
         """Find the reply to a question; one that was not asked then has none."""
-        found = self._replies.get(question_key(ask))
-        if found is None:
+        reply = self._replies.get(question_key(ask))
+        if reply is None:
             error = Failure("not_recorded", f"{self._file.name} has no reply to this question; ask the model itself")
             return Unanswered(error=error, attempts=(Attempt(kind="transport", error=error),))
-        return found
+        return reply
 
     def __repr__(self) -> str:
         return f"Recorded({self._file.name}, {len(self._replies)} replies)"

@@ -27,7 +27,7 @@ def unasked(so: bool = True) -> Iterator[None]:
 
 
 def is_unasked() -> bool:
-    """Tell whether models that are made now will not be asked."""
+    """Return whether models that are made now will not be asked."""
     return _unasked.get()
 
 
@@ -62,17 +62,17 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     if model is not None and not isinstance(model, str):
         raise ConfigError(f"model must be a name, such as 'openai/gpt-5-mini', not {type(model).__name__}")
     if given is None and model is not None:
-        return _named(model, {})
+        return _model_by_name(model, {})
     if given is None:
         try:
-            return _named(_judge_of_the_environment(), {})
+            return _model_by_name(_judge_of_the_environment(), {})
         except UnknownNameError as error:
             raise UnknownNameError(f"{JUDGE_VARIABLE}: {error}") from None
     if isinstance(given, (str, Mapping)) or _is_client(given):
         if model is not None:
             raise ConfigError(f"judge is {_short(given)} and model is {model!r}; give one of them")
         if isinstance(given, str):
-            return _named(given, {})
+            return _model_by_name(given, {})
         return _from_mapping(given) if isinstance(given, Mapping) else given  # type: ignore[return-value]
     from evenhand.models.adapters.adapt import adapt  # noqa: PLC0415 - only for foreign objects
 
@@ -85,9 +85,9 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     return adapted
 
 
-def _is_client(given: object) -> bool:
+def _is_client(value: object) -> bool:
     # A class has the attributes too; what was meant is an instance.
-    return isinstance(given, ModelClient) and not isinstance(given, type) and isinstance(given.name, str)
+    return isinstance(value, ModelClient) and not isinstance(value, type) and isinstance(value.name, str)
 
 
 def _judge_of_the_environment() -> str:
@@ -100,19 +100,19 @@ def _judge_of_the_environment() -> str:
     return name
 
 
-def _from_mapping(given: Mapping[Any, Any]) -> ModelClient:
-    settings = {str(key): value for key, value in given.items()}
+def _from_mapping(mapping: Mapping[Any, Any]) -> ModelClient:
+    settings = {str(key): value for key, value in mapping.items()}
     name = settings.pop("model", None)
     if not isinstance(name, str):
         raise ConfigError("a judge given as a mapping needs a 'model', such as 'openai/gpt-5-mini'")
-    return _named(name, settings)
+    return _model_by_name(name, settings)
 
 
-def _named(name: str, settings: dict[str, Any]) -> ModelClient:
+def _model_by_name(name: str, settings: dict[str, Any]) -> ModelClient:
     """Make a model by its name. The first separator counts: what follows may hold more of either kind."""
     provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
     if provider == "embedded" and not rest:
-        return _named(_ON_THIS_MACHINE, settings)
+        return _model_by_name(_ON_THIS_MACHINE, settings)
     if not rest:
         maker = next((maker for start, maker in _MAKERS.items() if provider.lower().startswith(start)), "openai")
         raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'")
@@ -127,7 +127,7 @@ def _named(name: str, settings: dict[str, Any]) -> ModelClient:
     return client
 
 
-def _short(given: object) -> str:
-    if isinstance(given, str):
-        return repr(given)
-    return f"the class {given.__name__}" if isinstance(given, type) else f"an object of type {type(given).__name__}"
+def _short(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value)
+    return f"the class {value.__name__}" if isinstance(value, type) else f"an object of type {type(value).__name__}"

@@ -127,7 +127,7 @@ async def ask_with_retries(
             return _unanswered(failed, fault.failure, fault)
         if len(failed) >= policy.max_transport_attempts:
             return _unanswered(
-                failed, Failure(fault.kind, f"{fault.message}; gave up after {_counted(len(failed))}"), fault
+                failed, Failure(fault.kind, f"{fault.message}; gave up after {_format_requests(len(failed))}"), fault
             )
         wait = policy.wait(len(failed), fault, chance())
         if deadline is not None and now + wait >= deadline:
@@ -164,13 +164,15 @@ def error_body_fault(message: str, *, code: str | None, retry_after: float | Non
 
 def quoted(text: str) -> str:
     """Put a text of unknown length and kind on one short line that can be shown."""
-    line = "".join(one if one.isprintable() else "�" for one in " ".join(text[:_LONGEST_READ].split()))
+    line = "".join(
+        character if character.isprintable() else "�" for character in " ".join(text[:_LONGEST_READ].split())
+    )
     is_whole = len(line) <= _LONGEST_QUOTE and len(text) <= _LONGEST_READ
     return line if is_whole else line[: _LONGEST_QUOTE - 1] + "…"
 
 
 def is_quota(code: str | None) -> bool:
-    """Tell a used-up account from a rate limit: both come with status 429, and only the second one passes."""
+    """Return whether an account is used up: like a rate limit, that comes with status 429, and does not pass."""
     return code is not None and code.lower() in _QUOTA_CODES
 
 
@@ -204,7 +206,7 @@ def _unanswered(failed: list[Attempt], error: str, fault: TransportFault | None)
     return Unanswered(error=error, attempts=tuple(failed), retry_after=None if fault is None else fault.retry_after)
 
 
-def _counted(requests: int) -> str:
+def _format_requests(requests: int) -> str:
     return "1 request" if requests == 1 else f"{requests} requests"
 
 

@@ -46,13 +46,15 @@ class ModelSettings:
     proxy: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, where: str, lacks: frozenset[str] = frozenset()) -> ModelSettings:
+    def of(cls, settings: Mapping[str, Any], *, where: str, lacks: frozenset[str] = frozenset()) -> ModelSettings:
         """Check what a user wrote. ``where`` names the model in messages, ``lacks`` what its API does not have."""
         known = [each.name for each in fields(cls) if each.name not in lacks]
-        for name in given:
+        for name in settings:
             if name not in known:
                 raise ConfigError(f"{where}: no setting {name!r}{did_you_mean(str(name), known)}")
-        checked = {name: _CHECKS[name](value, f"{where}: {name}") for name, value in given.items() if value is not None}
+        checked = {
+            name: _CHECKS[name](value, f"{where}: {name}") for name, value in settings.items() if value is not None
+        }
         return cls(**checked)
 
     @property
@@ -65,72 +67,72 @@ class ModelSettings:
         )
 
 
-def _text(value: object, what: str) -> str:
+def _text(value: object, setting: str) -> str:
     if not isinstance(value, str):
-        raise ConfigError(f"{what} must be text, not {type(value).__name__}")
+        raise ConfigError(f"{setting} must be text, not {type(value).__name__}")
     return value.strip()
 
 
-def _path(value: object, what: str) -> str:
-    return _text(str(value) if hasattr(value, "__fspath__") else value, what)
+def _path(value: object, setting: str) -> str:
+    return _text(str(value) if hasattr(value, "__fspath__") else value, setting)
 
 
-def _key(value: object, what: str) -> Secret:
+def _key(value: object, setting: str) -> Secret:
     if not isinstance(value, (str, Secret)):
-        raise ConfigError(f"{what} must be text, such as ${{OPENAI_API_KEY}}, not {type(value).__name__}")
+        raise ConfigError(f"{setting} must be text, such as ${{OPENAI_API_KEY}}, not {type(value).__name__}")
     return Secret(value.strip()) if isinstance(value, str) else value
 
 
-def _number(value: object, what: str) -> float:
+def _number(value: object, setting: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ConfigError(f"{what} is {value!r}; it must be a finite number, 0 or more")
+        raise ConfigError(f"{setting} is {value!r}; it must be a finite number, 0 or more")
     return value
 
 
-def _seconds(value: object, what: str) -> float:
-    if _number(value, what) == 0:
-        raise ConfigError(f"{what} is 0; it must be a number of seconds above 0")
-    return _number(value, what)
+def _seconds(value: object, setting: str) -> float:
+    if _number(value, setting) == 0:
+        raise ConfigError(f"{setting} is 0; it must be a number of seconds above 0")
+    return _number(value, setting)
 
 
-def _share(value: object, what: str) -> float:
-    if not 0 < _number(value, what) <= 1:
-        raise ConfigError(f"{what} is {value!r}; it must be a number above 0, at most 1")
-    return _number(value, what)
+def _share(value: object, setting: str) -> float:
+    if not 0 < _number(value, setting) <= 1:
+        raise ConfigError(f"{setting} is {value!r}; it must be a number above 0, at most 1")
+    return _number(value, setting)
 
 
-def _whole(value: object, what: str) -> int:
+def _whole(value: object, setting: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{what} is {value!r}; it must be a whole number")
+        raise ConfigError(f"{setting} is {value!r}; it must be a whole number")
     return value
 
 
-def _count(value: object, what: str) -> int:
-    if _whole(value, what) < 1:
-        raise ConfigError(f"{what} is {value!r}; it must be a whole number, 1 or more")
-    return _whole(value, what)
+def _count(value: object, setting: str) -> int:
+    if _whole(value, setting) < 1:
+        raise ConfigError(f"{setting} is {value!r}; it must be a whole number, 1 or more")
+    return _whole(value, setting)
 
 
-def _structured(value: object, what: str) -> Structured:
+def _structured(value: object, setting: str) -> Structured:
     if value not in get_args(Structured):
-        raise ConfigError(f"{what} is {value!r}; it must be one of {', '.join(get_args(Structured))}")
+        raise ConfigError(f"{setting} is {value!r}; it must be one of {', '.join(get_args(Structured))}")
     return value  # type: ignore[return-value]  # the check above is the proof
 
 
-def _headers(value: object, what: str) -> Mapping[str, str]:
+def _headers(value: object, setting: str) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{what} must be a mapping of names to text, not {type(value).__name__}")
+        raise ConfigError(f"{setting} must be a mapping of names to text, not {type(value).__name__}")
     for name, text in value.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-            raise ConfigError(f"{what}: {name!r} is not a header name")
+            raise ConfigError(f"{setting}: {name!r} is not a header name")
         if not isinstance(text, str):
-            raise ConfigError(f"{what}: {name} must be text, not {type(text).__name__}")
+            raise ConfigError(f"{setting}: {name} must be text, not {type(text).__name__}")
     return dict(value)
 
 
-def _body(value: object, what: str) -> Mapping[str, Any]:
+def _body(value: object, setting: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(f"{what} must be a mapping of names to values, not {type(value).__name__}")
+        raise ConfigError(f"{setting} must be a mapping of names to values, not {type(value).__name__}")
     return dict(value)
 
 

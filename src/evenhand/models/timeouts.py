@@ -28,9 +28,9 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
         self.goes_off_at = due
-        self._timer = self._set_timer(due, self._look_around)
+        self._timer = self._set_timer(due, self._ring_due)
 
-    def _look_around(self) -> None:
+    def _ring_due(self) -> None:
         now = self.now()
         for alarm in tuple(self.alarms):
             if alarm.due <= now:
@@ -44,7 +44,7 @@ class Watch:
 class RequestTimeouts:
     """Ends what a task does under it, with ``TimeoutError``, when the whole or a step of it takes too long.
 
-    ``is_over`` tells whether it was the whole.
+    ``is_over`` says whether it was the whole.
     """
 
     __slots__ = ("_cancelling", "_ends", "_rang", "_task", "_watch", "due", "is_over")

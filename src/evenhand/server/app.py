@@ -37,7 +37,7 @@ from evenhand.version import __version__
 _log = logging.getLogger("evenhand.server")
 
 # How many errors of an invalid body are reported.
-MOST_TOLD: Final = 20
+MOST_REPORTED: Final = 20
 
 
 def make_app(settings: ServerSettings) -> FastAPI:
@@ -72,7 +72,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
-        openapi_url=None,  # ours stands behind the guard
+        openapi_url=None,  # ours is behind the guard
     )
     app.state.settings = settings
     app.state.import_reports = ImportReports()
@@ -81,7 +81,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.mount("/static", static, name="static")
     app.include_router(api.router)
     app.include_router(pages.router)
-    _tell_problems(app)
+    _handle_problems(app)
     return app
 
 
@@ -89,7 +89,7 @@ def _note_block(block: Block) -> None:
     _log.warning("%s, blocking all requests; stack: %s", block, ", ".join(block.stack))
 
 
-def _tell_problems(app: FastAPI) -> None:
+def _handle_problems(app: FastAPI) -> None:
     @app.exception_handler(Problem)
     async def problem(request: Request, error: Problem) -> Response:
         return error.response(request.scope)
@@ -104,8 +104,8 @@ def _tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [(_field(one["loc"]), str(one["msg"])) for one in error.errors()[:MOST_TOLD]]
-        (field, first), *others = found
+        problems = [(_field(fault["loc"]), str(fault["msg"])) for fault in error.errors()[:MOST_REPORTED]]
+        (field, first), *others = problems
         return Problem(422, "Invalid request", first, field=field, others=others).response(request.scope)
 
 
@@ -186,10 +186,10 @@ def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
         yield
         return
 
-    def heard(_number: int, _frame: FrameType | None) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
         server.should_exit = True
 
-    before = signal.signal(hangup, heard)
+    before = signal.signal(hangup, stop)
     try:
         yield
     finally:
@@ -203,12 +203,12 @@ def _not_killed_by_signals() -> Iterator[None]:
         yield
         return
 
-    def heard(_number: int, _frame: FrameType | None) -> None:
+    def ignore(_number: int, _frame: FrameType | None) -> None:
         """Do nothing: uvicorn handles the signal first, and raises it again when it is done."""
 
-    before = {one: signal.signal(one, heard) for one in _SIGNALS}
+    before = {number: signal.signal(number, ignore) for number in _SIGNALS}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -29,19 +29,19 @@ class ImportReports:
     """The last few reports, each under a random key."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Imported] = OrderedDict()
+        self._reports: OrderedDict[str, Imported] = OrderedDict()
 
     def keep(self, report: Imported) -> str:
         """Keep a report, and return its key."""
         word = secrets.token_urlsafe(6)
-        self._kept[word] = report
-        while len(self._kept) > _MOST:
-            self._kept.popitem(last=False)
+        self._reports[word] = report
+        while len(self._reports) > _MOST:
+            self._reports.popitem(last=False)
         return word
 
     def of(self, word: str) -> Imported | None:
         """Return a report, or None if it is gone."""
-        return self._kept.get(word)
+        return self._reports.get(word)
 
 
 def _state(name: str) -> Any:

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import orjson
 
-# The columns of a row as they stand in the database.
+# The columns of a row as they are in the database.
 Columns: TypeAlias = tuple[Any, ...]
 
 _HALF: Final = 32
@@ -56,7 +56,7 @@ def of_evaluation(run: int, columns: Columns, half: int) -> int:
     ) = columns  # fmt: skip
     texts = orjson.dumps((run, position, place, sample, number, evaluator, key, status, verdict, required))
     numbers = _FOUR.pack(
-        _NONE if score is None else score + 0.0,  # no database tells -0.0 from 0.0 for certain
+        _NONE if score is None else score + 0.0,  # not every database distinguishes -0.0 from 0.0
         weight + 0.0,
         _NONE if cost is None else cost + 0.0,
         seconds + 0.0,

@@ -21,7 +21,7 @@ class Database(ABC):
     serial: ClassVar[str]
     # Whether a commit returns quickly enough to be waited for on an event loop.
     quick: ClassVar[bool]
-    # What stands after a SELECT within a transaction, so that nobody changes the row before it ends, or reads it to.
+    # What follows a SELECT within a transaction, so that nobody changes the row before it ends, or reads it to.
     for_share: ClassVar[str] = ""
     for_update: ClassVar[str] = ""
 
@@ -54,7 +54,7 @@ class Database(ABC):
             try:
                 self._begin()
             except self.trouble as error:
-                raise self._told("write to", error) from error
+                raise self._error("write to", error) from error
             self._within, self._broken = True, False
             try:
                 yield
@@ -62,7 +62,7 @@ class Database(ABC):
                     raise StoreError(f"cannot write to {self.where}: a part of it failed, so all of it was rolled back")
                 self.execute("COMMIT")
             except BaseException:
-                with contextlib.suppress(*self.trouble):  # the first trouble is the one to tell
+                with contextlib.suppress(*self.trouble):  # the first trouble is the one to report
                     self._run("ROLLBACK")
                 raise
             finally:
@@ -80,11 +80,11 @@ class Database(ABC):
         """Run a query and return its rows."""
         with self._mine:
             try:
-                found: list[tuple[Any, ...]] = self._run(sql, values).fetchall()
+                rows: list[tuple[Any, ...]] = self._run(sql, values).fetchall()
             except self.trouble as error:
                 self._broken = True
-                raise self._told("read", error) from error
-        return found
+                raise self._error("read", error) from error
+        return rows
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Run a statement, and return how many rows changed."""
@@ -93,7 +93,7 @@ class Database(ABC):
                 count: int = self._run(sql, values).rowcount
             except self.trouble as error:
                 self._broken = True
-                raise self._told("write to", error) from error
+                raise self._error("write to", error) from error
         return count
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -105,11 +105,11 @@ class Database(ABC):
                 self._run_many(sql, rows)
             except self.trouble as error:
                 self._broken = True
-                raise self._told("write to", error) from error
+                raise self._error("write to", error) from error
 
-    def _told(self, what: str, error: Exception) -> StoreError:
+    def _error(self, action: str, error: Exception) -> StoreError:
         """Make an error: what could not be done, where, why, and what would help."""
-        return StoreError(f"cannot {what} {self.where}: {error}{self._advice(error)}")
+        return StoreError(f"cannot {action} {self.where}: {error}{self._advice(error)}")
 
     def _advice(self, error: Exception) -> str:  # noqa: ARG002 - for the dialects that have some
         """Return what would help, if that is known."""

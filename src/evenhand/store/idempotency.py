@@ -33,9 +33,9 @@ class IdempotencyKeys:
             return act(), True
         with self._db.transaction():
             self._db.lock()
-            known = self.outcome(key, request)
-            if known is not None:
-                return known, False
+            earlier = self.outcome(key, request)
+            if earlier is not None:
+                return earlier, False
             outcome = act()
             now = time.time()
             self._db.execute(

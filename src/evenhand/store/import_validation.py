@@ -27,28 +27,28 @@ _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MISSING: Final = object()
 
 
-def strictly(line: bytes, where: str) -> dict[str, Any]:
+def parse_line(line: bytes, where: str) -> dict[str, Any]:
     """Read a line as one JSON object: no key twice, no NaN, no half of a character, and whole numbers as they are."""
     try:
         orjson.loads(line)  # refuses bytes that are no UTF-8, lone surrogates, and what is nested too deeply
-        found = _DECODER.decode(line.decode())
+        value = _DECODER.decode(line.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: this is not strict JSON: {error!s:.200}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"{where}: a line must be one JSON object")
-    return found
+    return value
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         double = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"duplicate key {double!r:.80}")
-    return found
+    return members
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
@@ -59,7 +59,9 @@ def _finite(text: str) -> float:
     return number
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite)
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_unique_members, parse_constant=_refuse_constant, parse_float=_finite
+)
 
 
 class Kind(NamedTuple):
@@ -223,14 +225,14 @@ def checked_run(fields: Any, where: str) -> dict[str, Any]:
         Gates.of(fields["definition"].get("gates"))
     except ConfigError as error:
         raise ConfigError(f"{where}: run: definition: {error}") from None
-    known: dict[str, Any] = fields
-    return known
+    run: dict[str, Any] = fields
+    return run
 
 
 def checked_case(line: Mapping[str, Any], content: str, where: str, *, position: int) -> tuple[str, int]:
     """Validate a case, and return its id and how many evaluators judge it."""
     _check(line, _CASE | {"position": _whole(position, position)}, f"{where}: case")
-    made = _made(lambda: planned_from(position, line["hash"], line["expected"], content), f"{where}: case")
+    made = _make(lambda: planned_from(position, line["hash"], line["expected"], content), f"{where}: case")
     identity = made.case.id
     if identity is None or not _TEXT.holds(identity):
         raise ConfigError(f"{where}: case: id is {identity!r:.80}; it must be text")
@@ -242,7 +244,7 @@ def checked_answer(fields: Mapping[str, Any], content: str, where: str, *, repea
     where = f"{where}: answer"
     _check(fields, _ANSWER | {"sample": _whole(0, repeat - 1)}, where)
     _check_attempts(fields, where)
-    made = _made(lambda: answer_of(content), where)
+    made = _make(lambda: answer_of(content), where)
     return made.sample, made.round, content
 
 
@@ -254,7 +256,7 @@ def checked_evaluation(fields: Mapping[str, Any], content: str, where: str, *, e
     for check in fields.get("checks", ()):
         _check(check, _CHECK, f"{where}: check")
     columns = [fields[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
-    judgment = _made(lambda: judgment_of([*columns, content]), where)
+    judgment = _make(lambda: judgment_of([*columns, content]), where)
     return evaluation_row(0, 0, fields["place"], judgment, content)[2:]
 
 
@@ -281,7 +283,7 @@ def _check(fields: Any, shape: Mapping[str, Kind], where: str) -> None:
             raise ConfigError(f"{where}: {name} {problem}; it must be {kind.words}")
 
 
-def _made(make: Callable[[], Any], where: str) -> Any:
+def _make(make: Callable[[], Any], where: str) -> Any:
     """Make a value from JSON; an error names where it is."""
     try:
         return make()

@@ -43,24 +43,24 @@ class Location(NamedTuple):
 
 def location_of(url: str) -> Location | None:
     """Read a URL of PostgreSQL; None where it is not certain which part of it is what."""
-    found = _CERTAIN.fullmatch(url)
-    if found is None or not all(map(_HOST.fullmatch, found["hosts"].split(","))):
+    match = _CERTAIN.fullmatch(url)
+    if match is None or not all(map(_HOST.fullmatch, match["hosts"].split(","))):
         return None
-    settings = [setting.partition("=") for setting in (found["query"] or "").split("&") if setting]
-    name = (found["path"] or "")[1:]
+    settings = [setting.partition("=") for setting in (match["query"] or "").split("&") if setting]
+    name = (match["path"] or "")[1:]
     public = {key: value for key, _, value in settings if key in _OPEN}
     if not all(equals for _, equals, _ in settings) or not all(
-        _NAME.fullmatch(unquote(one))
-        for one in (name, public.get("dbname", ""))  # which may be a whole URL of its own
+        _NAME.fullmatch(unquote(database))
+        for database in (name, public.get("dbname", ""))  # which may be a whole URL of its own
     ):
         return None
-    hosts = ":".join(filter(None, (found["hosts"] or public.get("host"), public.get("port"))))
-    login = "" if found["user"] is None else f"{found['user']}{'' if found['password'] is None else f':{HIDDEN}'}@"
+    hosts = ":".join(filter(None, (match["hosts"] or public.get("host"), public.get("port"))))
+    login = "" if match["user"] is None else f"{match['user']}{'' if match['password'] is None else f':{HIDDEN}'}@"
     query = "&".join(f"{key}={value if key in _OPEN else HIDDEN}" for key, _, value in settings)
     return Location(
         where=f"postgresql://{hosts}/{public.get('dbname', name)}",
-        written=f"{found['scheme']}://{login}{found['hosts']}{found['path'] or ''}{'?' if query else ''}{query}",
-        passwords=(found["password"] or "", *(value for key, _, value in settings if key not in _OPEN)),
+        written=f"{match['scheme']}://{login}{match['hosts']}{match['path'] or ''}{'?' if query else ''}{query}",
+        passwords=(match["password"] or "", *(value for key, _, value in settings if key not in _OPEN)),
     )
 
 

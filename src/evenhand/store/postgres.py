@@ -14,7 +14,7 @@ from evenhand.store.database import Database
 from evenhand.store.location import UNTOLD, Location, is_misread, location_of
 
 CONNECT_SECONDS = 10
-# The tables stand in a schema of their own, so that they get along with others in the database.
+# The tables are in a schema of their own, so that they get along with others in the database.
 SCHEMA = "evenhand"
 
 _ADVICE = (
@@ -43,7 +43,7 @@ class Postgres(Database):
                 url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="evenhand"
             )
         except psycopg.Error as error:
-            problem = _told(error, location)
+            problem = _scrub_message(error, location)
         if problem:  # not while that other error is at hand: it may have the password in it
             raise StoreError(f"cannot open {self.where}: {problem}")
         try:
@@ -117,7 +117,7 @@ def _is_readable(url: str, psycopg: Any) -> bool:
     return True
 
 
-def _told(error: Exception, location: Location | None) -> str:
+def _scrub_message(error: Exception, location: Location | None) -> str:
     """Return the driver's message without the password, or none if it is uncertain which part of the URL that is."""
     if location is None:
         return f"the server cannot be reached, or refuses; what it says may repeat a part of the password. {_ADVICE}"

@@ -47,21 +47,21 @@ class Prompts:
         """Add a version to a prompt, unless there is a later version than ``seen``; no change adds none."""
         with self._db.transaction():
             self._db.lock()
-            known = self.find(prompt_id)
-            if known.latest != seen:
+            prompt = self.find(prompt_id)
+            if prompt.latest != seen:
                 raise ConflictError(
-                    f"prompt {known.name!r} is at version {known.latest}, but this edit is based on version {seen}; "
+                    f"prompt {prompt.name!r} is at version {prompt.latest}, but this edit is based on version {seen}; "
                     "see what changed, and save again"
                 )
-            if known.text == text:
-                return known
-            if known.name != text.name:
+            if prompt.text == text:
+                return prompt
+            if prompt.name != text.name:
                 self._require_free(text.name)
             self._db.execute(
-                "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, known.number]
+                "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, prompt.number]
             )
-            self._add_version(known.id, seen + 1, text, time.time())
-            return self.find(known.id)
+            self._add_version(prompt.id, seen + 1, text, time.time())
+            return self.find(prompt.id)
 
     def find(self, id_or_name: str, version: int | None = None) -> Prompt:
         """Find a prompt by its id or its name, in its latest or in some version."""
@@ -72,41 +72,41 @@ class Prompts:
             [*asked, column(id_or_name), column(id_or_name), column(id_or_name)],
         )
         if not rows:
-            what = (
+            problem = (
                 f"no prompt {id_or_name!r:.200}"
                 if version is None
                 else f"no version {version} of prompt {id_or_name!r:.200}"
             )
-            raise NotFoundError(f"{what} in {self._db.where}")
+            raise NotFoundError(f"{problem} in {self._db.where}")
         return _prompt(rows[0])
 
     def all(self) -> list[Prompt]:
         """Return all prompts in their latest versions, by name."""
-        found = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
-        return sorted(found, key=lambda prompt: prompt.name)  # each database would have an order of its own
+        prompts = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
+        return sorted(prompts, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
     def versions(self, prompt_id: str) -> list[Prompt]:
         """Return the versions of a prompt, the newest first."""
-        found = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
-        return [_prompt(row) for row in found]
+        rows = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
+        return [_prompt(row) for row in rows]
 
     def delete(self, prompt_id: str) -> None:
         """Delete a prompt with its versions and test cases; its runs are kept, with what they need."""
         with self._db.transaction():
             self._db.lock()
-            known = self.find(prompt_id)
-            self._db.execute("DELETE FROM prompts WHERE number = ?", [known.number])
+            prompt = self.find(prompt_id)
+            self._db.execute("DELETE FROM prompts WHERE number = ?", [prompt.number])
 
     def add_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[TestCase]:
         """Create test cases of a prompt."""
         now, keys = time.time(), [_new_id("t") for _ in texts]
         with self._db.transaction():
             self._db.lock()
-            known = self.find(prompt_id)
+            prompt = self.find(prompt_id)
             self._db.execute_many(
                 "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited) "
                 "VALUES (?, ?, 1, ?, ?, ?, ?, ?)",
-                [(key, known.number, *_written(text), now, now) for key, text in zip(keys, texts, strict=True)],
+                [(key, prompt.number, *_columns_of(text), now, now) for key, text in zip(keys, texts, strict=True)],
             )
             return [self.find_case(key) for key in keys]
 
@@ -114,20 +114,20 @@ class Prompts:
         """Replace a test case, unless there is a later version than ``seen``; no change adds none."""
         with self._db.transaction():
             self._db.lock()
-            known = self.find_case(case_id)
-            if known.version != seen:
+            case = self.find_case(case_id)
+            if case.version != seen:
                 raise ConflictError(
-                    f"test case {case_id} is at version {known.version}, but this edit is based on version {seen}; "
+                    f"test case {case_id} is at version {case.version}, but this edit is based on version {seen}; "
                     "see what changed, and save again"
                 )
-            if known.text == text:
-                return known
+            if case.text == text:
+                return case
             self._db.execute(
                 "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ? "
                 "WHERE id = ?",
-                [*_written(text), seen + 1, time.time(), known.id],
+                [*_columns_of(text), seen + 1, time.time(), case.id],
             )
-            return self.find_case(known.id)
+            return self.find_case(case.id)
 
     def find_case(self, case_id: str) -> TestCase:
         """Find a test case by its id."""
@@ -184,7 +184,7 @@ def _case(row: tuple[Any, ...]) -> TestCase:
     return TestCase(id=row[0], prompt_id=row[1], version=row[2], text=text, created=row[6], edited=row[7])
 
 
-def _written(text: TestCaseText) -> tuple[str, str | None, str | None]:
+def _columns_of(text: TestCaseText) -> tuple[str, str | None, str | None]:
     return column(text.input), _optional(text.evaluation_schema), _optional(text.reference)
 
 

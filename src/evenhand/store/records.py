@@ -38,14 +38,14 @@ class Table(NamedTuple):
         seal, half = self.checksum, checksum.content_half
         return [(*row, seal(row[0], row[1:-1], half(row[-1]))) for row in rows]
 
-    def is_sound(self, run: int, columns: Row, known: Any, content: Any = None) -> bool:
+    def is_sound(self, run: int, columns: Row, stored_checksum: Any, content: Any = None) -> bool:
         """Return whether a row matches its checksum; without the content, whether its columns do."""
         try:
             for place in self.decimals:
                 if type(columns[place]) is not float and columns[place] is not None:
                     return False
-            half = checksum.half_in(known) if content is None else checksum.content_half(content)
-            return bool(self.checksum(run, columns, half) == known)
+            half = checksum.half_in(stored_checksum) if content is None else checksum.content_half(content)
+            return bool(self.checksum(run, columns, half) == stored_checksum)
         except NOT_AS_WRITTEN:
             return False
 
@@ -64,12 +64,12 @@ class Table(NamedTuple):
         Without ``content`` that stays in the database, and the columns alone are verified.
         """
         names = ", ".join((*self.columns, "content", "checksum") if content else (*self.columns, "checksum"))
-        found = database.rows(
+        rows = database.rows(
             f"SELECT {names} FROM {self.name} WHERE run = ? AND {where} ORDER BY {order}",  # noqa: S608 - our own names
             [run.number, *values],
         )
-        require_sound(self, run, found, content=content)
-        return found
+        require_sound(self, run, rows, content=content)
+        return rows
 
     def place_of(self, row: Row) -> str:
         """Describe where a row is in its run, as far as its columns can be trusted."""
@@ -88,10 +88,10 @@ def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content:
     """
     width = len(table.columns)
     for row in rows:
-        known, text = row[width + content], row[width] if content else None
-        if known is None and not run.covered:
+        stored_checksum, text = row[width + content], row[width] if content else None
+        if stored_checksum is None and not run.covered:
             continue
-        if (content and type(text) is not str) or not table.is_sound(run.number, row[:width], known, text):
+        if (content and type(text) is not str) or not table.is_sound(run.number, row[:width], stored_checksum, text):
             refuse_damage(run, f"the {table.row} of {table.place_of(row)} does not match its checksum")
 
 
@@ -103,9 +103,9 @@ def by_position(rows: Iterable[Row]) -> dict[int, list[Row]]:
     return groups
 
 
-def refuse_damage(run: RunRecord, what: str) -> NoReturn:
+def refuse_damage(run: RunRecord, damage: str) -> NoReturn:
     """Raise ``StoreError`` with what is damaged, and what can be done about it."""
-    raise StoreError(f"run {run.id} is damaged: {what}; {MENDING}")
+    raise StoreError(f"run {run.id} is damaged: {damage}; {MENDING}")
 
 
 CASES: Final = Table("cases", "row", ("position", "id", "hash", "expected"), (), checksum.of_case)

@@ -23,13 +23,13 @@ _ADD: Final = (
 )
 _WHOLE: Final = 4
 _TEXT: Final = "text"
-# In the content, where the text stands: position, place (none in an answer), sample, round, and number of the attempt.
+# In the content, where the text is: position, place (none in an answer), sample, round, and number of the attempt.
 _AT: Final = "at"
 _WHERE: Final = ("position", "place", "sample", "round")
 
 
 class FoundReply(NamedTuple):
-    """A reply that the cache may keep: which attempt brought it, its length, and what stands in no attempt."""
+    """A reply that the cache may keep: which attempt brought it, its length, and what is in no attempt."""
 
     key: str
     model: str
@@ -60,23 +60,23 @@ class Replies:
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Keep replies; the first one to a question stays."""
-        self._db.execute_many(_ADD, [_whole(row) if len(row) == _WHOLE else row for row in rows])
+        self._db.execute_many(_ADD, [_whole_row(row) if len(row) == _WHOLE else row for row in rows])
 
     def find(self, key: str) -> Mapping[str, Any] | None:
         """Look up a reply: its text, and the rest of it."""
         rows = self._db.rows("SELECT model, run, characters, content, checksum FROM replies WHERE key = ?", [key])
         if not rows:
             return None
-        model, number, characters, content, known = rows[0]
-        if (known is not None or number is not None) and not _is_sound(
-            (key, model, number, characters, content), known
+        model, number, characters, content, stored_checksum = rows[0]
+        if (stored_checksum is not None or number is not None) and not _is_sound(
+            (key, model, number, characters, content), stored_checksum
         ):
             raise StoreError(f"the cache is damaged: the reply {key} does not match its checksum; {_MENDING}")
-        found: dict[str, Any] = loads(content)
+        fields: dict[str, Any] = loads(content)
         if number is None:
-            return found
+            return fields
         run = self._run(number)
-        *where, place = found.pop(_AT)
+        *where, place = fields.pop(_AT)
         attempt = self._attempt(run, where, place)
         if attempt.get("dropped"):  # of a reply beyond all measure, only the beginning was kept
             return None
@@ -85,7 +85,7 @@ class Replies:
             if not self._db.rows("SELECT 1 FROM replies WHERE key = ?", [key]):
                 return None  # its run was deleted just now
             refuse_damage(run, f"the reply {key} in the cache is not where it was written")
-        return {_TEXT: text, "usage": attempt.get("usage"), **found}
+        return {_TEXT: text, "usage": attempt.get("usage"), **fields}
 
     def keys(self) -> Iterator[str]:
         """Yield the key of every reply."""
@@ -117,11 +117,13 @@ class Replies:
         return RunRecord(number=number, id=identity, name="", status=RunStatus.RUNNING, covered=True)
 
     def _attempt(self, run: RunRecord, where: Sequence[int | None], number: int) -> Mapping[str, Any]:
-        """Read the attempt that brought a reply, from where it stands; empty where there is none."""
+        """Read the attempt that brought a reply, from where it is stored; empty where there is none."""
         is_answer = where[1] is None
-        known = [(name, at) for name, at in zip(_WHERE, where, strict=True) if at is not None]
+        conditions = [(name, at) for name, at in zip(_WHERE, where, strict=True) if at is not None]
         table = ANSWERS if is_answer else EVALUATIONS
-        rows = table.read(self._db, run, " AND ".join(f"{name} = ?" for name, _ in known), [at for _, at in known])
+        rows = table.read(
+            self._db, run, " AND ".join(f"{name} = ?" for name, _ in conditions), [at for _, at in conditions]
+        )
         try:
             ((*_, content, _),) = rows
             attempt: Mapping[str, Any] = (answer_fields if is_answer else loads)(content)["attempts"][number]
@@ -133,13 +135,13 @@ class Replies:
 _MENDING: Final = "restore a backup, or forget what is kept with: evenhand cache clear"
 
 
-def _whole(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _whole_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     key, model, created, content = row
     return (key, model, created, content, None, None, checksum.of_reply(key, model, None, None, content))
 
 
-def _is_sound(columns: tuple[Any, ...], known: Any) -> bool:
+def _is_sound(columns: tuple[Any, ...], stored_checksum: Any) -> bool:
     try:
-        return bool(checksum.of_reply(*columns) == known)
+        return bool(checksum.of_reply(*columns) == stored_checksum)
     except NOT_AS_WRITTEN:
         return False

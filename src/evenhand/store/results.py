@@ -13,7 +13,7 @@ from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_p
 from evenhand.store.rows import StoredCase, column, loads, planned_of_row, stored_case
 from evenhand.store.store import Store
 
-# Where an evaluation stands in its run: the position of its case, its place among the evaluators, and the sample.
+# Where an evaluation is in its run: the position of its case, its place among the evaluators, and the sample.
 Place: TypeAlias = tuple[int, int, int]
 
 # Of several rounds, the last counts.

@@ -49,7 +49,7 @@ class Filter:
     @property
     def is_empty(self) -> bool:
         """Whether it leaves nothing out."""
-        return all(getattr(self, one.name) in ((), None, "") for one in fields(self))
+        return all(getattr(self, field.name) in ((), None, "") for field in fields(self))
 
     def conditions(self) -> tuple[list[str], list[Any]]:
         """Return SQL conditions with their values, for all but text and profile, which the index does not hold."""
@@ -283,19 +283,21 @@ class ResultsIndex:
     def copy(self, run: RunRecord) -> None:
         """Copy what is new of a run."""
         with self._mine:
-            known = self._runs.setdefault(run.number, _Copied())
+            copied = self._runs.setdefault(run.number, _Copied())
             self._runs.move_to_end(run.number)
-            if run.finished is not None and known.finished == run.finished:
+            if run.finished is not None and copied.finished == run.finished:
                 return
             if isinstance(self._source.database, SQLite):
-                self._copy_since(run, known)
-            elif (run.finished is not None or time.monotonic() - known.at > _STALE_SECONDS) and self._grew(run, known):
-                self._copy_all(run, known)
-            known.finished, known.at = run.finished, time.monotonic()
+                self._copy_since(run, copied)
+            elif (run.finished is not None or time.monotonic() - copied.at > _STALE_SECONDS) and self._has_grown(
+                run, copied
+            ):
+                self._copy_all(run, copied)
+            copied.finished, copied.at = run.finished, time.monotonic()
             self._make_room()
 
-    def _grew(self, run: RunRecord, known: _Copied) -> bool:
-        return count_evaluations(self._source, run) != known.rows
+    def _has_grown(self, run: RunRecord, copied: _Copied) -> bool:
+        return count_evaluations(self._source, run) != copied.rows
 
     def _rows(self, run: RunRecord, sql: str, values: list[Any]) -> list[Row]:
         with self._mine:
@@ -310,23 +312,23 @@ class ResultsIndex:
                 values.append(orjson.dumps(search(self._source, self._reader, run, text)).decode())
         return " AND ".join(["e.run = ?", *parts]), [run.number, *values]
 
-    def _copy_since(self, run: RunRecord, known: _Copied) -> None:
+    def _copy_since(self, run: RunRecord, copied: _Copied) -> None:
         """Copy the rows that were added since, by the row ids of SQLite."""
         rows = self._source.database.rows
         ((newest, deleted),) = rows(_NEWEST)
-        if known.newest is None or known.deleted != deleted:
-            self._copy_all(run, known)
+        if copied.newest is None or copied.deleted != deleted:
+            self._copy_all(run, copied)
         else:
             # The plus keeps SQLite from scanning the whole run by its index.
             page = rows(
                 f"SELECT {_COLUMNS}, {_RETRIED} FROM evaluations WHERE rowid > ? AND rowid <= ? AND +run = ?",  # noqa: S608 - all of it is ours
-                [known.newest, newest, run.number],
+                [copied.newest, newest, run.number],
             )
-            self._add(run, known, page)
-        known.newest, known.deleted = newest, deleted
+            self._add(run, copied, page)
+        copied.newest, copied.deleted = newest, deleted
 
-    def _copy_all(self, run: RunRecord, known: _Copied) -> None:
-        known.rows = 0
+    def _copy_all(self, run: RunRecord, copied: _Copied) -> None:
+        copied.rows = 0
         for page in self._cases(run):
             self._memory.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?)", page)
         retried = _RETRIED if isinstance(self._source.database, SQLite) else _RETRIED_ON_POSTGRES
@@ -337,15 +339,15 @@ class ResultsIndex:
                 f"SELECT {_COLUMNS}, {retried} FROM evaluations WHERE run = ? AND position BETWEEN ? AND ?",  # noqa: S608 - all of it is ours
                 [run.number, first, first + _PAGE - 1],
             )
-            self._add(run, known, page)
+            self._add(run, copied, page)
 
-    def _add(self, run: RunRecord, known: _Copied, page: list[Row]) -> None:
+    def _add(self, run: RunRecord, copied: _Copied, page: list[Row]) -> None:
         require_sound(EVALUATIONS, run, page)
         rows = [(run.number, *row[:5], row[6], row[8], row[7], *row[11:13], row[-1]) for row in page]
         self._memory.execute("BEGIN")
         self._memory.executemany(_ADD, rows)
         self._memory.execute("COMMIT")
-        known.rows += len(page)
+        copied.rows += len(page)
 
     def _cases(self, run: RunRecord) -> Iterator[list[Row]]:
         after = -1
@@ -359,7 +361,7 @@ class ResultsIndex:
             after = rows[-1][0]
 
     def _make_room(self) -> None:
-        while len(self._runs) > 1 and sum(one.rows for one in self._runs.values()) > MOST_ROWS:
+        while len(self._runs) > 1 and sum(copied.rows for copied in self._runs.values()) > MOST_ROWS:
             number, _ = self._runs.popitem(last=False)
             for table in ("evaluations", "cases"):
                 self._memory.execute(f"DELETE FROM {table} WHERE run = ?", [number])  # noqa: S608 - our own names

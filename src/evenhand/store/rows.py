@@ -63,7 +63,7 @@ def case_content(planned: PlannedCase) -> dict[str, Any]:
     """Return what defines a case: itself, and the evaluators it brings."""
     content: dict[str, Any] = {"case": case_to(planned.case)}
     if planned.evaluators is not None:
-        content["evaluators"] = [dict(one) for one in planned.evaluators]
+        content["evaluators"] = [dict(evaluator) for evaluator in planned.evaluators]
     return content
 
 
@@ -89,10 +89,10 @@ def planned_of_row(row: Sequence[Any]) -> PlannedCase:
 def answer_row(run: int, position: int, answer: MadeAnswer) -> tuple[Any, ...]:
     """Write an answer of a target; its text is stored once, and not again in its attempt."""
     written = answer_to(answer)
-    for attempt, known in zip(answer.attempts, written["attempts"], strict=True):
+    for attempt, attempt_fields in zip(answer.attempts, written["attempts"], strict=True):
         if attempt.raw is not None and attempt.raw == answer.text:
-            known["raw"] = _THE_TEXT
-            known.pop("dropped", None)
+            attempt_fields["raw"] = _THE_TEXT
+            attempt_fields.pop("dropped", None)
     return (run, position, answer.sample, answer.round, dumps(written))
 
 

@@ -66,10 +66,10 @@ class Owner(NamedTuple):
         if me.machine == self.machine != _UNKNOWN:
             if self.process == me.process:  # its number is ours now
                 return False
-            started = _started(self.process)
+            started = _start_time(self.process)
             return heard_of if _UNKNOWN in (started, self.started) else started == self.started
         if self.machine == _UNKNOWN and self.host == me.host and self.process != me.process:
-            return heard_of and _started(self.process) is not None
+            return heard_of and _start_time(self.process) is not None
         return heard_of
 
 
@@ -81,14 +81,14 @@ def this_process() -> Owner:
 @functools.lru_cache(maxsize=1)
 def _process(number: int) -> Owner:
     host = socket.gethostname().replace(":", "-")
-    return Owner(host, number, _started(number) or _UNKNOWN, _machine(), _TOKEN)
+    return Owner(host, number, _start_time(number) or _UNKNOWN, _machine(), _TOKEN)
 
 
 # Tells apart what nothing else does: a program that takes the place of another in the same process.
 _TOKEN: Final = secrets.token_hex(4)
 
 
-def _started(process: int) -> str | None:
+def _start_time(process: int) -> str | None:
     """Return when a process started, as an opaque text; None if there is no such process."""
     if os.name != "posix" or process <= 0:
         return _UNKNOWN
@@ -100,7 +100,7 @@ def _started(process: int) -> str | None:
         pass
     if sys.platform == "linux":
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name stands in parentheses, and may have some itself.
+            # The name is in parentheses, and may have some itself.
             fields = (_PROC / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
             return None if fields[0] in _ENDED else fields[19]
         return _UNKNOWN

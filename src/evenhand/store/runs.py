@@ -78,7 +78,7 @@ class Runs:
         self._db = database
         # Of the runs that this process has claimed, the fencing number, and when that was last said.
         self._held: dict[int, int] = {}
-        self._said: dict[int, float] = {}
+        self._heartbeats: dict[int, float] = {}
 
     def create(
         self,
@@ -100,16 +100,16 @@ class Runs:
         }  # fmt: skip
         with self._db.transaction():
             number = self.add(columns, owner=this_process().text, seen=created, fence=1)
-            self._held[number], self._said[number] = 1, time.monotonic()
+            self._held[number], self._heartbeats[number] = 1, time.monotonic()
             return _record(self._row(number))
 
     def add(self, columns: Mapping[str, Any], **rest: Any) -> int:
         """Add a run by its columns, and return its number; omitted columns have their defaults."""
-        known = {"abandoned_calls": 0, "abandoned_cost": 0.0, **columns, "covered": 1, **rest}
-        names, marks = ", ".join(known), ", ".join("?" * len(known))
+        values = {"abandoned_calls": 0, "abandoned_cost": 0.0, **columns, "covered": 1, **rest}
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
         with self._db.transaction():
-            self._db.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", list(known.values()))  # noqa: S608
-            ((number,),) = self._db.rows("SELECT number FROM runs WHERE id = ?", [known["id"]])
+            self._db.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", list(values.values()))  # noqa: S608
+            ((number,),) = self._db.rows("SELECT number FROM runs WHERE id = ?", [values["id"]])
             row = self._row(number, verify=False)
             self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
         return int(number)
@@ -138,8 +138,8 @@ class Runs:
             several = ", ".join(str(row[_ID]) for row in exact)
             raise RunNotFoundError(f"several runs start with {run_id!r}: {several} …; give more of the id")
         latest = ", ".join(run.id for run in self.newest(3))
-        known = f"; the latest are {latest}" if latest else "; there is none yet"
-        raise RunNotFoundError(f"no run {run_id!r} in {self._db.where}{known}")
+        hint = f"; the latest are {latest}" if latest else "; there is none yet"
+        raise RunNotFoundError(f"no run {run_id!r} in {self._db.where}{hint}")
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
         """Return the runs, the newest first."""
@@ -179,7 +179,7 @@ class Runs:
                 "UPDATE runs SET owner = ?, seen = ?, fence = ? WHERE number = ?",
                 [me.text, time.time(), fence + 1, run.number],
             )
-        self._held[run.number], self._said[run.number] = fence + 1, time.monotonic()
+        self._held[run.number], self._heartbeats[run.number] = fence + 1, time.monotonic()
 
     def require(self, number: int) -> None:
         """Within a transaction: raise ``RunBusyError`` if another process has taken over a run that was ours.
@@ -192,19 +192,21 @@ class Runs:
         rows = self._db.rows(f"SELECT fence FROM runs WHERE number = ?{self._db.for_share}", [number])  # noqa: S608
         if not rows or rows[0][0] != held:
             self._refuse_lost(number)
-        if time.monotonic() - self._said[number] > HEARTBEAT_SECONDS:  # who plans for long has nobody else to say it
-            self._say(number)
+        if (
+            time.monotonic() - self._heartbeats[number] > HEARTBEAT_SECONDS
+        ):  # who plans for long has nobody else to say it
+            self._beat(number)
 
     def alive(self, run: RunRecord) -> None:
         """Send a heartbeat for a run; raise ``RunBusyError`` if this process has lost it."""
         held = self._held.get(run.number)
         if held is None:
             self._db.execute("UPDATE runs SET seen = ? WHERE number = ?", [time.time(), run.number])
-        elif not self._say(run.number):
+        elif not self._beat(run.number):
             self._refuse_lost(run.number)
 
-    def _say(self, number: int) -> bool:
-        self._said[number] = time.monotonic()
+    def _beat(self, number: int) -> bool:
+        self._heartbeats[number] = time.monotonic()
         sql = "UPDATE runs SET seen = ? WHERE number = ? AND fence = ?"
         return self._db.execute(sql, [time.time(), number, self._held[number]]) == 1
 
@@ -237,10 +239,10 @@ class Runs:
         """Count calls that are part of no evaluation, because the run stopped before."""
         with self._db.transaction():
             self.require(run.number)
-            known = _record(self._row(run.number))
+            record = _record(self._row(run.number))
             # What is unknown stays unknown, whatever is added to it.
-            total = None if cost is None or known.abandoned_cost is None else known.abandoned_cost + cost
-            self._change(run, abandoned_calls=known.abandoned_calls + calls, abandoned_cost=total)
+            total = None if cost is None or record.abandoned_cost is None else record.abandoned_cost + cost
+            self._change(run, abandoned_calls=record.abandoned_calls + calls, abandoned_cost=total)
 
     def set_options(self, run: RunRecord, options: Mapping[str, Any]) -> None:
         """Replace the options of a run."""
@@ -292,8 +294,8 @@ class Runs:
 
     def _change(self, run: RunRecord, **columns: Any) -> RunRecord:
         """Change columns of a run, and its checksum with them."""
-        known = dict(zip(_NAMES, self._row(run.number), strict=False)) | columns
-        row = (*(known[name] for name in _NAMES), None)
+        fields = dict(zip(_NAMES, self._row(run.number), strict=False)) | columns
+        row = (*(fields[name] for name in _NAMES), None)
         named = ", ".join(f"{name} = ?" for name in columns)
         seal = _checksum(row)
         self._db.execute(
@@ -315,7 +317,7 @@ def _checksum(row: tuple[Any, ...]) -> int:
 def _is_sound(row: tuple[Any, ...]) -> bool:
     try:
         created, finished, cost, *_ = row
-        if any(type(one) is not float and one is not None for one in (created, finished, cost)):
+        if any(type(value) is not float and value is not None for value in (created, finished, cost)):
             return False
         return bool(_checksum(row) == row[-1])
     except NOT_AS_WRITTEN:
@@ -326,15 +328,15 @@ def _record(row: tuple[Any, ...], *, verify: bool = True) -> RunRecord:
     covered = row[_COVERED]
     if verify and not (row[-1] is None and covered == 0) and not _is_sound(row):
         raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row does not match its checksum; {MENDING}")
-    known = dict(zip(_NAMES, row, strict=False))
+    fields = dict(zip(_NAMES, row, strict=False))
     try:
-        read = {"status": RunStatus(known["status"]), "covered": bool(covered)}
-        read |= {name: loads(known[name]) for name in _JSON}
+        read = {"status": RunStatus(fields["status"]), "covered": bool(covered)}
+        read |= {name: loads(fields[name]) for name in _JSON}
     except (*NOT_AS_WRITTEN, StoreError):
         if verify:
             raise StoreError(f"run {row[_ID]!s:.60} is damaged: its row cannot be read; {MENDING}") from None
         read = {"status": RunStatus.INTERRUPTED, "covered": True, "definition": {}, "options": {}}
-    return RunRecord(**(known | read))
+    return RunRecord(**(fields | read))
 
 
 def _new_id(now: float) -> str:

@@ -39,23 +39,23 @@ class SQLite(Database):
         if path != MEMORY and not self.read_only:
             _prepare(Path(path))
         try:
-            self._connection = self._opened(path, durable=durable)
+            self._connection = self._open(path, durable=durable)
         except _TROUBLE as error:
             if self.read_only or not is_there or not _is_denied(error):
-                raise self._told("open", error) from error
+                raise self._error("open", error) from error
             # The file could be written to, and its folder cannot: SQLite needs a second file beside it.
             self.read_only = True
             try:
-                self._connection = self._opened(path, durable=durable)
+                self._connection = self._open(path, durable=durable)
             except _TROUBLE as second:
-                raise self._told("open", second) from second
+                raise self._error("open", second) from second
 
-    def _opened(self, path: str, *, durable: bool) -> sqlite3.Connection:
+    def _open(self, path: str, *, durable: bool) -> sqlite3.Connection:
         if not self.read_only:
             was_left = path != MEMORY and has_frames(log_of(path))
-            return self._connected(path, lambda: self._settle(durable=durable, was_left=was_left))
+            return self._connect(path, lambda: self._settle(durable=durable, was_left=was_left))
         try:
-            return self._connected(f"{Path(path).absolute().as_uri()}?{_READ_ONLY}", self._settle_to_read)
+            return self._connect(f"{Path(path).absolute().as_uri()}?{_READ_ONLY}", self._settle_to_read)
         except sqlite3.OperationalError as error:
             # To read beside a writer takes a file for locks. Where that cannot be made, there is no writer either,
             # unless commits of one are left over that are not in the file yet.
@@ -67,9 +67,9 @@ class SQLite(Database):
                     f"cannot read {path}: its last commits are still in {left.name}, and reading these takes a folder "
                     "that can be written to; copy both files to one"
                 ) from None
-            return self._connected(f"{Path(path).absolute().as_uri()}?immutable=1", self._settle_to_read)
+            return self._connect(f"{Path(path).absolute().as_uri()}?immutable=1", self._settle_to_read)
 
-    def _connected(self, where: str, settle: Callable[[], None]) -> sqlite3.Connection:
+    def _connect(self, where: str, settle: Callable[[], None]) -> sqlite3.Connection:
         # Each transaction is begun by hand: the driver would begin some, and not others.
         self._connection = sqlite3.connect(
             where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=where.startswith("file:")
@@ -149,7 +149,7 @@ class SQLite(Database):
         """Refuse a file that is not empty and says that it has no tables: others would be written over what it has."""
         ((tables,),) = self._run("SELECT COUNT(*) FROM sqlite_master").fetchall()
         if not tables:
-            pages, free = (self._run(f"PRAGMA {one}").fetchone()[0] for one in ("page_count", "freelist_count"))
+            pages, free = (self._run(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "freelist_count"))
             if pages - free > 1:
                 raise StoreError(f"{self.where} is damaged: it has {pages:,} pages, and no tables; restore a backup")
 
@@ -177,9 +177,9 @@ class SQLite(Database):
 
     def check(self, table: str | None = None) -> None:
         """Raise ``StoreError`` if the file, or one table in it, is damaged."""
-        found = [str(row[0]) for row in self.rows(f"PRAGMA integrity_check{'' if table is None else f'({table})'}")]
-        if found != ["ok"]:
-            raise StoreError(f"{self.where} is damaged: {'; '.join(found[:3])}; restore a backup")
+        problems = [str(row[0]) for row in self.rows(f"PRAGMA integrity_check{'' if table is None else f'({table})'}")]
+        if problems != ["ok"]:
+            raise StoreError(f"{self.where} is damaged: {'; '.join(problems[:3])}; restore a backup")
 
     def _advice(self, error: Exception) -> str:
         message = str(error)
@@ -219,7 +219,7 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """Return SQLite's primary code for an error; the upper bytes of an extended one tell more than is needed."""
+    """Return SQLite's primary code for an error; the upper bytes of an extended one say more than is needed."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -153,13 +153,13 @@ class Store:
 
     def answered(self, run: RunRecord, first: int, last: int) -> dict[tuple[int, int], list[MadeAnswer]]:
         """Return the target's answers for some positions, by position and sample, with all rounds."""
-        found: dict[tuple[int, int], list[MadeAnswer]] = {}
+        answers: dict[tuple[int, int], list[MadeAnswer]] = {}
         for position, sample, number, content, _ in self._between(ANSWERS, run, first, last, "round"):
-            rounds = found.setdefault((position, sample), [])
+            rounds = answers.setdefault((position, sample), [])
             if rounds and rounds[-1].round == number:
                 refuse_damage(run, f"duplicate answer to the case at position {position}")
             rounds.append(answer_of(content))
-        return found
+        return answers
 
     def _between(self, table: Table, run: RunRecord, first: int, last: int, order: str) -> list[Row]:
         return table.read(self.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
@@ -176,10 +176,14 @@ class Store:
     def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
         """Find cases in another run by id and hash: return their positions there by those here."""
         marks = ", ".join("?" * len(cases))
-        ids = [one.case.id for one in cases]
+        ids = [planned.case.id for planned in cases]
         rows = CASES.read(self.database, run, f"id IN ({marks})", ids, content=False)
-        known = {(row[1], row[2]): row[0] for row in rows}
-        return {one.position: known[key] for one in cases if (key := (one.case.id or "", one.hash)) in known}
+        by_key = {(row[1], row[2]): row[0] for row in rows}
+        return {
+            planned.position: by_key[key]
+            for planned in cases
+            if (key := (planned.case.id or "", planned.hash)) in by_key
+        }
 
     def copy(
         self,
@@ -187,7 +191,7 @@ class Store:
         run: RunRecord,
         *,
         positions: Mapping[int, int],
-        wanted: Mapping[str, Sequence[tuple[int, int]]],
+        places: Mapping[str, Sequence[tuple[int, int]]],
         answers: bool,
     ) -> int:
         """Copy evaluations into a run: those of the given keys, each to its position and place.
@@ -203,9 +207,9 @@ class Store:
                     self.database, before, "position = ?", [then], order="place, round", content=False
                 )
                 latest = {(row[5], row[1]): row for row in rows}  # by key and place
-                if answers or any(key in wanted for key, _ in latest):
+                if answers or any(key in places for key, _ in latest):
                     self._copy_answers(before, then, run, now)
-                free = {key: iter(wanted.get(key, ())) for key, _ in latest}
+                free = {key: iter(places.get(key, ())) for key, _ in latest}
                 for (key, _), row in latest.items():
                     if (there := next(free[key], None)) is not None:
                         half = self._content_half(EVALUATIONS, before, row)
@@ -287,16 +291,16 @@ class Store:
         *_, row = EVALUATIONS.read(self.database, run, where, [position, place, sample], order="round")
         return str(loads(row[-2])["evaluator"])
 
-    def _require_all(self, run: RunRecord, count: int, known: int | None, what: str) -> None:
+    def _require_all(self, run: RunRecord, count: int, expected: int | None, noun: str) -> None:
         """Refuse a finished run that has lost rows, or has more than it had."""
-        if run.status is RunStatus.FINISHED and known is not None and count != known:
-            self._refuse_unless_changed(run, f"of its {known:,} {what}, there are {count:,}")
+        if run.status is RunStatus.FINISHED and expected is not None and count != expected:
+            self._refuse_unless_changed(run, f"of its {expected:,} {noun}, there are {count:,}")
 
-    def _refuse_unless_changed(self, run: RunRecord, what: str) -> None:
+    def _refuse_unless_changed(self, run: RunRecord, damage: str) -> None:
         """Refuse a run of which something is missing, unless it has changed since it was read."""
         now = self.runs.find(run.id)
         if (now.number, now.status, now.finished, now.cases) == (run.number, run.status, run.finished, run.cases):
-            refuse_damage(run, what)
+            refuse_damage(run, damage)
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
         """Look up a cached reply."""

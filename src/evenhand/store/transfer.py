@@ -18,7 +18,7 @@ from evenhand.store.import_validation import (
     checked_case,
     checked_evaluation,
     checked_run,
-    strictly,
+    parse_line,
 )
 from evenhand.store.records import ANSWERS, EVALUATIONS, Table, by_position
 from evenhand.store.rows import answer_fields, dumps, loads
@@ -54,11 +54,11 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
         answers = by_position(_between(store, ANSWERS, "position, sample, round", (run, first, last)))
         evaluations = by_position(_between(store, EVALUATIONS, "position, sample, place, round", (run, first, last)))
         for position, digest, expected, content in rows:
-            found = {
+            results = {
                 "answers": [answer_fields(row[-2]) for row in answers.get(position, ())],
                 "evaluations": [_evaluation(row) for row in evaluations.get(position, ())],
             }
-            yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **found})
+            yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **results})
 
 
 def _between(store: Store, table: Table, order: str, where: tuple[RunRecord, int, int]) -> list[Row]:
@@ -68,8 +68,12 @@ def _between(store: Store, table: Table, order: str, where: tuple[RunRecord, int
 
 def _evaluation(row: Row) -> dict[str, Any]:
     *columns, content, _ = row
-    known = dict(zip(EVALUATIONS.columns, columns, strict=True))
-    return {**loads(content), **{name: known[name] for name in _OF_AN_EVALUATION}, "required": bool(known["required"])}
+    fields = dict(zip(EVALUATIONS.columns, columns, strict=True))
+    return {
+        **loads(content),
+        **{name: fields[name] for name in _OF_AN_EVALUATION},
+        "required": bool(fields["required"]),
+    }
 
 
 def _run_fields(run: RunRecord) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def import_lines(
 def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Imported:
     number, first = next(lines, (1, b""))
     where = f"{name}:{number}"
-    header = _parsed(first, where)
+    header = _parse(first, where)
     _check_kind(header, where)
     run = checked_run(header.get("run"), where)
     identity = _free_id(store, run["id"])
@@ -157,7 +161,7 @@ def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Impo
         where = f"{name}:{number}"
         if cases == run["cases"]:
             raise ConfigError(f"{where}: the run has {cases} cases, and here is one more line")
-        evaluations += _add_case(store, key, _parsed(line, where), where, position=cases, repeat=run["repeat"])
+        evaluations += _add_case(store, key, _parse(line, where), where, position=cases, repeat=run["repeat"])
         cases += 1
     if cases < run["cases"]:
         raise ConfigError(f"{name}: it ends after {cases} of {run['cases']} cases; it was cut off")
@@ -182,10 +186,10 @@ def _check_results(
         raise ConfigError(f"{where}: {error!s:.300}") from None
 
 
-def _parsed(line: bytes, where: str) -> dict[str, Any]:
+def _parse(line: bytes, where: str) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise ConfigError(f"{where}: the line has more than {MAX_LINE_BYTES // 1_000_000} MB")
-    return strictly(line, where)
+    return parse_line(line, where)
 
 
 def _check_kind(header: Mapping[str, Any], where: str) -> None:
@@ -219,13 +223,13 @@ def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, po
     if store.database.rows("SELECT 1 FROM cases WHERE run = ? AND id = ?", [run, identity]):
         raise ConfigError(f"{where}: duplicate case id {identity!r:.80}")
     store.add_cases([(run, position, identity, line["hash"], expected, dumps(content))])
-    answers = [checked_answer(one, dumps(one), where, repeat=repeat) for one in line["answers"]]
-    _add(store, ANSWERS, [(run, position, *one) for one in _once(answers, where, "answer", 2)])
+    answers = [checked_answer(answer, dumps(answer), where, repeat=repeat) for answer in line["answers"]]
+    _add(store, ANSWERS, [(run, position, *row) for row in _require_distinct(answers, where, "answer", 2)])
     evaluations: list[Row] = []
-    for one in line["evaluations"]:
-        rest = {name: value for name, value in one.items() if name not in _OF_AN_EVALUATION}
-        evaluations.append(checked_evaluation(one, dumps(rest), where, expected=expected, repeat=repeat))
-    _add(store, EVALUATIONS, [(run, position, *one) for one in _once(evaluations, where, "evaluation", 3)])
+    for evaluation in line["evaluations"]:
+        rest = {name: value for name, value in evaluation.items() if name not in _OF_AN_EVALUATION}
+        evaluations.append(checked_evaluation(evaluation, dumps(rest), where, expected=expected, repeat=repeat))
+    _add(store, EVALUATIONS, [(run, position, *row) for row in _require_distinct(evaluations, where, "evaluation", 3)])
     return len(evaluations)
 
 
@@ -233,8 +237,8 @@ def _add(store: Store, table: Table, rows: list[Row]) -> None:
     store.database.execute_many(table.insert, table.sealed(rows))
 
 
-def _once(rows: list[Row], where: str, what: str, width: int) -> list[Row]:
+def _require_distinct(rows: list[Row], where: str, noun: str, width: int) -> list[Row]:
     """Refuse rows whose first columns, which identify them, are equal."""
     if len({row[:width] for row in rows}) < len(rows):
-        raise ConfigError(f"{where}: duplicate {what} of the same sample and round")
+        raise ConfigError(f"{where}: duplicate {noun} of the same sample and round")
     return rows

@@ -1,7 +1,7 @@
 """Check a whole run for what is damaged or missing, and the write-ahead log for commits that were lost.
 
 All frames of a log share its salts. One after the last that SQLite read which has them, and is a commit, was kept once,
-and is lost now. A log that breaks off says nothing of what stood there: that is as if the machine had gone down before.
+and is lost now. A log that breaks off says nothing of what was there: that is as if the machine had gone down before.
 See https://sqlite.org/walformat.html.
 
 The log may be opened here. The database and the index beside it may not: closing a file lets go of all locks that this
@@ -53,7 +53,7 @@ class Commits(NamedTuple):
 
 
 def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
-    """Find the commits that stand in a log after a frame."""
+    """Find the commits that are in a log after a frame."""
     step = _FRAME.size + page_size
     frames = []
     try:
@@ -62,9 +62,9 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
             first, second = _HEAD.unpack(head)
             for number in range(last, (os.fstat(file.fileno()).st_size - _HEAD.size) // step):
                 file.seek(_HEAD.size + number * step)
-                pages, one, other = _FRAME.unpack(file.read(_FRAME.size))
+                pages, frame_first, frame_second = _FRAME.unpack(file.read(_FRAME.size))
                 # Either will do: both change from log to log, and one of them may be what is damaged.
-                if pages and (one == first or other == second):
+                if pages and (frame_first == first or frame_second == second):
                     frames.append(number)
     except (OSError, struct.error):  # it was folded into the database meanwhile
         return Commits(b"", ())
@@ -73,7 +73,7 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
 
 _PAGE: Final = 256
 # How many problems of a run are listed; the rest is counted.
-_MOST_TOLD: Final = 20
+_MOST_LISTED: Final = 20
 _OF_RUNS: Final = ("cases", "answers", "evaluations", "replies")
 
 
@@ -92,11 +92,11 @@ class Verified:
         """Whether no damage was found."""
         return not self.damages
 
-    def add(self, what: str) -> None:
+    def add(self, damage: str) -> None:
         """Add something that is wrong."""
         self.damages += 1
-        if len(self.told) < _MOST_TOLD:
-            self.told.append(what)
+        if len(self.told) < _MOST_LISTED:
+            self.told.append(damage)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -112,21 +112,21 @@ class Verified:
 
 def verify_database(store: Store) -> list[str]:
     """Return what is wrong with a database as a whole: its own check, and rows that belong to no run."""
-    found = []
+    problems = []
     try:
         store.database.check()
     except StoreError as error:
-        found.append(str(error))
+        problems.append(str(error))
     for table in _OF_RUNS:
         sql = f"SELECT COUNT(*) FROM {table} WHERE run NOT IN (SELECT number FROM runs)"  # noqa: S608 - our own names
         try:
             ((count,),) = store.database.rows(sql)
         except StoreError as error:
-            found.append(str(error))
+            problems.append(str(error))
         else:
             if count:
-                found.append(f"{count:,} rows of {table} belong to no run")
-    return found
+                problems.append(f"{count:,} rows of {table} belong to no run")
+    return problems
 
 
 def verify_run(store: Store, run_id: str) -> Verified:
@@ -182,23 +182,23 @@ def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verifie
 
 def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> None:
     verified.rows += 1
-    *columns, content, known = row
-    if known is None and not run.covered:
+    *columns, content, stored_checksum = row
+    if stored_checksum is None and not run.covered:
         verified.uncovered += 1
         try:
             loads(content)
         except (StoreError, AttributeError, TypeError):
             verified.add(f"the {table.row} of {table.place_of(row)} cannot be read")
-    elif not isinstance(content, str) or not table.is_sound(run.number, tuple(columns), known, content):
+    elif not isinstance(content, str) or not table.is_sound(run.number, tuple(columns), stored_checksum, content):
         verified.add(f"the {table.row} of {table.place_of(row)} does not match its checksum")
 
 
 def _verify_counts(store: Store, run: RunRecord, counts: dict[str, int], verified: Verified) -> None:
     if run.status is not RunStatus.FINISHED:
         return
-    for name, known in (("evaluations", run.evaluations), ("answers", run.answers)):
-        if known is not None and counts[name] != known:
-            verified.add(f"of its {known:,} {name}, there are {counts[name]:,}")
+    for name, recorded in (("evaluations", run.evaluations), ("answers", run.answers)):
+        if recorded is not None and counts[name] != recorded:
+            verified.add(f"of its {recorded:,} {name}, there are {counts[name]:,}")
     expected, judged = store.extent(run)
     if run.evaluations is None and judged < expected:
         verified.add(f"of the {expected:,} evaluations that it should have, there are {judged:,}")

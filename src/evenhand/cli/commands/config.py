@@ -40,7 +40,7 @@ def config(
         )
     else:
         width = max(len(name) for name, _, _ in settings)
-        shown = [(name, _shown(value), source) for name, value, source in settings]
+        shown = [(name, _format_value(value), source) for name, value, source in settings]
         middle = max(len(value) for _, value, _ in shown)
         for name, value, source in shown:
             console.result(f"{name.ljust(width)}  {plain(value, None).ljust(middle)}  {plain(source, None)}")
@@ -73,7 +73,7 @@ def _command_with_every_setting() -> Any:
     return typer_command(command, "settings")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or value in ([], ()):
         return "–"
     if isinstance(value, bool):

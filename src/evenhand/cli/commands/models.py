@@ -28,7 +28,7 @@ def fetch(model: KnownModel, console: Console, *, source: str | None = None) -> 
             f" {megabytes(free_space(model))} of disk space are free"
         )
     progress = _Progress(model, console)
-    path = pull(model, sources, told=progress.show)
+    path = pull(model, sources, on_progress=progress.show)
     if progress.began is not None:
         console.note(f"{model.name} is downloaded, and its sha256 is correct")
     return path
@@ -77,7 +77,7 @@ def list_models(
     """List the embedded models and how well they judge."""
     console = Console()
     if json:
-        console.result(strict_json([_described(model) for model in MODELS.values()]))
+        console.result(strict_json([_describe(model) for model in MODELS.values()]))
         return
     for model in MODELS.values():
         console.result("\n".join(_lines(model)))
@@ -138,7 +138,7 @@ def _lines(model: KnownModel) -> list[str]:
     ]
 
 
-def _described(model: KnownModel) -> dict[str, Any]:
+def _describe(model: KnownModel) -> dict[str, Any]:
     return {
         "name": f"embedded/{model.name}",
         "state": _state(model),

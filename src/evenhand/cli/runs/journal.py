@@ -70,7 +70,7 @@ class Journal:
             limit = int(lane.limit)
             before = self._limits.get(account, limit)
             if limit < before:
-                # After the address comes what tells keys apart.
+                # After the address comes what distinguishes keys.
                 server = account.split(" ")[0]
                 self._log("concurrency_cut", {"server": server, "from": before, "to": limit})
             self._limits[account] = limit

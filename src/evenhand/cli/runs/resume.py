@@ -75,11 +75,11 @@ def _actions(part: Any) -> Iterator[str]:
         return
     for key, value in part.items():
         if key == "command":
-            yield f"the program {_shown(value)}"
+            yield f"the program {_shorten(value)}"
         elif key == "python":
-            yield f"the Python function {_shown(value)}"
+            yield f"the Python function {_shorten(value)}"
         elif key in _ADDRESSES:
-            yield f"{key} {_shown(value)}"
+            yield f"{key} {_shorten(value)}"
         elif key in _SENT:
             names = ", ".join(dict.fromkeys(_names(value)))
             yield f"{key} with {'the value of ' + names if names else 'literal values'}"
@@ -96,7 +96,7 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(item)
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 120 else f"{text[:119]}…"
 

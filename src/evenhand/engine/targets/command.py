@@ -45,15 +45,17 @@ class CommandTarget:
             raise ConfigError(f"target: output is {self.output!r:.80}; it must be {' or '.join(_OUTPUTS)}")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, folder: str | None = None) -> CommandTarget:
+    def of(cls, settings: Mapping[str, Any], *, folder: str | None = None) -> CommandTarget:
         """Make a target from ``{"command": ["python", "app.py"], "timeout": 60, …}``."""
-        for name in given:
+        for name in settings:
             if name not in KEYS:
                 raise ConfigError(f"target: no key {name!r}{did_you_mean(str(name), KEYS)}")
-        options = {name: value for name, value in given.items() if name != "output"}
+        options = {name: value for name, value in settings.items() if name != "output"}
         written = Program(where="target", **options)
-        program = replace(written, env=program_env(written.env or {}, "target"), cwd=_within(written.cwd, folder))
-        return cls(program=program, written=written, output=given.get("output", "text"))
+        program = replace(
+            written, env=program_env(written.env or {}, "target"), cwd=_working_folder(written.cwd, folder)
+        )
+        return cls(program=program, written=written, output=settings.get("output", "text"))
 
     @property
     def name(self) -> str:
@@ -71,7 +73,7 @@ class CommandTarget:
             "command": list(self.written.command),
             "config": self.written.config,
             "cwd": None if self.written.cwd is None else str(self.written.cwd),
-            "env": {name: _shown(name, str(value)) for name, value in (self.written.env or {}).items()},
+            "env": {name: _redact(name, str(value)) for name, value in (self.written.env or {}).items()},
             "output": self.output,
         }
 
@@ -83,20 +85,20 @@ class CommandTarget:
             return MadeAnswer(text=None, error=wrong.failure)
         try:
             require_success(exited)
-            told = self._told(exited.stdout)
+            output = self._read_stdout(exited.stdout)
         except ContractError as wrong:
             error = Failure(wrong.kind, f"{wrong}{last_words(exited.stderr)}")
             kind = "reply" if exited.problem is None else "transport"
             return MadeAnswer(text=None, error=error, attempts=(_attempt(exited, kind=kind, error=error),))
         return MadeAnswer(
-            text=told.text,
-            messages=told.messages,
+            text=output.text,
+            messages=output.messages,
             attempts=(_attempt(exited),),
-            latency=exited.seconds if told.latency is None else told.latency,
-            cost=told.cost,
+            latency=exited.seconds if output.latency is None else output.latency,
+            cost=output.cost,
         )
 
-    def _told(self, stdout: str) -> TargetOutput:
+    def _read_stdout(self, stdout: str) -> TargetOutput:
         if self.output == "json":
             return read_output(parse_strict(stdout))
         # Word for word, but for the end of the last line, which programs write and do not mean.
@@ -107,11 +109,11 @@ def _attempt(exited: Exited, **rest: Any) -> Attempt:
     return Attempt(**{"kind": "reply", "raw": exited.stdout, "latency": exited.seconds, **rest})
 
 
-def _shown(name: str, written: str) -> str:
+def _redact(name: str, written: str) -> str:
     return HIDDEN if SECRET_NAMES.search(name) and "${" not in written else written
 
 
-def _within(cwd: object, folder: str | None) -> str | None:
+def _working_folder(cwd: object, folder: str | None) -> str | None:
     """Return the folder in which the program runs: that of the suite, unless another is given."""
     if folder is None:
         return None if cwd is None else str(cwd)

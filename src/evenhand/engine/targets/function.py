@@ -43,15 +43,15 @@ class FunctionTarget:
         object.__setattr__(self, "_takes", _Parameters.of(self.function, self.name))
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, folder: str | None = None) -> FunctionTarget:
+    def of(cls, settings: Mapping[str, Any], *, folder: str | None = None) -> FunctionTarget:
         """Make a target from ``{"python": "package.module:function"}``, which imports the module."""
-        for name in given:
+        for name in settings:
             if name != "python":
                 raise ConfigError(f"target: no key {name!r}; a Python function has 'python' only")
-        path = given["python"]
+        path = settings["python"]
         if callable(path) and not isinstance(path, type):
             return cls.around(path)
-        return cls(function=_imported(path, folder), name=path)
+        return cls(function=_import_function(path, folder), name=path)
 
     @classmethod
     def around(cls, function: Callable[..., Any]) -> FunctionTarget:
@@ -78,25 +78,25 @@ class FunctionTarget:
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
             case Raised(exception=exception):
-                return _failed(_words(exception, scrubber_of(keys_of(self.function))), kind="transport")
+                return _failed(_failure_of(exception, scrubber_of(keys_of(self.function))), kind="transport")
             case Returned(value=(value, seconds)):
-                return self._made(value, seconds)
+                return self._made_answer(value, seconds)
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
-    def _made(self, value: object, seconds: float) -> MadeAnswer:
+    def _made_answer(self, value: object, seconds: float) -> MadeAnswer:
         try:
-            told = read_output(value)
+            output = read_output(value)
         except ContractError as wrong:
             scrubber = scrubber_of(keys_of(self.function))
             error = Failure(wrong.kind, scrubber.scrub(f"{self.name}: {wrong}"))
             return _failed(error, kind="reply", raw=quoted(scrubber.scrub(repr(value))), latency=seconds)
         return MadeAnswer(
-            text=told.text,
-            messages=told.messages,
-            attempts=(Attempt(kind="reply", raw=told.text, latency=seconds),),
-            latency=seconds if told.latency is None else told.latency,
-            cost=told.cost,
+            text=output.text,
+            messages=output.messages,
+            attempts=(Attempt(kind="reply", raw=output.text, latency=seconds),),
+            latency=seconds if output.latency is None else output.latency,
+            cost=output.cost,
         )
 
 
@@ -104,31 +104,41 @@ class FunctionTarget:
 class _Parameters:
     """What a function is given, in order: the ``input`` or the ``case``, and by which name; None is by its place."""
 
-    given: tuple[tuple[str, str | None], ...]
+    sources: tuple[tuple[str, str | None], ...]
 
     @classmethod
     def of(cls, function: Callable[..., Any], where: str) -> _Parameters:
         """Find out what a function takes, or refuse one that takes what nobody gives."""
         try:
-            parameters = [one for one in inspect.signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
+            parameters = [
+                parameter
+                for parameter in inspect.signature(function).parameters.values()
+                if parameter.kind != parameter.VAR_KEYWORD
+            ]
         except NameError as error:
             raise ConfigError(f"target: the annotations of {where} cannot be read: {error}") from None
-        except (TypeError, ValueError):  # some builtins do not tell
+        except (TypeError, ValueError):  # some builtins do not say
             return cls((("input", None),))
-        needed = [one for one in parameters if one.default is one.empty and one.kind != one.VAR_POSITIONAL]
-        taken = [one for one in parameters if one in needed or _is_for_case(one)] or parameters[:1]
-        others = [one.name for one in taken if not _is_for_case(one)]
+        needed = [
+            parameter
+            for parameter in parameters
+            if parameter.default is parameter.empty and parameter.kind != parameter.VAR_POSITIONAL
+        ]
+        taken = [parameter for parameter in parameters if parameter in needed or _is_for_case(parameter)] or parameters[
+            :1
+        ]
+        others = [parameter.name for parameter in taken if not _is_for_case(parameter)]
         if not taken or len(others) > 1:
-            told = f"needs {', '.join(others)}" if others else "takes no argument"
-            raise ConfigError(f"target: {where} {told}; it is given the input, or the case as 'case'")
-        return cls(tuple(("case" if _is_for_case(one) else "input", _keyword(one)) for one in taken))
+            problem = f"needs {', '.join(others)}" if others else "takes no argument"
+            raise ConfigError(f"target: {where} {problem}; it is given the input, or the case as 'case'")
+        return cls(tuple(("case" if _is_for_case(parameter) else "input", _keyword(parameter)) for parameter in taken))
 
     def filled(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments for a case."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for what, name in self.given:
-            value = case if what == "case" else case.question_text
+        for source, name in self.sources:
+            value = case if source == "case" else case.question_text
             if value is None:
                 raise ContractError("the case has no input to answer", kind="no_input")
             if name is None:
@@ -165,29 +175,29 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
     return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
 
 
-def _words(exception: Exception, scrubber: Scrubber) -> str:
+def _failure_of(exception: Exception, scrubber: Scrubber) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return Failure("timeout", "the function did not answer within the time that the case has")
     return Failure("function_error", f"{type(exception).__name__}: {quoted(scrubber.scrub(str(exception)))}")
 
 
-def _imported(path: object, folder: str | None) -> Callable[..., Any]:
+def _import_function(path: object, folder: str | None) -> Callable[..., Any]:
     module_name, colon, attribute = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
         raise ConfigError(f"target: python is {path!r:.120}; write 'package.module:function'")
-    found: Any = _module(module_name, folder)
+    member: Any = _module(module_name, folder)
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(member, part):
             there = [
                 name
-                for name, value in getattr(found, "__dict__", {}).items()
+                for name, value in getattr(member, "__dict__", {}).items()
                 if callable(value) and not name.startswith("_")
             ]
             raise ConfigError(f"target: {module_name} has no {attribute!r}{did_you_mean(part, there)}")
-        found = getattr(found, part)
-    if not callable(found) or isinstance(found, type):
-        raise ConfigError(f"target: {path} is not a function, but of type {type(found).__name__}")
-    function: Callable[..., Any] = found
+        member = getattr(member, part)
+    if not callable(member) or isinstance(member, type):
+        raise ConfigError(f"target: {path} is not a function, but of type {type(member).__name__}")
+    function: Callable[..., Any] = member
     return function
 
 

@@ -32,7 +32,7 @@ class ModelTarget:
     """Asks a model with the input of each case, or with a ``prompt`` that the input goes into.
 
     ``prompt`` and ``system`` may use ``{{ input }}`` (or ``{{ question }}``) and the keys of the case's metadata.
-    ``response_schema`` is the JSON Schema that the model is told to keep to, as far as its provider can.
+    ``response_schema`` is the JSON Schema that the model is asked to keep to, as far as its provider can.
     ``limited`` says that the token limit is the user's own, so that an answer which ends there is the answer.
     """
 
@@ -55,18 +55,18 @@ class ModelTarget:
             )
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> ModelTarget:
+    def of(cls, options: Mapping[str, Any]) -> ModelTarget:
         """Make a target from ``{"model": …, "prompt": …, "system": …}`` and the settings of the model."""
-        settings = {name: value for name, value in given.items() if name not in _OWN}
+        settings = {name: value for name, value in options.items() if name not in _OWN}
         _check_names(settings)
         model, has_settings = settings["model"], len(settings) > 1
         if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
             raise ConfigError(f"target: model is of type {type(model).__name__}; settings go beside the model's name")
         return cls(
             client=resolved(settings if has_settings else model),
-            prompt=given.get("prompt"),
-            system=given.get("system"),
-            response_schema=_response_schema(given.get("response_schema")),
+            prompt=options.get("prompt"),
+            system=options.get("system"),
+            response_schema=_response_schema(options.get("response_schema")),
             limited=settings.get("max_tokens") is not None,
         )
 
@@ -77,8 +77,12 @@ class ModelTarget:
 
     def description(self) -> dict[str, Any]:
         """Say what decides on the answers, in plain JSON values and without secrets."""
-        told = {"model": describe(self.client), "prompt": self.prompt, "system": self.system}
-        return told if self.response_schema is None else told | {"response_schema": self.response_schema.schema()}
+        description = {"model": describe(self.client), "prompt": self.prompt, "system": self.system}
+        return (
+            description
+            if self.response_schema is None
+            else description | {"response_schema": self.response_schema.schema()}
+        )
 
     def steps(self, case: Case) -> Steps[MadeAnswer]:
         """Ask the model for the answer to a case."""
@@ -95,19 +99,19 @@ class ModelTarget:
             )
         if not isinstance(answer, Reply):
             raise TypeError(f"an Ask is answered by a Reply or Unanswered, not {type(answer).__name__}")
-        return self._made(answer)
+        return self._made_answer(answer)
 
     def _messages(self, case: Case) -> tuple[Message, ...]:
         values = _values(case)
         if self.prompt is None and case.input_messages:
             asked = messages_from(case.input_messages)
         else:
-            asked = (Message("user", _filled(self.prompt or "{{ input }}", values, "the prompt")),)
+            asked = (Message("user", _fill(self.prompt or "{{ input }}", values, "the prompt")),)
         if self.system is None:
             return asked
-        return (Message("system", _filled(self.system, values, "the system text")), *asked)
+        return (Message("system", _fill(self.system, values, "the system text")), *asked)
 
-    def _made(self, reply: Reply) -> MadeAnswer:
+    def _made_answer(self, reply: Reply) -> MadeAnswer:
         error = self._error(reply)
         attempts = reply.attempts
         if error is not None and attempts:
@@ -133,26 +137,26 @@ class ModelTarget:
         return None
 
 
-def _response_schema(given: object) -> SchemaContract | None:
-    if given is None:
+def _response_schema(schema: object) -> SchemaContract | None:
+    if schema is None:
         return None
     try:
-        return output_contract(json.loads(given) if isinstance(given, str) else given)
+        return output_contract(json.loads(schema) if isinstance(schema, str) else schema)
     except (ConfigError, ValueError) as error:
         raise ConfigError(f"target: response_schema: {error}") from None
 
 
-def resolved(given: object) -> ModelClient:
+def resolved(model: object) -> ModelClient:
     """Make the client of a target, and say that it is the target's where that fails."""
     try:
-        return resolve(given)
+        return resolve(model)
     except ConfigError as error:
         raise error.within("target") from None
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:
     """Refuse a misspelt name of ours; those of settings are the provider's to know."""
-    known = {one.name for one in fields(ModelSettings)}
+    known = {field.name for field in fields(ModelSettings)}
     for name in settings.keys() - known:
         near = difflib.get_close_matches(name, (*_OWN, "model"), n=1, cutoff=0.7)
         if near and near[0] != name:
@@ -160,7 +164,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 
 
 def _values(case: Case) -> dict[str, str]:
-    values = {str(name): _written(value) for name, value in case.metadata.items()}
+    values = {str(name): _as_text(value) for name, value in case.metadata.items()}
     for name in _INPUT:
         values.pop(name, None)  # whatever the metadata calls so
         if case.question_text is not None:
@@ -168,11 +172,11 @@ def _values(case: Case) -> dict[str, str]:
     return values
 
 
-def _written(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _filled(text: str, values: Mapping[str, str], where: str) -> str:
+def _fill(text: str, values: Mapping[str, str], where: str) -> str:
     template = Template.with_double_braces(text)
     if not template.names.isdisjoint(_INPUT) and "input" not in values:
         raise ContractError("the case has no input to answer", kind="no_input")
@@ -191,18 +195,18 @@ class SeveralModels:
     by_name: Mapping[str, ModelTarget]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> SeveralModels:
+    def of(cls, options: Mapping[str, Any]) -> SeveralModels:
         """Make a target from ``{"models": ["openai/gpt-5-mini", …], "response_schema": …}``."""
-        models = given["models"]
+        models = options["models"]
         if not isinstance(models, Sequence) or isinstance(models, str) or not models:
             raise ConfigError("target: models must be a list of names, such as [openai/gpt-5-mini, ollama/qwen2.5:7b]")
-        for name in given:
+        for name in options:
             if name not in ("models", *_SHARED):
                 raise ConfigError(f"target: beside models there may be {', '.join(_SHARED)}, not {name!r:.80}")
-        shared = {name: given[name] for name in _SHARED if name in given}
+        shared = {name: options[name] for name in _SHARED if name in options}
         made: dict[str, ModelTarget] = {}
-        for one in models:
-            settings = one if isinstance(one, Mapping) else {"model": one}
+        for model in models:
+            settings = model if isinstance(model, Mapping) else {"model": model}
             target = ModelTarget.of({**settings, **shared})
             if target.name in made:
                 raise ConfigError(f"target: models has {target.name} twice")
@@ -227,8 +231,8 @@ class SeveralModels:
         """Let the case's model answer it."""
         target = self.by_name.get(str(case.metadata.get(MODEL)))
         if target is None:
-            known = ", ".join(self.by_name)
+            names = ", ".join(self.by_name)
             return MadeAnswer(
-                text=None, error=Failure("no_model", f"the case's metadata must name its model, one of {known}")
+                text=None, error=Failure("no_model", f"the case's metadata must name its model, one of {names}")
             )
         return (yield from target.steps(case))

@@ -1,4 +1,4 @@
-"""What a program or a function tells: the answer alone, or an object with the answer and what it took."""
+"""What a program or a function returns: the answer alone, or an object with the answer and what it took."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWERS: Final = ("answer", "candidate_answer", "output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetOutput:
-    """An answer, the whole conversation where it was told, and seconds and dollars that it took, where known."""
+    """An answer, the whole conversation where there is one, and seconds and dollars that it took, where known."""
 
     text: str
     messages: tuple[Message, ...] = ()
@@ -38,12 +38,12 @@ def read_output(value: object) -> TargetOutput:
         return TargetOutput(text=storable(value))
     if not isinstance(value, Mapping):
         raise ContractError(f"an answer is text, or an object with 'answer'; this is {type(value).__name__}")
-    given = [name for name in ANSWERS if value.get(name) is not None]
-    if len(given) != 1:
-        said = f"it has {' and '.join(given)}" if given else "it has none of them"
-        raise ContractError(f"the object must have one of {', '.join(ANSWERS)}; {said}")
+    keys = [name for name in ANSWERS if value.get(name) is not None]
+    if len(keys) != 1:
+        problem = f"it has {' and '.join(keys)}" if keys else "it has none of them"
+        raise ContractError(f"the object must have one of {', '.join(ANSWERS)}; {problem}")
     return TargetOutput(
-        text=storable(_text(value[given[0]])),
+        text=storable(_text(value[keys[0]])),
         messages=_messages(value.get("output_messages")),
         latency=_amount(value, "latency"),
         cost=_amount(value, "cost"),
@@ -59,21 +59,21 @@ def _text(answer: object) -> str:
         raise ContractError(f"the answer is neither text nor JSON: {error}") from None
 
 
-def _messages(given: object) -> tuple[Message, ...]:
-    if given is None:
+def _messages(messages: object) -> tuple[Message, ...]:
+    if messages is None:
         return ()
-    if not isinstance(given, (list, tuple)):
-        raise ContractError(f"output_messages must be a list of messages, not {type(given).__name__}")
+    if not isinstance(messages, (list, tuple)):
+        raise ContractError(f"output_messages must be a list of messages, not {type(messages).__name__}")
     try:
-        return messages_from(given)
+        return messages_from(messages)
     except ConfigError as error:
         raise ContractError(f"output_messages: {error}") from None
 
 
 def _amount(value: Mapping[object, object], name: str) -> float | None:
-    given = value.get(name)
-    if given is None:
+    amount = value.get(name)
+    if amount is None:
         return None
-    if not is_finite_number(given) or given < 0:
-        raise ContractError(f"{name} is {given!r:.80}; it must be a number, 0 or more")
-    return float(given)
+    if not is_finite_number(amount) or amount < 0:
+        raise ContractError(f"{name} is {amount!r:.80}; it must be a number, 0 or more")
+    return float(amount)

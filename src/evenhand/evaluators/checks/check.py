@@ -78,12 +78,12 @@ class DeterministicCheck(BaseEvaluator):
         score, hits, misses = finding.score, finding.hits, finding.misses
         if self.negate:
             score, hits, misses = 1 - score, misses, hits
-        told = shortened(" ".join(hits + misses))
+        sentences = shortened(" ".join(hits + misses))
         return self.scored(
             score,
             hits=hits,
             misses=misses,
-            reasoning=f"Negated: {told}" if self.negate else told,
+            reasoning=f"Negated: {sentences}" if self.negate else sentences,
             details=finding.details,
             verdict=self._verdict(finding.score),
         )
@@ -105,7 +105,7 @@ class GradedCheck(DeterministicCheck):
             raise ConfigError(f"{self.where}: min is {self.min!r}; it must be a number from 0 to 1")
 
     def is_enough(self, score: float) -> bool:
-        """Tell whether a score passes, negated or not."""
+        """Return whether a score passes, negated or not."""
         return reaches(score, self.marks.pass_at if self.min is None else self.min)
 
     def _verdict(self, score: float) -> Verdict | None:
@@ -126,6 +126,6 @@ def quoted(text: str) -> str:
     >>> print(quoted(r"\[\d\]"), quoted('say "yes"'), quoted("one\ntwo"))
     "\[\d\]" 'say "yes"' "one\ntwo"
     """
-    seen = _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], shortened(storable(text), _MOST_QUOTED))
+    seen = _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], shortened(storable(text), _MOST_QUOTED))
     mark = "'" if '"' in seen and "'" not in seen else '"'
     return f"{mark}{seen}{mark}"

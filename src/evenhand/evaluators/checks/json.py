@@ -75,7 +75,7 @@ class Comparison:
         self._extra_keys = extra_keys
         self._pairs_left = MOST_PAIRS
         # How alike two values are, by their identities, so that nested lists are not tried again at every level.
-        self._known: dict[tuple[int, int], float] = {}
+        self._likenesses: dict[tuple[int, int], float] = {}
         self._trying = 0
         self.misses: list[str] = []
 
@@ -95,14 +95,14 @@ class Comparison:
     def keys(self, expected: dict[str, Any], answer: dict[str, Any], path: Path = ()) -> dict[str, float]:
         """Score each key that counts."""
         scores: dict[str, float] = {}
-        for key, wanted in expected.items():
+        for key, value in expected.items():
             if key in self._ignore:
                 continue
             if key in answer:
-                scores[key] = self.score(wanted, answer[key], (*path, key))
+                scores[key] = self.score(value, answer[key], (*path, key))
             else:
                 scores[key] = 0.0
-                self._miss((*path, key), "expected {}, found nothing", wanted)
+                self._miss((*path, key), "expected {}, found nothing", value)
         if not self._extra_keys:
             for key in [key for key in answer if key not in expected and key not in self._ignore]:
                 scores[key] = 0.0
@@ -118,7 +118,9 @@ class Comparison:
 
     def _in_any_order(self, expected: list[Any], answer: list[Any], path: Path) -> float:
         partners = self._partners(expected, answer)
-        scores = [self.score(expected[one], answer[other], (*path, one)) for one, other in sorted(partners.items())]
+        scores = [
+            self.score(expected[place], answer[partner], (*path, place)) for place, partner in sorted(partners.items())
+        ]
         lacking = [place for place in range(len(expected)) if place not in partners]
         extra = sorted(set(range(len(answer))) - set(partners.values()))
         if self._list_mode == "subset":
@@ -145,44 +147,48 @@ class Comparison:
             if pairs > self._pairs_left:  # in lists as large as these, the others are taken in order
                 return partners | dict(zip(ours, theirs, strict=False))
             self._pairs_left -= pairs
-        alike = sorted((-self._likeness(expected[one], answer[other]), one, other) for one in ours for other in theirs)
+        alike = sorted(
+            (-self._likeness(expected[expected_place], answer[answer_place]), expected_place, answer_place)
+            for expected_place in ours
+            for answer_place in theirs
+        )
         taken: set[int] = set()
-        for unlikeness, one, other in alike:
-            if unlikeness < 0 and one not in partners and other not in taken:
-                partners[one] = other
-                taken.add(other)
+        for unlikeness, expected_place, answer_place in alike:
+            if unlikeness < 0 and expected_place not in partners and answer_place not in taken:
+                partners[expected_place] = answer_place
+                taken.add(answer_place)
         return partners
 
     def _likeness(self, expected: object, answer: object) -> float:
         both = (id(expected), id(answer))
-        if both not in self._known:
+        if both not in self._likenesses:
             self._trying += 1
-            self._known[both] = self.score(expected, answer)
+            self._likenesses[both] = self.score(expected, answer)
             self._trying -= 1
-        return self._known[both]
+        return self._likenesses[both]
 
     def _canonical(self, value: object) -> str:
         return json.dumps(self._plain(value), sort_keys=True)
 
     def _plain(self, value: object) -> object:
         if isinstance(value, dict):
-            return {key: self._plain(one) for key, one in value.items() if key not in self._ignore}
+            return {key: self._plain(member) for key, member in value.items() if key not in self._ignore}
         if isinstance(value, list):
-            return [self._plain(one) for one in value]
+            return [self._plain(member) for member in value]
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
-    def _miss_items(self, items: list[Any], places: Iterable[int], path: Path, told: str) -> None:
+    def _miss_items(self, items: list[Any], places: Iterable[int], path: Path, template: str) -> None:
         for place in places:
-            self._miss((*path, place), told, items[place])
+            self._miss((*path, place), template, items[place])
 
-    def _miss(self, path: Path, told: str, *values: object) -> None:
+    def _miss(self, path: Path, template: str, *values: object) -> None:
         if not self._trying:
-            self.misses.append(f"{path_text(path)}: {told.format(*map(shown, values))}")
+            self.misses.append(f"{path_text(path)}: {template.format(*map(shown, values))}")
 
 
-def _same(one: object, other: object) -> bool:
+def _same(left: object, right: object) -> bool:
     # Python takes true for 1; JSON does not.
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+    return isinstance(left, bool) == isinstance(right, bool) and left == right
 
 
 def _mean(scores: Collection[float]) -> float:
@@ -266,9 +272,9 @@ class JsonMatch(GradedCheck):
             answer = (first_value if self.parse == "tolerant" else parse_strict)(case.candidate_answer)
         except ContractError as error:
             return Found.that(False, f"The answer is not JSON: {error}.")
-        return self._compared(expected, answer)
+        return self._compare(expected, answer)
 
-    def _compared(self, expected: object, answer: object) -> Finding:
+    def _compare(self, expected: object, answer: object) -> Finding:
         comparison = Comparison(list_mode=self.list_mode, ignore=frozenset(self.ignore), extra_keys=self.extra_keys)
         if not isinstance(expected, dict) or not isinstance(answer, dict):
             score = comparison.score(expected, answer)

@@ -43,16 +43,16 @@ class Levenshtein(GradedCheck):
             sizes = f"{len(answer)} and {len(expected)} characters"
             raise ContractError(f"the texts have {sizes}, which is too much to compare", kind="too_long")
         score = similarity(answer, expected)
-        told = f"The answer is {score:.1%} like {quoted(expected)}: {quoted(answer)}."
-        return Found(score=score, hits=(told,)) if self.is_enough(score) else Found(score=score, misses=(told,))
+        sentence = f"The answer is {score:.1%} like {quoted(expected)}: {quoted(answer)}."
+        return Found(score=score, hits=(sentence,)) if self.is_enough(score) else Found(score=score, misses=(sentence,))
 
 
-def is_feasible(one: str, other: str) -> bool:
-    """Tell whether two texts are short enough to be compared in reasonable time."""
-    return (len(one) + 100) * (len(other) + 100) <= _MOST_PAIRS
+def is_feasible(left: str, right: str) -> bool:
+    """Return whether two texts are short enough to be compared in reasonable time."""
+    return (len(left) + 100) * (len(right) + 100) <= _MOST_PAIRS
 
 
-def distance(one: str, other: str) -> int:
+def distance(left: str, right: str) -> int:
     """Return the Levenshtein distance.
 
     >>> distance("kitten", "sitting")
@@ -61,38 +61,38 @@ def distance(one: str, other: str) -> int:
     One column of the usual table is kept as two big integers, whose bits say where it rises and falls, so that a whole
     column is computed at once (Myers 1999, in Hyyrö's form for the distance of whole texts).
     """
-    one, other = _without_common_ends(one, other)
-    long, short = (one, other) if len(one) >= len(other) else (other, one)
+    left, right = _without_common_ends(left, right)
+    long, short = (left, right) if len(left) >= len(right) else (right, left)
     if not short:
         return len(long)
     places = _places(set(short), long)
     everywhere = (1 << len(long)) - 1
     last = 1 << len(long) - 1
     rises, falls = everywhere, 0
-    found = len(long)
+    edits = len(long)
     for character in short:
         same = places[character]
         diagonal = (((same & rises) + rises) ^ rises | same | falls) & everywhere
         right_rises = falls | everywhere ^ (diagonal | rises)
         right_falls = diagonal & rises
         if right_rises & last:
-            found += 1
+            edits += 1
         elif right_falls & last:
-            found -= 1
+            edits -= 1
         right_rises = (right_rises << 1 | 1) & everywhere
         rises = (right_falls << 1 & everywhere) | everywhere ^ (diagonal | right_rises)
         falls = right_rises & diagonal
-    return found
+    return edits
 
 
-def similarity(one: str, other: str) -> float:
+def similarity(left: str, right: str) -> float:
     """Return 1 for equal texts, 0 for texts with nothing in common: 1 less the distance over the longer length."""
-    longest = max(len(one), len(other))
-    return 1.0 if not longest else 1 - distance(one, other) / longest
+    longest = max(len(left), len(right))
+    return 1.0 if not longest else 1 - distance(left, right) / longest
 
 
 def _places(characters: set[str], text: str) -> dict[str, int]:
-    """Give, for each character, the places where it stands in the text, as the bits of an integer."""
+    """Return, for each character, the places where it occurs in the text, as the bits of an integer."""
     marks = {character: bytearray(len(text) // 8 + 1) for character in characters}
     for position, character in enumerate(text):
         if character in marks:
@@ -100,12 +100,12 @@ def _places(characters: set[str], text: str) -> dict[str, int]:
     return {character: int.from_bytes(mark, "little") for character, mark in marks.items()}
 
 
-def _without_common_ends(one: str, other: str) -> tuple[str, str]:
+def _without_common_ends(left: str, right: str) -> tuple[str, str]:
     start = 0
-    limit = min(len(one), len(other))
-    while start < limit and one[start] == other[start]:
+    limit = min(len(left), len(right))
+    while start < limit and left[start] == right[start]:
         start += 1
     end = 0
-    while end < limit - start and one[-1 - end] == other[-1 - end]:
+    while end < limit - start and left[-1 - end] == right[-1 - end]:
         end += 1
-    return one[start : len(one) - end], other[start : len(other) - end]
+    return left[start : len(left) - end], right[start : len(right) - end]

@@ -34,12 +34,12 @@ class _Limit(DeterministicCheck):
         if not is_weight(self.max):
             raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more")
 
-    def _compared(self, took: float | None, what: str, unit: str) -> Finding:
+    def _compare(self, took: float | None, quantity: str, unit: str) -> Finding:
         if took is None:
-            return Missing(f"The {what} is unknown.")
+            return Missing(f"The {quantity} is unknown.")
         within = took <= self.max
-        told = f"The {what} is {took:g} {unit}, {'within' if within else 'above'} {self.max:g} {unit}."
-        return Found.that(within, told)
+        sentence = f"The {quantity} is {took:g} {unit}, {'within' if within else 'above'} {self.max:g} {unit}."
+        return Found.that(within, sentence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Latency(_Limit):
     def look(self, case: Case) -> Steps[Finding]:
         """Compare what is known of the time."""
         yield from ()
-        return self._compared(case.latency, "latency", "s")
+        return self._compare(case.latency, "latency", "s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Cost(_Limit):
     def look(self, case: Case) -> Steps[Finding]:
         """Compare what is known of the cost."""
         yield from ()
-        return self._compared(case.cost, "cost", "dollars")
+        return self._compare(case.cost, "cost", "dollars")
 
 
 Extract: TypeAlias = Literal["whole", "first", "last"]
@@ -111,10 +111,10 @@ class Numeric(DeterministicCheck):
         for name in ("tolerance", "relative"):
             if not is_weight(getattr(self, name)):
                 raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be a number, 0 or more")
-        if self.value is not None and self._given() is None:
+        if self.value is not None and self._expected_number() is None:
             raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a finite number")
 
-    def _given(self) -> Number | None:
+    def _expected_number(self) -> Number | None:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float, str)):
             return None
         return find_number(str(self.value), "whole")
@@ -124,21 +124,21 @@ class Numeric(DeterministicCheck):
         yield from ()
         if case.candidate_answer is None:
             return NO_ANSWER
-        expected = self._given()
+        expected = self._expected_number()
         if expected is None:
             if case.reference_answer is None:
                 return NO_REFERENCE
             expected = find_number(case.reference_answer, self.extract)
             if expected is None:
                 return Missing(f"There is no number in the reference answer: {quoted(case.reference_answer)}.")
-        found = find_number(case.candidate_answer, self.extract)
-        wanted = f"{expected.written}{self._margin()}"
-        if found is None:
+        number = find_number(case.candidate_answer, self.extract)
+        expectation = f"{expected.written}{self._margin()}"
+        if number is None:
             where = "The answer is not a number" if self.extract == "whole" else "There is no number in the answer"
-            return Found.that(False, f"{where}: {quoted(case.candidate_answer)}; expected {wanted}.")
-        near = abs(found.exact - expected.exact) <= self._allowed(expected)
-        told = f"The answer is {found.written}, {'as' if near else 'not'} {wanted}."
-        return Found.that(near, told, found=found.written, expected=expected.written)
+            return Found.that(False, f"{where}: {quoted(case.candidate_answer)}; expected {expectation}.")
+        near = abs(number.exact - expected.exact) <= self._allowed(expected)
+        sentence = f"The answer is {number.written}, {'as' if near else 'not'} {expectation}."
+        return Found.that(near, sentence, found=number.written, expected=expected.written)
 
     def _allowed(self, expected: Number) -> Fraction:
         return max(exact(self.tolerance), exact(self.relative) * abs(expected.exact))
@@ -160,9 +160,9 @@ def find_number(text: str, extract: Extract) -> Number | None:
     1,000 characters.
     """
     if extract == "whole":
-        found = _NUMBER.fullmatch(text.strip())
-        return _number(found[0]) if found and len(found[0]) <= MOST_DIGITS else None
-    written = (one[0] for one in _NUMBER.finditer(text) if len(one[0]) <= MOST_DIGITS)
+        match = _NUMBER.fullmatch(text.strip())
+        return _number(match[0]) if match and len(match[0]) <= MOST_DIGITS else None
+    written = (match[0] for match in _NUMBER.finditer(text) if len(match[0]) <= MOST_DIGITS)
     chosen = written if extract == "first" else deque(written, maxlen=1)
     return next(map(_number, chosen), None)
 

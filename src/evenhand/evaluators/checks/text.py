@@ -116,9 +116,9 @@ class Contains(DeterministicCheck):
         values = (self.value,) if isinstance(self.value, str) else self.value
         if isinstance(values, Mapping) or not isinstance(values, Sequence) or not values:
             raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be text or a list of texts")
-        for one in values:
-            if not isinstance(one, str) or not one:
-                raise ConfigError(f"{self.where}: value has {one!r:.80}; it must be text that is not empty")
+        for text in values:
+            if not isinstance(text, str) or not text:
+                raise ConfigError(f"{self.where}: value has {text!r:.80}; it must be text that is not empty")
         self._set("value", tuple(values))
 
     def look(self, case: Case) -> Steps[Finding]:
@@ -129,11 +129,11 @@ class Contains(DeterministicCheck):
             return NO_ANSWER
         if not values:
             return NO_REFERENCE
-        wanted = (values,) if isinstance(values, str) else values
+        texts = (values,) if isinstance(values, str) else values
         answer = self._plain(case.candidate_answer)
-        there = {one: self._plain(one) in answer for one in wanted}
-        hits = tuple(f"The answer contains {quoted(one)}." for one, found in there.items() if found)
-        misses = tuple(f"The answer does not contain {quoted(one)}." for one, found in there.items() if not found)
+        there = {text: self._plain(text) in answer for text in texts}
+        hits = tuple(f"The answer contains {quoted(text)}." for text, present in there.items() if present)
+        misses = tuple(f"The answer does not contain {quoted(text)}." for text, present in there.items() if not present)
         if self.mode == "any" and hits:
             misses = ()  # one is enough, so nothing is missed
         return Found(score=float(not misses), hits=hits, misses=misses)

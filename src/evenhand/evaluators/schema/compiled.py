@@ -86,13 +86,15 @@ class CompiledSchema:
         validator = self._validator or _validator(parse_strict(self.text), self._kinds)
         looking = [pattern for pattern, kind in self._kinds.items() if kind is Kind.LOOKING]
         try:
-            found = _found(validator, looking, value, once_invalid)
+            errors = _list_errors(validator, looking, value, once_invalid)
         except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell and no text can hold
-            found = _found(validator, looking, _storable(value), once_invalid)
+            errors = _list_errors(validator, looking, _storable(value), once_invalid)
         except ValueError as error:
             raise ContractError(f"the value cannot be checked: {error}", kind="schema") from None
         # The same error, found on several ways through the schema, is one.
-        return list(dict.fromkeys((path_text(_steps(value, one.instance_path)), _described(one)) for one in found))
+        return list(
+            dict.fromkeys((path_text(_steps(value, error.instance_path)), _error_message(error)) for error in errors)
+        )
 
 
 def compile_schema(schema: str | Mapping[str, Any] | bool) -> CompiledSchema:
@@ -133,7 +135,7 @@ def _compiled(text: str) -> CompiledSchema:
             f"schema: it may look at a single value more than {TOO_MUCH} times; "
             "subschemas that refer to the same place double the work at each step"
         )
-    apart = _apart(graph, kinds)
+    apart = _why_apart(graph, kinds)
     return CompiledSchema(
         text=text,
         apart=apart,
@@ -151,9 +153,9 @@ def _check_size(schema: object) -> None:
         size += len(level)
         if size > MAX_SCHEMA_VALUES:
             raise ConfigError(f"schema: it has more than {MAX_SCHEMA_VALUES} values; take the part that matters")
-        for key in (key for one in level if isinstance(one, Mapping) for key in one if not isinstance(key, str)):
+        for key in (key for value in level if isinstance(value, Mapping) for key in value if not isinstance(key, str)):
             raise ConfigError(f"schema: the key {key!r:.80} is not text; put it in quotes")
-        if not (level := [member for one in level for member in _members(one)]):
+        if not (level := [member for value in level for member in _members(value)]):
             return
     raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} deep")
 
@@ -167,10 +169,10 @@ def _check_form(schema: Any) -> None:
         registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=refuse)
         jsonschema_rs.meta.validate(schema, registry=registry)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        raise _refused(error) from None
+        raise _config_error(error) from None
 
 
-def _apart(graph: SchemaGraph, kinds: Mapping[str, Kind]) -> str | None:
+def _why_apart(graph: SchemaGraph, kinds: Mapping[str, Kind]) -> str | None:
     if graph.beyond:
         return graph.beyond
     if Kind.HUGE in kinds.values():
@@ -187,14 +189,14 @@ def _validator(schema: Any, kinds: Mapping[str, Kind]) -> Any:
     try:
         return jsonschema_rs.validator_for(schema, pattern_options=options, retriever=refuse, validate_formats=False)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        raise _refused(error) from None
+        raise _config_error(error) from None
 
 
-def _refused(error: Exception) -> ConfigError:
+def _config_error(error: Exception) -> ConfigError:
     import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
 
     if isinstance(error, jsonschema_rs.ValidationError):
-        return ConfigError(f"schema: {path_text(error.instance_path)}: {_in_own_words(_described(error))}")
+        return ConfigError(f"schema: {path_text(error.instance_path)}: {_in_own_words(_error_message(error))}")
     return ConfigError(f"schema: {_in_own_words(str(error))}")
 
 
@@ -202,8 +204,8 @@ def _in_own_words(message: str) -> str:
     """Say what the library's messages mean here."""
     if "Unknown meta-schema" in message:
         return f"{message.partition('. ')[0]}; known: drafts 4, 6, 7, 2019-09 and 2020-12"
-    if found := re.match(r"Resource '(.*?)' is not present", message):
-        place = found[1].removeprefix(_BASE)
+    if match := re.match(r"Resource '(.*?)' is not present", message):
+        place = match[1].removeprefix(_BASE)
         return f"it refers to {place!r:.200}, which is elsewhere; nothing is fetched, so put it under $defs"
     if "UTF-8" in message:
         return "it holds half of a surrogate pair, which is not text"
@@ -217,16 +219,16 @@ def measure(value: object) -> tuple[int, int]:
     while depth <= MAX_DEPTH:
         size += len(level)
         below: list[object] = []
-        for one in level:
-            if isinstance(one, str):
-                characters += len(one)
-            elif isinstance(one, dict):
-                characters += sum(map(len, one))
-                below.extend(one.values())
-            elif isinstance(one, list):
-                below.extend(one)
-            elif isinstance(one, int):
-                size += one.bit_length() // _BITS_IN_A_UNIT
+        for item in level:
+            if isinstance(item, str):
+                characters += len(item)
+            elif isinstance(item, dict):
+                characters += sum(map(len, item))
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+            elif isinstance(item, int):
+                size += item.bit_length() // _BITS_IN_A_UNIT
         if not below:
             break
         level = below
@@ -238,9 +240,9 @@ def texts_in(value: object) -> Iterator[str]:
     """Yield all strings in a value, keys too."""
     level = [value]
     while level:
-        yield from (one for one in level if isinstance(one, str))
-        yield from (key for one in level if isinstance(one, dict) for key in one)
-        level = [member for one in level for member in _members(one)]
+        yield from (item for item in level if isinstance(item, str))
+        yield from (key for item in level if isinstance(item, dict) for key in item)
+        level = [member for item in level for member in _members(item)]
 
 
 def _members(value: object) -> Any:
@@ -249,7 +251,7 @@ def _members(value: object) -> Any:
     return value if isinstance(value, (list, tuple)) else ()
 
 
-def _found(validator: Any, looking: list[str], value: object, once_invalid: Callable[[], None]) -> list[Any]:
+def _list_errors(validator: Any, looking: list[str], value: object, once_invalid: Callable[[], None]) -> list[Any]:
     for pattern in looking:
         if (text := undecided(pattern, texts_in(value))) is not None:
             raise ContractError(
@@ -263,14 +265,14 @@ def _found(validator: Any, looking: list[str], value: object, once_invalid: Call
     return list(validator.iter_errors(value))
 
 
-def _described(error: Any) -> str:
+def _error_message(error: Any) -> str:
     """Return the message of an error; where several subschemas were tried, with the first thing each was missing."""
-    told = shortened(error.message)
+    message = shortened(error.message)
     tried = [branch[0] for branch in getattr(error.kind, "context", ()) if branch]
     if not tried:
-        return told
-    branches = [f"{path_text(one.instance_path)}: {shortened(one.message)}" for one in tried[:_BRANCHES_SHOWN]]
-    return f"{told} ({'; '.join(branches)}{'; …' if len(tried) > _BRANCHES_SHOWN else ''})"
+        return message
+    branches = [f"{path_text(first.instance_path)}: {shortened(first.message)}" for first in tried[:_BRANCHES_SHOWN]]
+    return f"{message} ({'; '.join(branches)}{'; …' if len(tried) > _BRANCHES_SHOWN else ''})"
 
 
 def _steps(value: object, path: Iterable[str | int]) -> Iterator[str | int]:
@@ -279,10 +281,10 @@ def _steps(value: object, path: Iterable[str | int]) -> Iterator[str | int]:
         inside = isinstance(value, dict) and isinstance(step, int)
         taken = str(step) if inside else step
         yield taken
-        value = value.get(taken) if isinstance(value, dict) else _at(value, taken)
+        value = value.get(taken) if isinstance(value, dict) else _item_at(value, taken)
 
 
-def _at(value: object, place: str | int) -> object:
+def _item_at(value: object, place: str | int) -> object:
     return value[place] if isinstance(value, list) and isinstance(place, int) and place < len(value) else None
 
 

@@ -65,25 +65,25 @@ class SchemaEvaluator(BaseEvaluator):
         try:
             value = _READERS[self.parse](case.candidate_answer)
         except ContractError as error:
-            return self._judged([("$", str(error))])
+            return self._evaluation([("$", str(error))])
         try:
             errors = yield from find_errors(compiled, value)
         except ContractError as error:
             return self.failed(error.failure)
-        return self._judged(errors)
+        return self._evaluation(errors)
 
-    def _judged(self, errors: list[tuple[str, str]]) -> Evaluation:
+    def _evaluation(self, errors: list[tuple[str, str]]) -> Evaluation:
         details = {"valid": not errors, "errors": [{"path": path, "message": message} for path, message in errors]}
         if not errors:
-            told = "The answer is valid against the schema."
-            return self.scored(1, hits=(told,), reasoning=told, details=details)
+            summary = "The answer is valid against the schema."
+            return self.scored(1, hits=(summary,), reasoning=summary, details=details)
         misses = tuple(f"{path}: {message}" for path, message in errors)
-        told = f"The answer is not valid against the schema: {len(errors)} error{'s' if len(errors) > 1 else ''}."
-        return self.scored(0, misses=misses, reasoning=told, details=details)
+        summary = f"The answer is not valid against the schema: {len(errors)} error{'s' if len(errors) > 1 else ''}."
+        return self.scored(0, misses=misses, reasoning=summary, details=details)
 
 
 def is_empty(schema: object) -> bool:
-    """Tell whether there is no schema: it is absent, null or white space; ``{}`` is one (SPEC-M1)."""
+    """Return whether there is no schema: it is absent, null or white space; ``{}`` is one (SPEC-M1)."""
     return schema is None or (isinstance(schema, str) and not schema.strip())
 
 
@@ -103,27 +103,27 @@ def find_errors(compiled: CompiledSchema, value: object) -> Steps[list[tuple[str
     hazard = compiled.hazard(value)
     if hazard is None:
         return compiled.errors_at_any_price(value)
-    given = json.dumps({"schema": compiled.text, "value": value, "seconds": CHECK_SECONDS})
+    request = json.dumps({"schema": compiled.text, "value": value, "seconds": CHECK_SECONDS})
     # Isolated, and still with our own path: the package may lie in a place that only the environment knows.
     code = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main()"
     argv = (sys.executable, "-I", "-c", code)
-    (exited,) = yield (Exec(argv=argv, stdin=given, timeout=_WORKER_SECONDS, memory_bytes=_WORKER_BYTES),)
+    (exited,) = yield (Exec(argv=argv, stdin=request, timeout=_WORKER_SECONDS, memory_bytes=_WORKER_BYTES),)
     if not isinstance(exited, Exited):
         raise TypeError(f"an Exec is answered by Exited, not {type(exited).__name__}")
-    return _reported(exited, hazard)
+    return _read_report(exited, hazard)
 
 
-def _reported(exited: Exited, hazard: str) -> list[tuple[str, str]]:
+def _read_report(exited: Exited, hazard: str) -> list[tuple[str, str]]:
     """Read what the worker found, or how far it came."""
-    said: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     for line in exited.stdout.splitlines():
         with contextlib.suppress(ValueError):  # the last line may have been cut off
-            said |= json.loads(line)
-    if "problem" in said:
-        raise ContractError(said["problem"].removeprefix("schema: "), kind="schema")
+            report |= json.loads(line)
+    if "problem" in report:
+        raise ContractError(report["problem"].removeprefix("schema: "), kind="schema")
     if exited.code == 0:
-        return [(path, message) for path, message in said["errors"]]
-    if said.get("valid") is False:
+        return [(path, message) for path, message in report["errors"]]
+    if report.get("valid") is False:
         # An answer with a million errors is wrong; it must not get away as one that could not be judged.
         return [("$", "the value is not valid, and has more errors than could be listed")]
     last_words = exited.stderr.strip().rpartition("\n")[2]

@@ -1,11 +1,11 @@
-"""How much work a schema can make, told before any is done.
+"""How much work a schema can make, counted before any is done.
 
 A validator looks at a value once for every way that leads there through the schema. Ways double with each pair of
 references to the same place, so a schema of 800 bytes can make a validator look a million times. Here the ways are
 counted without being walked: for each depth of a document, how often at most one value down there is looked at.
 
 The count is in units: one look at one value, or a hundred characters under a small pattern. A unit takes at most some
-40 µs, most of it for telling an error.
+40 µs, most of it for describing an error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REQUIRING = {"required", "dependentRequired", "dependencies"}
 # Options of an enum, names of properties and the like that are compared in the time of one unit.
 _COMPARED_IN_A_UNIT = 16
 # Characters of the schema that an error repeats in the time, and memory, of one unit.
-_TOLD_IN_A_UNIT = 200
+_MESSAGE_IN_A_UNIT = 200
 _PATTERN_WEIGHTS = {Kind.SMALL: 30, Kind.LARGE: 1_000, Kind.HUGE: 20_000, Kind.LOOKING: 1_000}
 
 # Every subschema keeps its path, and keys may be long.
@@ -67,17 +67,17 @@ class Node:
     below: list[int] = field(default_factory=list)
 
     @property
-    def told(self) -> int:
+    def message_size(self) -> int:
         """How many characters an error of this subschema may repeat."""
         own = {key: value for key, value in self.schema.items() if key in _REPEATED or key not in _APPLIED}
         return len(json.dumps(own))
 
     @property
     def patterns(self) -> list[str]:
-        """The patterns that stand in this subschema itself."""
+        """The patterns of this subschema itself."""
         named = self.schema.get("patternProperties")
-        found = [self.schema.get("pattern"), *(named if isinstance(named, Mapping) else ())]
-        return [pattern for pattern in found if isinstance(pattern, str)]
+        candidates = [self.schema.get("pattern"), *(named if isinstance(named, Mapping) else ())]
+        return [pattern for pattern in candidates if isinstance(pattern, str)]
 
 
 class SchemaGraph:
@@ -105,12 +105,12 @@ class SchemaGraph:
     def _add(self, schema: Mapping[str, Any], path: str) -> None:
         waiting = [(schema, path)]
         while waiting:
-            one, where = waiting.pop()
-            if id(one) not in self._numbers:
-                self._numbers[id(one)] = len(self.nodes)
-                self.nodes.append(Node(path=where, schema=one))
-                self._note_names(one, where)
-                waiting += [(child, f"{where}{step}") for _, child, step in subschemas(one)]
+            subschema, where = waiting.pop()
+            if id(subschema) not in self._numbers:
+                self._numbers[id(subschema)] = len(self.nodes)
+                self.nodes.append(Node(path=where, schema=subschema))
+                self._note_names(subschema, where)
+                waiting += [(child, f"{where}{step}") for _, child, step in subschemas(subschema)]
 
     def _note_names(self, schema: Mapping[str, Any], path: str) -> None:
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -147,21 +147,21 @@ class SchemaGraph:
                     node.below.append(number)
 
     def _target(self, reference: str, path: str) -> Mapping[str, Any] | None:
-        """Find what a reference means; None for true, false, and what stands outside of this document."""
+        """Find what a reference means; None for true, false, and what is outside of this document."""
         own_name = str(self._root.get(self._id, "")).rstrip("#")
         place = reference.removeprefix(own_name) if own_name else reference
-        found: Any = self._root
+        target: Any = self._root
         if place not in {"", "#"}:
             if not place.startswith("#"):
                 self.beyond = f"{path}.$ref leads out of the schema"
                 return None
             name = unquote(place[1:])
-            found = _pointed_at(found, name) if name.startswith("/") else self._anchors.get(name)
-        if isinstance(found, bool):
+            target = _resolve_pointer(target, name) if name.startswith("/") else self._anchors.get(name)
+        if isinstance(target, bool):
             return None
-        if not isinstance(found, Mapping):
+        if not isinstance(target, Mapping):
             raise ConfigError(f"schema: {path}.$ref is {reference!r:.120}, where there is no schema")
-        return found
+        return target
 
     def _order(self) -> list[int]:
         """Put every subschema behind those that look at the same value for it."""
@@ -181,11 +181,11 @@ class SchemaGraph:
 
     def patterns(self) -> dict[str, str]:
         """Return all patterns, each with the place where it stands first."""
-        found: dict[str, str] = {}
+        places: dict[str, str] = {}
         for node in self.nodes:
             for pattern in node.patterns:
-                found.setdefault(pattern, node.path)
-        return found
+                places.setdefault(pattern, node.path)
+        return places
 
     @property
     def unevaluated(self) -> bool:
@@ -194,7 +194,7 @@ class SchemaGraph:
 
     def work(self, kinds: Mapping[str, Kind]) -> tuple[int, ...]:
         """Count, for documents of each depth from 0 to the deepest, the units that one unit of their size can cost."""
-        level = self._here(kinds)
+        level = self._work_here(kinds)
         # Patterns that look around are tried on every text first, wherever they stand.
         looking = sum(_PATTERN_WEIGHTS[kind] for kind in kinds.values() if kind is Kind.LOOKING)
         totals = [min(level[0] + looking, TOO_MUCH)]
@@ -203,23 +203,23 @@ class SchemaGraph:
             if not settled and depth < _LEVELS_COUNTED:
                 above, level = level, self._one_deeper(level)
                 settled = level == above
-            known = settled or depth < _LEVELS_COUNTED
-            totals.append(min(totals[-1] + level[0], TOO_MUCH) if known else TOO_MUCH)
+            counted = settled or depth < _LEVELS_COUNTED
+            totals.append(min(totals[-1] + level[0], TOO_MUCH) if counted else TOO_MUCH)
         return tuple(totals)
 
     def heaviest(self, kinds: Mapping[str, Kind]) -> int:
         """Count the units that any of the subschemas costs for one value."""
-        return max(self._here(kinds))
+        return max(self._work_here(kinds))
 
-    def _here(self, kinds: Mapping[str, Kind]) -> list[int]:
+    def _work_here(self, kinds: Mapping[str, Kind]) -> list[int]:
         """Count for each subschema what it costs to look at one value, not at its members."""
         level = [0] * len(self.nodes)
         for number in self.order:
             node = self.nodes[number]
             own = 1 + sum(_names_in(node.schema[keyword]) for keyword in _REQUIRING & node.schema.keys())
             own += sum(map(_size, node.schema.values())) // _COMPARED_IN_A_UNIT
-            own += node.told // _TOLD_IN_A_UNIT
-            own += sum(_PATTERN_WEIGHTS[kinds[one]] for one in node.patterns)
+            own += node.message_size // _MESSAGE_IN_A_UNIT
+            own += sum(_PATTERN_WEIGHTS[kinds[pattern]] for pattern in node.patterns)
             factor = _UNEVALUATED_FACTOR if _UNEVALUATED & node.schema.keys() else 1
             level[number] = min(own + factor * sum(level[other] for other in node.here), TOO_MUCH)
         return level
@@ -243,29 +243,32 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
     """Yield the subschemas of a schema, each with its keyword and the step of a path that leads to it."""
     for keyword, value in schema.items():
         if keyword in _LISTED and isinstance(value, list):
-            found = [(one, f".{keyword}[{number}]") for number, one in enumerate(value)]
+            members = [(subschema, f".{keyword}[{number}]") for number, subschema in enumerate(value)]
         elif keyword in _KEYED and isinstance(value, Mapping):
-            found = [(one, f".{keyword}{step_text(shortened(name, _LONGEST_STEP))}") for name, one in value.items()]
+            members = [
+                (subschema, f".{keyword}{step_text(shortened(name, _LONGEST_STEP))}")
+                for name, subschema in value.items()
+            ]
         elif keyword in _ALONE:
-            found = [(value, f".{keyword}")]
+            members = [(value, f".{keyword}")]
         else:
             continue
-        for one, step in found:
-            if isinstance(one, Mapping):
-                yield keyword, one, step
+        for subschema, step in members:
+            if isinstance(subschema, Mapping):
+                yield keyword, subschema, step
 
 
-def _pointed_at(root: object, pointer: str) -> object:
-    found = root
+def _resolve_pointer(root: object, pointer: str) -> object:
+    target = root
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
+        if isinstance(target, Mapping) and key in target:
+            target = target[key]
+        elif isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+            target = target[int(key)]
         else:
             return None
-    return found
+    return target
 
 
 def _size(value: object) -> int:

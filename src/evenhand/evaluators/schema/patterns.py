@@ -1,7 +1,7 @@
 r"""Patterns, of schemas and of the regex check: which engine can decide them, and at what price.
 
 The linear engine takes time in proportion to the text, but also to the size of the compiled pattern, and
-``(?:[a-z]{1,500}){1,20}x`` is large: it needs milliseconds for a single character. So patterns are told apart by
+``(?:[a-z]{1,500}){1,20}x`` is large: it needs milliseconds for a single character. So patterns are distinguished by
 their compiled size. Look-around and references back need the other engine, which backtracks; it is given a number of
 steps, and a text for which they do not suffice counts as undecided, never as a mismatch.
 
@@ -38,7 +38,7 @@ _SIZES = {Kind.SMALL: 16 << 10, Kind.LARGE: 1 << 20, Kind.HUGE: 10 << 20, Kind.L
 
 
 def kinds_of(patterns: Mapping[str, str]) -> dict[str, Kind]:
-    """Tell how the patterns of a schema are decided, each given with its place; refuse what is too much."""
+    """Return how the patterns of a schema are decided, each given with its place; refuse what is too much."""
     kinds: dict[str, Kind] = {}
     large = 0
     for pattern, place in patterns.items():
@@ -62,7 +62,7 @@ def kinds_of(patterns: Mapping[str, str]) -> dict[str, Kind]:
 
 @functools.lru_cache(maxsize=1024)
 def kind_of(pattern: str) -> Kind | None:
-    """Tell how a pattern is decided; None if it is no pattern, or compiles to more than 10 MiB."""
+    """Return how a pattern is decided; None if it is no pattern, or compiles to more than 10 MiB."""
     import jsonschema_rs  # noqa: PLC0415 - only where patterns are used
 
     for kind in Kind:
@@ -87,19 +87,19 @@ def engine(kinds: Collection[Kind]) -> Any:
 def undecided(pattern: str, texts: Iterable[str]) -> str | None:
     """Return the first text on which a pattern that looks around could not be decided.
 
-    The validator tells only when such a pattern stands alone: below ``not`` or ``anyOf`` it would take the text for a
+    The validator reports it only when such a pattern is alone: below ``not`` or ``anyOf`` it would take the text for a
     mismatch and give a wrong verdict. So each is tried alone first.
     """
     import jsonschema_rs  # noqa: PLC0415 - only where patterns are used
 
-    for error in _alone(pattern).iter_errors(list(texts)):
+    for error in _pattern_validator(pattern).iter_errors(list(texts)):
         if not isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Pattern):
             return str(error.instance)
     return None
 
 
 @functools.lru_cache(maxsize=64)
-def _alone(pattern: str) -> Any:
+def _pattern_validator(pattern: str) -> Any:
     import jsonschema_rs  # noqa: PLC0415 - only where patterns are used
 
     schema = {"items": {"pattern": pattern}}

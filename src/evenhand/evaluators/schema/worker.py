@@ -18,22 +18,22 @@ from evenhand.evaluators.schema.compiled import compile_schema
 
 def main() -> None:
     """Check one value."""
-    given = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     compile_schema("true")  # so that loading the library is not on the clock
-    faulthandler.dump_traceback_later(given["seconds"], exit=True)
+    faulthandler.dump_traceback_later(request["seconds"], exit=True)
     try:
-        errors = compile_schema(given["schema"]).errors_at_any_price(
-            given["value"], once_invalid=lambda: _say({"valid": False})
+        errors = compile_schema(request["schema"]).errors_at_any_price(
+            request["value"], once_invalid=lambda: _write({"valid": False})
         )
     except EvenhandError as error:
-        _say({"problem": str(error)})
+        _write({"problem": str(error)})
     else:
-        _say({"errors": errors})
+        _write({"errors": errors})
     faulthandler.cancel_dump_traceback_later()
 
 
-def _say(something: object) -> None:
-    print(json.dumps(something), flush=True)  # noqa: T201 - its standard output is what it is read by
+def _write(message: object) -> None:
+    print(json.dumps(message), flush=True)  # noqa: T201 - its standard output is what it is read by
 
 
 if __name__ == "__main__":

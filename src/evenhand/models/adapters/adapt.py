@@ -13,7 +13,7 @@ from evenhand.models.adapters.pydantic_ai import PydanticAIModel
 from evenhand.models.retry import RetryPolicy
 
 
-def adapt(given: object, *, model: str | None = None, policy: RetryPolicy | None = None) -> ModelClient | None:
+def adapt(source: object, *, model: str | None = None, policy: RetryPolicy | None = None) -> ModelClient | None:
     """Make a model client from an object of another library, or a function; None for what cannot be one.
 
     >>> adapt(lambda messages: '{"score": 1}')
@@ -22,47 +22,47 @@ def adapt(given: object, *, model: str | None = None, policy: RetryPolicy | None
     ``model`` names the model that an OpenAI client is to ask; the other kinds know theirs.
     """
     # A class is callable, yet what it makes is not a reply: somebody forgot the parentheses.
-    if isinstance(given, type):
+    if isinstance(source, type):
         return None
-    client = _modern_face(given, model, policy) or _adapted(given, model, policy)
+    client = _modern_face(source, model, policy) or _make_adapter(source, model, policy)
     if model is not None and client is not None and not isinstance(client, OpenAIClient):
         raise ConfigError(f"judge {client.name} knows its model; model={model!r} goes with an OpenAI client, or alone")
     return client
 
 
-def _modern_face(given: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
+def _modern_face(source: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
     """Adapt what ``as_language_model()`` gives (SPEC-P5); None where there is none, and the object itself is asked."""
-    if (as_language_model := _method(given, "as_language_model")) is None:
+    if (as_language_model := _method(source, "as_language_model")) is None:
         return None
     try:
         face = as_language_model()
     except NotImplementedError:
         return None
-    return None if face is given else adapt(face, model=model, policy=policy)
+    return None if face is source else adapt(face, model=model, policy=policy)
 
 
-def _adapted(given: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
-    if isinstance(given, ModelClient):
-        return given
-    if _comes_from(given, "langchain_core") and _method(given, "ainvoke"):
-        return LangChainModel(given, policy=policy)
-    if _method(given, "with_options") and _method(given, "chat", "completions", "create"):
-        return OpenAIClient(given, model=model, policy=policy)
-    if _comes_from(given, "pydantic_ai") and _method(given, "request"):
-        return PydanticAIModel(given, policy=policy)
-    if _method(given, "ainvoke") or _method(given, "invoke"):
-        return ProviderObject(given, policy=policy)
-    return Function(given, policy=policy) if callable(given) else None
+def _make_adapter(source: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
+    if isinstance(source, ModelClient):
+        return source
+    if _comes_from(source, "langchain_core") and _method(source, "ainvoke"):
+        return LangChainModel(source, policy=policy)
+    if _method(source, "with_options") and _method(source, "chat", "completions", "create"):
+        return OpenAIClient(source, model=model, policy=policy)
+    if _comes_from(source, "pydantic_ai") and _method(source, "request"):
+        return PydanticAIModel(source, policy=policy)
+    if _method(source, "ainvoke") or _method(source, "invoke"):
+        return ProviderObject(source, policy=policy)
+    return Function(source, policy=policy) if callable(source) else None
 
 
-def _comes_from(given: object, package: str) -> bool:
-    """Tell whether an object's class, or one that it derives from, is of a package."""
-    return any(each.__module__.partition(".")[0] == package for each in type(given).__mro__)
+def _comes_from(source: object, package: str) -> bool:
+    """Return whether an object's class, or one that it derives from, is of a package."""
+    return any(each.__module__.partition(".")[0] == package for each in type(source).__mro__)
 
 
-def _method(given: object, *path: str) -> Any:
+def _method(source: object, *path: str) -> Any:
     """Find a method behind attribute names; None where one is missing."""
-    found: Any = given
+    member: Any = source
     for name in path:
-        found = getattr(found, name, None)
-    return found if callable(found) else None
+        member = getattr(member, name, None)
+    return member if callable(member) else None

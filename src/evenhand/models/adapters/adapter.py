@@ -109,16 +109,16 @@ class Adapter(ABC):
 
     def __init__(
         self,
-        given: Any,
+        source: Any,
         *,
         name: str,
         structured: bool = False,
         policy: RetryPolicy | None = None,
     ) -> None:
-        self._given = given
+        self._source = source
         self._name = name
         self._policy = policy or RetryPolicy()
-        keys = keys_of(given)
+        keys = keys_of(source)
         self._scrubber, self._reply_scrubber = scrubber_of(keys), scrubber_of(keys, in_replies=True)
         # How the object is asked; replaced when it refuses a request for its form. Without structured output the
         # words of the prompt, which are always there, ask for the form.
@@ -137,7 +137,7 @@ class Adapter(ABC):
         # How this ask is put: the last form is tried, and kept for others once the object has taken it.
         forms = [self._generation]
         return await ask_with_retries(
-            lambda seconds: self._once(ask, forms, seconds),
+            lambda seconds: self._ask_once(ask, forms, seconds),
             policy=self._policy,
             deadline=deadline,
             allowance=ask.allowance,
@@ -148,13 +148,13 @@ class Adapter(ABC):
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:
         """Ask the object once; whatever it raises is a failed request. Nobody waits longer than ``seconds``."""
 
-    async def _once(self, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
+    async def _ask_once(self, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
         limit = None if math.isinf(seconds) else seconds
         generation = forms[-1]
         began = time.monotonic()
         try:
             async with asyncio.timeout(limit) as timeout:
-                said = await self._request(ask, generation, limit)
+                response = await self._request(ask, generation, limit)
         except ScriptExhaustedError:
             raise
         except TransportFault as fault:
@@ -167,11 +167,11 @@ class Adapter(ABC):
         if len(forms) > 1:
             self._generation = generation
         return Reply.said(
-            self._reply_scrubber.scrub(storable(said.text)),
-            finish=said.finish,
-            usage=said.usage,
+            self._reply_scrubber.scrub(storable(response.text)),
+            finish=response.finish,
+            usage=response.usage,
             latency=latency,
-            first_token=said.first_token,
+            first_token=response.first_token,
         )
 
     def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:

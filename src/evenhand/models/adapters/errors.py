@@ -23,16 +23,19 @@ _LEAST: Final = 8
 _PLAIN: Final = (str, bytes, int, float, bool, type(None), type)
 
 
-def keys_of(given: object) -> list[Secret]:
+def keys_of(source: object) -> list[Secret]:
     """Find the keys in an object, and those in the environment, where its library may have looked for one."""
-    values = [*_held(given), *(value.strip() for name, value in os.environ.items() if SECRET_NAMES.search(name))]
+    values = [
+        *_held_values(source),
+        *(value.strip() for name, value in os.environ.items() if SECRET_NAMES.search(name)),
+    ]
     return [Secret(value) for value in dict.fromkeys(values) if len(value) >= _LEAST]
 
 
-def _held(given: object) -> Iterator[str]:
+def _held_values(source: object) -> Iterator[str]:
     """Look through an object's attributes, and those of what they hold, without running any code of theirs."""
     seen: set[int] = set()
-    level: list[tuple[str, Any]] = [("", given)]
+    level: list[tuple[str, Any]] = [("", source)]
     for _ in range(_DEEPEST):
         below: list[tuple[str, Any]] = []
         for name, value in level:
@@ -53,9 +56,9 @@ def _revealed(name: str, value: Any) -> str | None:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        return [(str(name), one) for name, one in value.items()]
+        return [(str(name), item) for name, item in value.items()]
     if isinstance(value, (list, tuple)):
-        return [("", one) for one in value]
+        return [("", item) for item in value]
     parts = [*_dict(value, "__dict__").items(), *_dict(value, "__pydantic_private__").items()]
     # A method, a function that was made with a key in it, and what functools.partial makes of either.
     if isinstance(value, types.MethodType):
@@ -70,8 +73,8 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _dict(value: Any, name: str) -> Mapping[str, Any]:
-    found = getattr(value, name, None)
-    return found if isinstance(found, dict) else {}
+    attribute = getattr(value, name, None)
+    return attribute if isinstance(attribute, dict) else {}
 
 
 _MOST_CAUSES = 5
@@ -84,13 +87,13 @@ _CONNECTIONS = frozenset(
 
 
 def fault_of(error: BaseException, message: str) -> TransportFault | None:
-    """Class an exception that tells of the way to the model and back; None for any other."""
-    for one in _with_causes(error):
-        if (status := _status(one)) is not None:
-            return status_fault(status, message, code=_code(one), retry_after=_retry_after(one))
-        if (fault := connection_fault(one, message)) is not None:
+    """Class an exception that concerns the way to the model and back; None for any other."""
+    for cause in _with_causes(error):
+        if (status := _status(cause)) is not None:
+            return status_fault(status, message, code=_code(cause), retry_after=_retry_after(cause))
+        if (fault := connection_fault(cause, message)) is not None:
             return fault
-        if isinstance(one, RuntimeError) and "event loop" in str(one).lower():
+        if isinstance(cause, RuntimeError) and "event loop" in str(cause).lower():
             # A pool handed out a connection of a loop that has ended; having failed, it is in the pool no more.
             return TransportFault("connection", message, retryable=True, at_once=True)
     return None
@@ -116,12 +119,12 @@ def words_of(error: BaseException) -> str:
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    one: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(_MOST_CAUSES):
-        if one is None:
+        if cause is None:
             return
-        yield one
-        one = one.__cause__
+        yield cause
+        cause = cause.__cause__
 
 
 def _status(error: BaseException) -> int | None:
@@ -144,8 +147,8 @@ def _code(error: BaseException) -> str | None:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    told: Any = getattr(error, "retry_after", None)
-    if is_finite_number(told) and told > 0:
-        return float(told)
+    seconds: Any = getattr(error, "retry_after", None)
+    if is_finite_number(seconds) and seconds > 0:
+        return float(seconds)
     headers = getattr(getattr(error, "response", None), "headers", None)
     return retry_after_seconds(headers.get("retry-after"), now=time.time()) if isinstance(headers, Mapping) else None

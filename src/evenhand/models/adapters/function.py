@@ -27,17 +27,17 @@ class Function(Adapter):
 
     failure = "function_error"
 
-    def __init__(self, given: Callable[..., Any], *, policy: RetryPolicy | None = None) -> None:
-        super().__init__(given, name=f"function/{_name(given)}", policy=policy)
+    def __init__(self, function: Callable[..., Any], *, policy: RetryPolicy | None = None) -> None:
+        super().__init__(function, name=f"function/{_name(function)}", policy=policy)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
-        result = await call_function(self._given, [message.as_dict() for message in ask.messages])
+        result = await call_function(self._source, [message.as_dict() for message in ask.messages])
         if isinstance(result, str):
             return Said(text=result)
         if isinstance(result, (dict, list)):
             return Said(text=json_text(result))
         raise TypeError(
-            f"{_name(self._given)} must return text, or a dict or list to be taken as JSON; "
+            f"{_name(self._source)} must return text, or a dict or list to be taken as JSON; "
             f"it returned {type(result).__name__}"
         )
 
@@ -57,9 +57,9 @@ class ProviderObject(Adapter):
     It may return text, a mapping with ``text``, ``content`` or ``output``, or an object with ``.text`` or ``.content``.
     """
 
-    def __init__(self, given: Any, *, policy: RetryPolicy | None = None) -> None:
-        super().__init__(given, name=f"provider/{type(given).__name__}", policy=policy)
+    def __init__(self, provider: Any, *, policy: RetryPolicy | None = None) -> None:
+        super().__init__(provider, name=f"provider/{type(provider).__name__}", policy=policy)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
-        method = getattr(self._given, "ainvoke", None) or self._given.invoke
+        method = getattr(self._source, "ainvoke", None) or self._source.invoke
         return Said(text=text_of(await call_function(method, [message.as_dict() for message in ask.messages])))

@@ -32,23 +32,23 @@ class LangChainModel(Adapter):
     model makes by itself (``max_retries`` of LangChain's provider classes) are below ours: set them to 0.
     """
 
-    def __init__(self, given: Any, *, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, runnable: Any, *, policy: RetryPolicy | None = None) -> None:
         # Looked up on the class: what wraps a model passes the name on, and would lose what it wraps it for.
-        structured = hasattr(type(given), "with_structured_output")
-        super().__init__(given, name=f"langchain/{_name(given)}", policy=policy, structured=structured)
+        structured = hasattr(type(runnable), "with_structured_output")
+        super().__init__(runnable, name=f"langchain/{_name(runnable)}", policy=policy, structured=structured)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
         messages = [message.as_dict() for message in ask.messages]
-        model = _with_room(self._given, ask)
+        model = _with_room(self._source, ask)
         structured = self._structured_face(model, ask, generation)
         try:
             if structured is not None:
-                return _said_in_form(await structured.ainvoke(messages))
-            return _said(await model.ainvoke(_entered(model, ask, messages)))
+                return _read_structured(await structured.ainvoke(messages))
+            return _read_message(await model.ainvoke(_input_for(model, ask, messages)))
         except Exception as error:
-            if (said := _cut_off(error)) is None:
+            if (response := _cut_off(error)) is None:
                 raise
-            return said
+            return response
 
     def _structured_face(self, model: Any, ask: Ask, generation: Generation) -> Any:
         schema = wanted_schema(ask, generation)
@@ -63,10 +63,10 @@ class LangChainModel(Adapter):
             return None
 
 
-def _name(given: Any) -> str:
+def _name(runnable: Any) -> str:
     """Return the class, and the model where the class serves several."""
-    model = next((name for key in ("model_name", "model") if isinstance(name := vars(given).get(key), str)), None)
-    return f"{given.get_name()}:{model}" if model else str(given.get_name())
+    model = next((name for key in ("model_name", "model") if isinstance(name := vars(runnable).get(key), str)), None)
+    return f"{runnable.get_name()}:{model}" if model else str(runnable.get_name())
 
 
 def _with_room(model: Any, ask: Ask) -> Any:
@@ -78,7 +78,7 @@ def _with_room(model: Any, ask: Ask) -> Any:
     return model.model_copy(update={"max_tokens": limit * ask.room})
 
 
-def _entered(model: Any, ask: Ask, messages: list[dict[str, str]]) -> object:
+def _input_for(model: Any, ask: Ask, messages: list[dict[str, str]]) -> object:
     """Return what a Runnable takes: the messages, or a mapping with them for a prompt template."""
     prompt = vars(model).get("first", model)
     if not hasattr(prompt, "input_variables"):
@@ -86,20 +86,22 @@ def _entered(model: Any, ask: Ask, messages: list[dict[str, str]]) -> object:
     variables = [*prompt.input_variables, *getattr(prompt, "optional_variables", ())]
     if len(variables) != 1:
         return {"messages": messages}
-    takes_messages = any(getattr(one, "variable_name", None) == variables[0] for one in getattr(prompt, "messages", ()))
+    takes_messages = any(
+        getattr(message, "variable_name", None) == variables[0] for message in getattr(prompt, "messages", ())
+    )
     return {variables[0]: messages if takes_messages else transcript(ask.messages)}
 
 
-def _said_in_form(result: Any) -> Said:
+def _read_structured(result: Any) -> Said:
     """Read structured output: the message as it came, or what was made of it where the message says nothing."""
     if not isinstance(result, Mapping) or "raw" not in result:
-        return _said(result)
-    said = _said(result["raw"])
+        return _read_message(result)
+    response = _read_message(result["raw"])
     parsed = result.get("parsed")
-    return said if said.text or parsed is None else said._replace(text=text_of(parsed))
+    return response if response.text or parsed is None else response._replace(text=text_of(parsed))
 
 
-def _said(result: Any) -> Said:
+def _read_message(result: Any) -> Said:
     if not hasattr(result, "response_metadata"):
         return Said(text=text_of(result))
     about = mapping(result.response_metadata)

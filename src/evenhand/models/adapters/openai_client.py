@@ -20,21 +20,21 @@ class OpenAIClient(Adapter):
     Its own retries are switched off: requests are tried again by us, and only by us.
     """
 
-    def __init__(self, given: Any, *, model: str | None, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, client: Any, *, model: str | None, policy: RetryPolicy | None = None) -> None:
         if not model:
-            kind = type(given).__name__
+            kind = type(client).__name__
             raise ConfigError(f"the judge is an {kind} client, which asks any model; name one: model='gpt-4o-mini'")
         asked = model.removeprefix("openai:")
-        if getattr(getattr(given, "base_url", None), "host", None) == "api.openai.com":
+        if getattr(getattr(client, "base_url", None), "host", None) == "api.openai.com":
             asked = asked.removeprefix("openai/")
-        super().__init__(given, name=f"{_provider(given)}/{asked}", policy=policy)
-        self._client = given.with_options(max_retries=0)
+        super().__init__(client, name=f"{_provider(client)}/{asked}", policy=policy)
+        self._client = client.with_options(max_retries=0)
         self._generation = Generation(model=asked)
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:
         request = OPENAI.encode(ask, generation)
         if seconds is not None:
-            request["timeout"] = _within(seconds, getattr(self._given, "timeout", None))
+            request["timeout"] = _shorter_limits(seconds, getattr(self._source, "timeout", None))
         create = self._client.chat.completions.create
         # A decorator of the library hides of which kind its method is.
         if inspect.iscoroutinefunction(inspect.unwrap(create)):
@@ -50,16 +50,16 @@ class OpenAIClient(Adapter):
         return None if other is None or OPENAI.encode(ask, other) == OPENAI.encode(ask, generation) else other
 
 
-def _provider(given: object) -> str:
-    """Name the library: its own classes stand at the root of whatever was derived from them."""
-    classes = type(given).__mro__
+def _provider(client: object) -> str:
+    """Name the library: its own classes are at the root of whatever was derived from them."""
+    classes = type(client).__mro__
     if any("Azure" in each.__name__ for each in classes):
         return "azure"
     packages = [each.__module__.partition(".")[0] for each in classes]
     return [package for package in packages if package not in {"builtins", "typing", "abc"}][-1]
 
 
-def _within(seconds: float, own: Any) -> Any:
+def _shorter_limits(seconds: float, own: Any) -> Any:
     """Keep the client's own time limits, a number or one for each phase of a request, where they are the shorter."""
     if isinstance(own, (int, float)):
         return min(own, seconds)

@@ -23,23 +23,23 @@ class PydanticAIModel(Adapter):
     Its own retries are switched off where its library can do that, which it can since version 2.
     """
 
-    def __init__(self, given: Any, *, policy: RetryPolicy | None = None) -> None:
-        native = _offers(given.profile, "supports_json_schema_output", usually=False)
-        structured = native or _offers(given.profile, "supports_tools", usually=True)
-        name = f"pydantic-ai/{given.model_name}"
-        super().__init__(given, name=name, structured=structured, policy=policy)
+    def __init__(self, model: Any, *, policy: RetryPolicy | None = None) -> None:
+        native = _offers(model.profile, "supports_json_schema_output", usually=False)
+        structured = native or _offers(model.profile, "supports_tools", usually=True)
+        name = f"pydantic-ai/{model.model_name}"
+        super().__init__(model, name=name, structured=structured, policy=policy)
         self._native = native
 
     async def _request(self, ask: Ask, generation: Generation, seconds: float | None) -> Said:  # noqa: ARG002
         from pydantic_ai.direct import model_request  # noqa: PLC0415 - the given model has loaded it already
 
         response = await model_request(
-            self._given,
+            self._source,
             _messages(ask.messages),
-            model_settings=_settings(self._given, ask),
+            model_settings=_settings(self._source, ask),
             model_request_parameters=self._parameters(ask, generation),
         )
-        return _said(response)
+        return _read_response(response)
 
     def _parameters(self, ask: Ask, generation: Generation) -> ModelRequestParameters:
         """Ask for native structured output where the model has it, else for a forced tool call."""
@@ -90,13 +90,13 @@ def _offers(profile: Any, feature: str, *, usually: bool) -> bool:
     return bool(getattr(profile, feature, usually))
 
 
-def _said(response: ModelResponse) -> Said:
+def _read_response(response: ModelResponse) -> Said:
     calls = [part.args for part in response.parts if part.part_kind == "tool-call"]
     texts = [part.content for part in response.parts if part.part_kind == "text"]
     usage = usage_of(response.usage.input_tokens, response.usage.output_tokens, response.usage.cache_read_tokens)
     if isinstance(refusal := (response.provider_details or {}).get("refusal"), str):
         return Said(text=refusal, finish="refusal", usage=usage)
-    said = "".join(texts)
+    text = "".join(texts)
     if calls and calls[0] is not None:
-        said = calls[0] if isinstance(calls[0], str) else json_text(calls[0])
-    return Said(text=said, finish=finish_of(response.finish_reason), usage=usage)
+        text = calls[0] if isinstance(calls[0], str) else json_text(calls[0])
+    return Said(text=text, finish=finish_of(response.finish_reason), usage=usage)

@@ -103,7 +103,7 @@ def complaint_in(body: object) -> Complaint | None:
     message = text_of(error.get("message")) or str(error)
     if upstream := text_of(mapping(error.get("metadata")).get("raw")):
         message = f"{message}: {upstream}"
-    # A used-up account may be told by any of them.
+    # Any of them may report a used-up account.
     code = next(filter(is_quota, codes), codes[0] if codes else None)
     return Complaint(code, message, _retry_delay(error))
 
@@ -118,7 +118,7 @@ def _retry_delay(error: Mapping[str, Any]) -> float | None:
 
 
 def reply_in(body: object, *keys: str) -> Mapping[str, Any]:
-    """Return a response body that has a key of a reply; raise the fault that it tells of otherwise."""
+    """Return a response body that has a key of a reply; raise the fault that it reports otherwise."""
     if complaint := complaint_in(body):
         raise error_body_fault(complaint.message, code=complaint.code, retry_after=complaint.retry_after)
     if not isinstance(body, dict) or body.keys().isdisjoint(keys):
@@ -151,7 +151,7 @@ def alternatives(entries: object, *, logprob: str) -> tuple[TokenChoice, ...]:
 
 
 def _is_logprob(value: object) -> bool:
-    """Tell a logarithm of a chance from NaN and nonsense; rounding may put one a little above 0."""
+    """Return whether a value is a log probability; rounding may put one a little above 0."""
     return isinstance(value, (int, float)) and -1e6 < value < 1e-3
 
 

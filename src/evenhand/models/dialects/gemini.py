@@ -33,7 +33,7 @@ _FINISHES: Mapping[str, Finish] = {
 
 
 def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
-    """Make the request body for an ask; the model's name stands in the URL."""
+    """Make the request body for an ask; the model's name is in the URL."""
     system, turns = split_system(ask)
     config = generation.sampling(top_p="topP")
     if (limit := generation.limit(ask)) is not None:
@@ -76,8 +76,8 @@ def decode(body: Any) -> Said:
     )
 
 
-def _usage(given: object) -> Usage | None:
-    usage = mapping(given)
+def _usage(value: object) -> Usage | None:
+    usage = mapping(value)
     written = token_sum(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
     return token_usage(usage.get("promptTokenCount"), written, usage.get("cachedContentTokenCount"))
 

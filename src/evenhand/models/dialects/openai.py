@@ -26,7 +26,7 @@ from evenhand.models.retry import TransportFault
 
 _LIMIT, _LIMIT_OF_REASONERS = "max_tokens", "max_completion_tokens"
 _FINISHES: Mapping[str, Finish] = {"length": "length", "model_length": "length", "content_filter": "filtered"}
-# The server's own trouble, told as a reason to stop.
+# The server's own trouble, reported as a reason to stop.
 _BROKEN = frozenset({"error", "insufficient_system_resource"})
 
 
@@ -92,12 +92,12 @@ def _text(parts: object) -> str:
     return "".join(text_of(mapping(part).get("text")) for part in listing(parts))
 
 
-def _usage(given: object) -> Usage | None:
-    if not given or not isinstance(given, dict):
+def _usage(usage: object) -> Usage | None:
+    if not usage or not isinstance(usage, dict):
         return None
-    details = given.get("prompt_tokens_details")
+    details = usage.get("prompt_tokens_details")
     cached = mapping(details).get("cached_tokens") if details else 0
-    return token_usage(given.get("prompt_tokens"), given.get("completion_tokens"), cached)
+    return token_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
 
 
 def otherwise(generation: Generation, complaint: str) -> Generation | None:

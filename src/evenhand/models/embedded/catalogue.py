@@ -17,8 +17,8 @@ MAGIC: Final = b"GGUF"
 
 def models_folder() -> Path:
     """Return the folder for model files: ``EVENHAND_MODELS``, or a place in the user's cache."""
-    if given := os.environ.get(FOLDER_VARIABLE, "").strip():
-        return expanded(given)
+    if folder := os.environ.get(FOLDER_VARIABLE, "").strip():
+        return expanded(folder)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":

@@ -44,7 +44,7 @@ def bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _inner(value: object) -> Any:
     if isinstance(value, Mapping):
         return bounded(value)
-    return [_inner(one) for one in value] if isinstance(value, list) else value
+    return [_inner(item) for item in value] if isinstance(value, list) else value
 
 
 def _ids_in(items: Mapping[str, Any]) -> list[str]:
@@ -84,7 +84,7 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
     for key in settings:
         if key in _OF_SERVERS:
             raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is not a server")
-    given = ModelSettings.of(settings, where=whole, lacks=_OF_SERVERS)
+    checked = ModelSettings.of(settings, where=whole, lacks=_OF_SERVERS)
     for key, value in own.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ConfigError(f"{whole}: {key} is {value!r}; it must be a whole number, 1 or more")
@@ -92,20 +92,20 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
     path, known = located(name)
     generation = Generation(
         model=whole,
-        temperature=0.0 if given.temperature is None else given.temperature,
-        top_p=given.top_p,
-        seed=0 if given.seed is None else given.seed,
-        max_tokens=MAX_TOKENS if given.max_tokens is None else given.max_tokens,
-        structured=given.structured or "json_schema",
+        temperature=0.0 if checked.temperature is None else checked.temperature,
+        top_p=checked.top_p,
+        seed=0 if checked.seed is None else checked.seed,
+        max_tokens=MAX_TOKENS if checked.max_tokens is None else checked.max_tokens,
+        structured=checked.structured or "json_schema",
         strict=False,
-        extra_body=given.extra_body,
+        extra_body=checked.extra_body,
     )
     return EmbeddedModel(
         name=whole,
         path=path,
         known=known,
         generation=generation,
-        timeout=given.timeout,
+        timeout=checked.timeout,
         threads=own.get("threads", usual_threads()),
         context=own.get("context", CONTEXT),
     )
@@ -116,7 +116,7 @@ class EmbeddedModel:
     """A model that runs in this process. It is loaded when it is first asked, once for all that name its file."""
 
     keeps_deadlines: ClassVar[bool] = True
-    # A small model tells yes from no far better than it writes.
+    # A small model decides between yes and no far better than it writes.
     prefers_logprobs: ClassVar[bool] = True
     # The next question waits for this one anyway, and its time should not run while it does.
     at_once: ClassVar[int] = 1
@@ -165,14 +165,14 @@ class EmbeddedModel:
         """Ask the model; what fails once would fail again, so nothing is tried twice."""
         runtime = runtime_of(self.path.absolute(), threads=self.threads, context=self.context)
         return await ask_with_retries(
-            lambda seconds: self._once(runtime, ask, seconds),
+            lambda seconds: self._ask_once(runtime, ask, seconds),
             policy=RetryPolicy(max_transport_attempts=1),
             deadline=deadline,
             allowance=ask.allowance,
             sent_once=ask.sent_once,
         )
 
-    async def _once(self, runtime: Runtime, ask: Ask, seconds: float) -> Reply:
+    async def _ask_once(self, runtime: Runtime, ask: Ask, seconds: float) -> Reply:
         loop = asyncio.get_running_loop()
         latest = math.inf if math.isinf(seconds) else loop.time() + seconds
         began = loop.time()
@@ -196,13 +196,13 @@ class EmbeddedModel:
             raise TransportFault("bad_request", quoted(str(error)), retryable=False) from None
         if too_long := self._too_long(body):
             raise too_long
-        said = OPENAI.decode(body)
+        decoded = OPENAI.decode(body)
         return Reply.said(
-            storable(said.text),
-            finish=said.finish,
-            usage=said.usage,
+            storable(decoded.text),
+            finish=decoded.finish,
+            usage=decoded.usage,
             latency=loop.time() - began,
-            first_token=said.first_token,
+            first_token=decoded.first_token,
         )
 
     def _request(self, ask: Ask) -> dict[str, Any]:

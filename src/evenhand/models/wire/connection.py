@@ -49,7 +49,7 @@ class Response(NamedTuple):
 class Queues:
     """The two queues of a socket: its unread bytes, and those that the other side has not acknowledged.
 
-    Of a transport that shows no socket nobody can tell.
+    Of a transport that shows no socket, both are unknown.
     """
 
     __slots__ = ("_count", "_poll", "_take_count")
@@ -72,12 +72,12 @@ class Queues:
 
     @property
     def has_unread(self) -> bool:
-        """Whether something came that the loop has not handed over yet; where nobody can tell, something may have."""
+        """Whether something came that the loop has not handed over yet; where that is unknown, something may have."""
         return self._poll is None or bool(self._poll.poll(0))
 
     @property
     def unacknowledged(self) -> int:
-        """How many of the bytes sent may not have reached the other side; 0 where nobody can tell.
+        """How many of the bytes sent may not have reached the other side; 0 where that is unknown.
 
         Whatever the other side says acknowledges all that it got before.
         """
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def has_unread(self) -> bool:
-        """Whether something came that the loop has not handed over yet; where nobody can tell, something may have."""
+        """Whether something came that the loop has not handed over yet; where that is unknown, something may have."""
         return self._system.has_unread
 
     @property
@@ -266,9 +266,9 @@ class Connection(asyncio.Protocol):
                 self._refuse(f"its trailers are longer than {_LONGEST_HEAD} bytes")
             return
         # Of what follows a value the parser passes over blanks, but no tabs: nor may this, or the two would disagree.
-        known, said = name.decode("latin-1").lower(), value.decode("utf-8", "replace").rstrip(" ")
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace").rstrip(" ")
         headers = self._headers
-        headers[known] = f"{headers[known]}, {said}" if known in headers else said
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
         self._headers_left -= 1
         if self._headers_left < 0:
             self._refuse(f"it has more than {_MOST_HEADERS} headers")

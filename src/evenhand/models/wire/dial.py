@@ -35,32 +35,32 @@ async def reach(host: str, port: int) -> socket.socket:
     trying: set[asyncio.Task[socket.socket]] = set()
     addresses = await _addresses(loop, host, port)
     if len(addresses) == 1:
-        return await _connected(loop, addresses[0])
+        return await _connect_socket(loop, addresses[0])
     waiting = iter(addresses)
     try:
         while True:
             address = next(waiting, None)
             if address is not None:
-                trying.add(loop.create_task(_connected(loop, address)))
+                trying.add(loop.create_task(_connect_socket(loop, address)))
             if not trying:
-                raise _together(errors)
+                raise _joined_error(errors)
             head_start = _HEAD_START if address is not None else None
             done, _ = await asyncio.wait(trying, timeout=head_start, return_when=asyncio.FIRST_COMPLETED)
-            for one in done:
-                trying.discard(one)
-                error = one.exception()
+            for task in done:
+                trying.discard(task)
+                error = task.exception()
                 if error is None:
-                    return one.result()
+                    return task.result()
                 if not isinstance(error, OSError):
                     raise error
                 errors.append(error)
     finally:
-        for one in trying:
-            if not (one.cancel() or one.cancelled() or one.exception()):  # it came second
-                one.result().close()
+        for task in trying:
+            if not (task.cancel() or task.cancelled() or task.exception()):  # it came second
+                task.result().close()
 
 
-async def _connected(loop: asyncio.AbstractEventLoop, address: Address) -> socket.socket:
+async def _connect_socket(loop: asyncio.AbstractEventLoop, address: Address) -> socket.socket:
     family, where = address
     # With the protocol said, asyncio switches off that small packets wait for each other (TCP_NODELAY).
     connecting = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -76,16 +76,16 @@ async def _connected(loop: asyncio.AbstractEventLoop, address: Address) -> socke
 async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[Address]:
     """Look a host up; the two families of addresses take turns."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:  # a name, which others have to be asked about
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    first = found[0][0]
-    by_family = [[one for one in found if (one[0] == first) is same] for same in (True, False)]
+        entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    first = entries[0][0]
+    by_family = [[entry for entry in entries if (entry[0] == first) is same] for same in (True, False)]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*by_family))
-    return [(one[0], one[4]) for one in turns if one is not None]
+    return [(entry[0], entry[4]) for entry in turns if entry is not None]
 
 
-def _together(errors: list[OSError]) -> OSError:
+def _joined_error(errors: list[OSError]) -> OSError:
     return errors[0] if len(errors) == 1 else OSError("; ".join(str(error) for error in errors))
 
 
@@ -99,7 +99,7 @@ async def open_tunnel(loop: asyncio.AbstractEventLoop, transport: asyncio.Transp
     transport.set_protocol(answer)
     transport.write(connect_head(route))
     try:
-        _judge(await answer.head, route)
+        _require_tunnel(await answer.head, route)
     except BaseException:
         transport.abort()
         raise
@@ -136,7 +136,7 @@ class _Status:
         self.reason = reason.decode("utf-8", "replace")
 
 
-def _judge(received: bytes, route: Route) -> None:
+def _require_tunnel(received: bytes, route: Route) -> None:
     """Raise unless the proxy opened a tunnel, and kept quiet since."""
     head, end, rest = received.partition(_END)
     if not received:
@@ -185,7 +185,7 @@ async def dial(route: Route) -> Connection:
     except OSError as error:
         if _is_about_trust(error):
             raise _untrusted(error, "the proxy") from None
-        raise TransportFault("proxy", f"cannot connect to the proxy: {_why(error)}", retryable=True) from None
+        raise TransportFault("proxy", f"cannot connect to the proxy: {_reason(error)}", retryable=True) from None
     if route.is_encrypted:
         await open_tunnel(loop, transport, route)
         try:
@@ -225,10 +225,10 @@ async def _encrypt(
 def _unreachable(error: OSError, origin: str) -> TransportFault:
     if _is_about_trust(error):
         return _untrusted(error, origin)
-    return TransportFault("connection", f"cannot connect to {origin}: {_why(error)}", retryable=True)
+    return TransportFault("connection", f"cannot connect to {origin}: {_reason(error)}", retryable=True)
 
 
-def _why(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     return (
         str(error) or "the other side closed the connection during the handshake"
     )  # asyncio's error for this has no words

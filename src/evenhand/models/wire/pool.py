@@ -11,7 +11,7 @@ from evenhand.models.wire.route import Route
 
 # Servers close connections that idle, some after as few as 5 seconds, and a request that crosses this is lost.
 _LONGEST_IDLE = 15.0
-# A loop that stood still for longer, on a machine that slept perhaps, may not know yet that a connection was closed.
+# A loop that stalled for longer, on a machine that slept perhaps, may not know yet that a connection was closed.
 _UNSEEN = 1.0
 
 
@@ -99,7 +99,7 @@ class Slot:
             raise
 
     def _close_old(self) -> None:
-        """Close the connections that have waited for too long; the oldest stand first."""
+        """Close the connections that have waited for too long; the oldest are first."""
         self._timer = None
         last = self._loop.time() - _LONGEST_IDLE
         while self._idle and (self._idle[0].idle_since <= last or not self._idle[0].is_open):

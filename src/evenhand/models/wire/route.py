@@ -75,12 +75,12 @@ def host_and_port(parts: SplitResult) -> tuple[str, int]:
     if _AMBIGUOUS.search(host):
         raise ConfigError(f"{host!r:.100} leads to one host by old rules, to another by new; write it as xn--…")
     try:
-        known = host if host.isascii() else host[:_LONGEST_HOST].encode("idna").decode()
+        encoded = host if host.isascii() else host[:_LONGEST_HOST].encode("idna").decode()
     except UnicodeError:
-        known = ""
-    if len(host) > _LONGEST_HOST or len(known) > _LONGEST_HOST or not _HOST.fullmatch(known):
+        encoded = ""
+    if len(host) > _LONGEST_HOST or len(encoded) > _LONGEST_HOST or not _HOST.fullmatch(encoded):
         raise ConfigError(f"{host!r:.100} is not a host name")
-    return known, parts.port or _PORTS[parts.scheme]
+    return encoded, parts.port or _PORTS[parts.scheme]
 
 
 def authority(host: str, port: int) -> str:
@@ -98,7 +98,7 @@ _UNSENDABLE = re.compile(r"[^\x20-\x7e\x80-\xff]")
 _CLIENTS_OWN = frozenset(
     {"connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-# What may stand in a path and a query as it is; a percent sign too, since a URL is quoted already where it has to be.
+# What may be in a path and a query as it is; a percent sign too, since a URL is quoted already where it has to be.
 _PLAIN = "!$%&'()*+,/:;=?@~[]"
 
 
@@ -130,7 +130,7 @@ def connect_head(route: Route) -> bytes:
 
 
 def proxy_login(route: Route) -> dict[str, Secret]:
-    """Return the header with which a proxy is told the name and password in its URL, if it has any."""
+    """Return the header that gives a proxy the name and password in its URL, if it has any."""
     parts = urlsplit(route.proxy.reveal() if route.proxy else "")
     if not (parts.username or parts.password):
         return {}

@@ -95,16 +95,16 @@ class JsonRequest(Request):
         """Read the body."""
         try:
             body = await self.body()
-            found = orjson.loads(body)
+            fields = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise Problem(422, "Invalid JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
-        _require_shallow(found)
+        _require_shallow(fields)
         # orjson takes the last of several in silence. Numbers are left as they are written: it has read them.
         json.loads(body, object_pairs_hook=_require_once, parse_int=str, parse_float=str)
-        if not isinstance(found, dict):
+        if not isinstance(fields, dict):
             raise Problem(422, "Invalid request", "the body must be a JSON object")
         named: dict[str, Any] = {}
-        for written, value in found.items():
+        for written, value in fields.items():
             if (name := snake(written)) in named:
                 raise Problem(422, "Invalid request", "duplicate field, in both spellings", field=name)
             named[name] = value
@@ -139,7 +139,7 @@ def _require_json(request: Request) -> None:
 def _require_shallow(value: Any) -> None:
     level = [value]
     for _ in range(MOST_DEPTH):
-        level = [part for one in level for part in _parts(one) if isinstance(part, (dict, list))]
+        level = [part for container in level for part in _parts(container) if isinstance(part, (dict, list))]
         if not level:
             return
     raise Problem(422, "Invalid request", f"JSON may be nested at most {MOST_DEPTH} levels deep")

@@ -23,7 +23,7 @@ def list_models(settings: SettingsDep) -> Any:
     return {
         "judge": settings.judge,
         "models": list(settings.models),
-        "providers": [{"name": one.name, "has_key": one.has_key} for one in known_providers()],
+        "providers": [{"name": provider.name, "has_key": provider.has_key} for provider in known_providers()],
         "embedded": [
             {"name": f"{PREFIX}{model.name}", "title": model.title, "bytes": model.bytes, "here": is_here(model)}
             for model in MODELS.values()
@@ -40,5 +40,8 @@ def preview_prompts(body: JudgeBody) -> Any:
     preview = Preview.of(body.model_dump())
     for field, message in preview.errors.items():
         raise FieldError(field, message) if field in JudgeBody.model_fields else ConfigError(message)
-    asks = [{"messages": [{"role": one.role, "content": one.content} for one in ask.messages]} for ask in preview.asks]
+    asks = [
+        {"messages": [{"role": message.role, "content": message.content} for message in ask.messages]}
+        for ask in preview.asks
+    ]
     return {"asks": asks, "reply_schema": preview.schema, "why_none": None if preview.asks else preview.why_none}

@@ -73,33 +73,33 @@ def _route(method: str, path: str, operation: Mapping[str, Any], schemas: Mappin
 
 
 def _parameters(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[Field]:
-    for one in operation.get("parameters", ()):
+    for parameter in operation.get("parameters", ()):
         yield Field(
-            name=one["name"],
-            place=one["in"],
-            kind=kind_of(one["schema"], schemas),
-            required=one.get("required", False),
-            about=one.get("description", ""),
+            name=parameter["name"],
+            place=parameter["in"],
+            kind=kind_of(parameter["schema"], schemas),
+            required=parameter.get("required", False),
+            about=parameter.get("description", ""),
         )
 
 
 def _body(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[Field]:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    schema = _named(content.get("schema", {}), schemas)
-    for name, one in schema.get("properties", {}).items():
+    schema = _resolve(content.get("schema", {}), schemas)
+    for name, field in schema.get("properties", {}).items():
         yield Field(
             name=name,
             place="body",
-            kind=kind_of(one, schemas),
+            kind=kind_of(field, schemas),
             required=name in schema.get("required", ()),
-            about=one.get("description", ""),
+            about=field.get("description", ""),
         )
 
 
 def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for status, one in operation["responses"].items():
+    for status, response in operation["responses"].items():
         if status[0] == "2":
-            content = next(iter(one.get("content", {}).items()), None)
+            content = next(iter(response.get("content", {}).items()), None)
             if content is None:
                 yield status, "no content", ""
             else:
@@ -126,7 +126,7 @@ def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     'integer, 1 or more, or null'
     """
     if several := schema.get("anyOf"):
-        return ", or ".join(dict.fromkeys(kind_of(one, schemas) for one in several))
+        return ", or ".join(dict.fromkeys(kind_of(option, schemas) for option in several))
     if values := schema.get("enum"):
         return " | ".join(map(str, values))
     if "const" in schema:
@@ -142,21 +142,21 @@ def kind_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     return kind if low is None else f"{kind}, {low} or more"
 
 
-def _named(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema that a reference names; of several, the first."""
     if several := schema.get("anyOf"):
-        return _named(several[0], schemas)
+        return _resolve(several[0], schemas)
     if "$ref" in schema:
-        found: Mapping[str, Any] = schemas[str(schema["$ref"]).rpartition("/")[2]]
-        return found
+        target: Mapping[str, Any] = schemas[str(schema["$ref"]).rpartition("/")[2]]
+        return target
     return schema
 
 
 def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any], depth: int = 0) -> Any:
     """Make an example of a schema: its names, with the types of their values."""
-    whole = _named(schema, schemas)
+    whole = _resolve(schema, schemas)
     if depth < _DEEPEST and "properties" in whole:
-        return {name: _example(one, schemas, depth + 1) for name, one in whole["properties"].items()}
+        return {name: _example(field, schemas, depth + 1) for name, field in whole["properties"].items()}
     if depth < _DEEPEST and whole.get("type") == "array":
         return [_example(whole.get("items", {}), schemas, depth + 1)]
     return kind_of(schema, schemas)

@@ -83,10 +83,10 @@ def delete_prompt(prompt: PromptId, store: StoreDep) -> None:
 @router.get("/prompts/{prompt}/versions", response_model=Listed[PromptShape])
 def list_versions(prompt: PromptId, store: StoreDep) -> Any:
     """List the versions of a prompt, the newest first."""
-    found = store.prompts.versions(store.prompts.find(prompt).id)
-    if not found:  # it was deleted between the two
+    versions = store.prompts.versions(store.prompts.find(prompt).id)
+    if not versions:  # it was deleted between the two
         raise NotFoundError(f"no prompt {prompt!r:.200}")
-    return {"items": [prompt_summary(one) for one in found]}
+    return {"items": [prompt_summary(version) for version in versions]}
 
 
 @router.get("/prompts/{prompt}/versions/{version}", response_model=PromptShape)
@@ -101,11 +101,11 @@ test_case_router = routes("test cases")
 @test_case_router.get("/prompts/{prompt}/test-cases", response_model=Page[TestCaseShape])
 def list_test_cases(prompt: PromptId, store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """List the test cases of a prompt in the order in which they were created."""
-    found = store.prompts.find(prompt)
+    owner = store.prompts.find(prompt)
     first = cursor_offset(cursor)
-    cases = list(itertools.islice(store.prompts.cases(found.id), first, first + limit + 1))
+    cases = list(itertools.islice(store.prompts.cases(owner.id), first, first + limit + 1))
     more = offset_cursor(first + limit) if len(cases) > limit else None
-    return {"items": [case_summary(case) for case in cases[:limit]], "total": found.test_cases, "next": more}
+    return {"items": [case_summary(case) for case in cases[:limit]], "total": owner.test_cases, "next": more}
 
 
 @test_case_router.post("/prompts/{prompt}/test-cases", response_model=TestCaseShape, status_code=201)
@@ -126,8 +126,8 @@ def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, stor
     """Replace a test case; 409 if there is a later version than the one this edit is based on."""
     fields = body.sent_fields()
     seen = fields.pop("version")
-    known = _find_test_case(store, prompt, test_case)
-    return case_summary(store.prompts.edit_case(known.id, test_case_text(fields), seen=seen))
+    case = _find_test_case(store, prompt, test_case)
+    return case_summary(store.prompts.edit_case(case.id, test_case_text(fields), seen=seen))
 
 
 @test_case_router.delete("/prompts/{prompt}/test-cases/{test_case}", status_code=204)
@@ -138,10 +138,10 @@ def delete_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> No
 
 def _find_test_case(store: Store, prompt: str, test_case: str) -> TestCase:
     """Find a test case of a prompt."""
-    owner, known = store.prompts.find(prompt), store.prompts.find_case(test_case)
-    if known.prompt_id != owner.id:
+    owner, case = store.prompts.find(prompt), store.prompts.find_case(test_case)
+    if case.prompt_id != owner.id:
         raise NotFoundError(f"prompt {owner.name!r} has no test case {test_case!r:.200}")
-    return known
+    return case
 
 
 transfer_router = routes("import and export")
@@ -199,8 +199,8 @@ def schema_verdict(schema: Any, output: str | None, *, to_generate: bool = False
     evaluation = SchemaEvaluator().evaluate(Case(candidate_answer=output, evaluation_schema=schema))
     if evaluation.status is not Status.SCORED:
         return verdict | {"output_errors": [_error_details(evaluation.error or evaluation.reasoning)]}
-    found = [_error_details(f"{one['path']}: {one['message']}") for one in evaluation.details["errors"]]
-    return verdict | {"is_valid": not found, "output_errors": found}
+    errors = [_error_details(f"{error['path']}: {error['message']}") for error in evaluation.details["errors"]]
+    return verdict | {"is_valid": not errors, "output_errors": errors}
 
 
 def _error_details(message: str) -> dict[str, Any]:

@@ -107,18 +107,18 @@ def export_evaluations(
     form: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv",
 ) -> StreamingResponse:
     """Export all evaluations that match a filter, sorted and with full texts, as CSV or JSON lines."""
-    found = with_actual_status(store, store.runs.find(run))
-    lines = export_chunks(store, found, results.places(found, condition, order), form)
-    return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(found, form))
+    record = with_actual_status(store, store.runs.find(run))
+    lines = export_chunks(store, record, results.places(record, condition, order), form)
+    return StreamingResponse(lines, media_type=MEDIA[form], headers=attachment(record, form))
 
 
 @router.get("/runs/{run}/cases/{case_id:path}", response_model=CaseShape)
 def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: StoreDep) -> Any:
     """Return a case in full: question, answers, and all evaluations with prompts, raw replies and checks."""
-    found = store.runs.find(run)
-    result = case_result(store, found, case_id)
+    record = store.runs.find(run)
+    result = case_result(store, record, case_id)
     if result is None:
-        raise NotFoundError(f"run {found.id} has no case {case_id!r:.200}")
+        raise NotFoundError(f"run {record.id} has no case {case_id!r:.200}")
     return {"position": result.position, "case": case_to(result.case), **case_row(result)}
 
 
@@ -146,7 +146,7 @@ def compare_two_runs(
     """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
     runs = with_actual_status(store, store.runs.find(a)), with_actual_status(store, store.runs.find(b))
     try:
-        found = compare_in_background(
+        comparison = compare_in_background(
             summaries,
             store,
             runs,
@@ -161,7 +161,7 @@ def compare_two_runs(
     except IncomparableError as error:
         advice = "to compare them anyway: anyway=true"
         raise IncomparableError(error.why, differing=error.differing, advice=advice) from None
-    return found.as_dict()
+    return comparison.as_dict()
 
 
 profile_router = routes("profiles")
@@ -173,18 +173,18 @@ def get_ranking(run: RunId, store: StoreDep, settings: SettingsDep, profile_numb
 
     While the run is in progress, the order may change.
     """
-    found = with_actual_status(store, store.runs.find(run))
+    record = with_actual_status(store, store.runs.find(run))
     try:
-        ranks = profile_numbers.ranks(store, found, settings.result_wait_seconds)
+        ranks = profile_numbers.ranks(store, record, settings.result_wait_seconds)
     except TimeoutError:
         raise _not_yet() from None
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
 
     return {
-        "run": found.id,
-        "status": found.status.value,
-        "ranking": {**design_of(found.definition).as_dict(), **ranks.numbers()},
-        "profiles": [one.as_dict() for one in ranks.profiles],
+        "run": record.id,
+        "status": record.status.value,
+        "ranking": {**design_of(record.definition).as_dict(), **ranks.numbers()},
+        "profiles": [profile.as_dict() for profile in ranks.profiles],
     }
 
 
@@ -197,19 +197,19 @@ def get_audit(
     summaries: SummaryCacheDep,
 ) -> Any:
     """Return the results of an audit: effects with intervals, impact ratios, swaps, gates; 409 for other runs."""
-    found = with_actual_status(store, store.runs.find(run))
+    record = with_actual_status(store, store.runs.find(run))
     try:
-        numbers = profile_numbers.audit(store, found, settings.result_wait_seconds)
-        gates = (*summaries.of(store, found, settings.result_wait_seconds).gates, *numbers.gates)
+        numbers = profile_numbers.audit(store, record, settings.result_wait_seconds)
+        gates = (*summaries.of(store, record, settings.result_wait_seconds).gates, *numbers.gates)
     except TimeoutError:
         raise _not_yet() from None
     from evenhand.profiles.audit.sentences import NO_CERTIFICATE  # noqa: PLC0415 - brings much arithmetic along
 
     return {
-        "run": found.id,
-        "status": found.status.value,
+        "run": record.id,
+        "status": record.status.value,
         "audit": {**numbers.as_dict(), "notice": NO_CERTIFICATE},
-        "gates": [one.as_dict() for one in gates],
+        "gates": [gate.as_dict() for gate in gates],
     }
 
 

@@ -51,14 +51,14 @@ def list_runs(
     """List the runs, the newest first. ``summary`` is null for a large run that nobody has opened yet."""
     first = cursor_offset(cursor)
     if prompt is None:
-        found = store.runs.newest(first + limit)
+        runs = store.runs.newest(first + limit)
         total = store.runs.total()
     else:
         prompt_id = store.prompts.find(prompt).id
-        found = [run for run in store.runs.newest() if (run.definition.get(PROMPT) or {}).get("id") == prompt_id]
-        total = len(found)
+        runs = [run for run in store.runs.newest() if (run.definition.get(PROMPT) or {}).get("id") == prompt_id]
+        total = len(runs)
     return {
-        "items": [run_listed(store, run, summaries) for run in found[first : first + limit]],
+        "items": [run_listed(store, run, summaries) for run in runs[first : first + limit]],
         "total": total,
         "next": offset_cursor(first + limit) if first + limit < total else None,
     }
@@ -119,26 +119,26 @@ async def watch_run(run: RunId, store: StoreDep, manager: RunManagerDep) -> Stre
 
     If there are too many streams already, this returns 503; poll the progress instead.
     """
-    found = await asyncio.to_thread(store.runs.find, run)
+    record = await asyncio.to_thread(store.runs.find, run)
     if manager.is_crowded:
         wait = {"retry-after": "30"}
-        raise Problem(503, "Too many event streams", f"poll /api/runs/{found.id}/progress instead", headers=wait)
+        raise Problem(503, "Too many event streams", f"poll /api/runs/{record.id}/progress instead", headers=wait)
     at_once = {"x-accel-buffering": "no"}  # a proxy would gather what is meant to be seen
-    return StreamingResponse(_events(manager, found), media_type=EVENTS, headers=at_once)
+    return StreamingResponse(_events(manager, record), media_type=EVENTS, headers=at_once)
 
 
 @router.post("/runs/{run}/cancel", response_model=ProgressShape, status_code=202)
 async def cancel_run(run: RunId, manager: RunManagerDep) -> Any:
     """Cancel a run: evaluations in flight may finish, nothing new starts, and the run can be resumed."""
-    found = await manager.cancel(run)
-    return await asyncio.to_thread(_progress, manager, found)
+    record = await manager.cancel(run)
+    return await asyncio.to_thread(_progress, manager, record)
 
 
 @router.post("/runs/{run}/resume", response_model=RunDetail, status_code=202)
 async def resume_run(run: RunId, store: StoreDep, manager: RunManagerDep, body: ResumeBody | None = None) -> Any:
     """Resume a run: only what is missing is done."""
-    found = await manager.resume(run, _changed(body))
-    return await asyncio.to_thread(run_as_planned, store, found)
+    record = await manager.resume(run, _pace_change(body))
+    return await asyncio.to_thread(run_as_planned, store, record)
 
 
 @router.put("/runs/{run}/baseline", response_model=RunDetail)
@@ -156,10 +156,10 @@ def unpin_run(run: RunId, store: StoreDep) -> None:
 @router.get("/runs/{run}/export", response_class=StreamingResponse, responses=_stream(LINES, "The run, line by line."))
 def export_run(run: RunId, store: StoreDep) -> StreamingResponse:
     """Return a run as JSON lines, which ``evenhand import`` reads."""
-    found = with_actual_status(store, store.runs.find(run))
-    lines = export_lines(store, found)
+    record = with_actual_status(store, store.runs.find(run))
+    lines = export_lines(store, record)
     first = next(lines)  # what cannot be exported is refused before anything is sent
-    name = {"content-disposition": f'attachment; filename="{found.id}.jsonl"'}
+    name = {"content-disposition": f'attachment; filename="{record.id}.jsonl"'}
     return StreamingResponse(itertools.chain([first], lines), media_type=LINES, headers=name)
 
 
@@ -179,7 +179,7 @@ async def _events(manager: RunManager, run: RunRecord) -> AsyncIterator[bytes]:
         yield b"event: end\ndata: " + orjson.dumps(last) + b"\n\n"
 
 
-def _changed(body: ResumeBody | None) -> Callable[[Pace], Pace]:
+def _pace_change(body: ResumeBody | None) -> Callable[[Pace], Pace]:
     """Return how the request changes the pace at which a run is resumed."""
     options = ResumeBody() if body is None else body
     limits = Limits(max_calls=options.max_calls, max_cost=options.max_cost)

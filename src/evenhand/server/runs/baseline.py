@@ -24,8 +24,8 @@ _NEAR: Final = 200
 
 def of_prompt(run: RunRecord) -> str | None:
     """Return the id of the prompt that a run tried, if it is such a run."""
-    known = run.definition.get(PROMPT)
-    return str(known.get("id")) if isinstance(known, dict) else None
+    prompt = run.definition.get(PROMPT)
+    return str(prompt.get("id")) if isinstance(prompt, dict) else None
 
 
 def lineage(run: RunRecord) -> tuple[str, str]:
@@ -42,7 +42,9 @@ def is_baseline(run: RunRecord) -> bool:
 
 def baseline_of(store: Store, run: RunRecord) -> RunRecord | None:
     """Return the baseline of a run; None if there is none, or the run is the baseline itself."""
-    return next((one for one in _pinned(store, run) if one.id != run.id), None) if not is_baseline(run) else None
+    return (
+        next((pinned for pinned in _pinned(store, run) if pinned.id != run.id), None) if not is_baseline(run) else None
+    )
 
 
 def pin(store: Store, run: RunRecord) -> RunRecord:
@@ -52,8 +54,8 @@ def pin(store: Store, run: RunRecord) -> RunRecord:
     if is_ranking(run.definition):
         raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, so it cannot be a baseline")
     with store.transaction(exclusive=True):
-        for one in _pinned(store, run):
-            _mark(store, one, is_pinned=False)
+        for pinned in _pinned(store, run):
+            _mark(store, pinned, is_pinned=False)
         _mark(store, store.runs.find(run.id), is_pinned=True)
     return store.runs.find(run.id)
 
@@ -69,8 +71,8 @@ def run_before(store: Store, run: RunRecord) -> RunRecord | None:
     if is_ranking(run.definition):
         return None
     near = store.runs.newest(_NEAR)
-    earlier = (one for one in near if one.number < run.number and one.status is RunStatus.FINISHED)
-    return next((one for one in earlier if lineage(one) == lineage(run)), None)
+    earlier = (other for other in near if other.number < run.number and other.status is RunStatus.FINISHED)
+    return next((other for other in earlier if lineage(other) == lineage(run)), None)
 
 
 def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
@@ -79,9 +81,9 @@ def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
     for run in newest_first:
         if run.status is RunStatus.FINISHED and not is_ranking(run.definition):
             later = seen.setdefault(lineage(run), [])
-            for one in later:
-                if not judging_differences(run.definition, one.definition):
-                    return run.id, one.id
+            for newer in later:
+                if not judging_differences(run.definition, newer.definition):
+                    return run.id, newer.id
             later.append(run)
     return None
 
@@ -142,9 +144,9 @@ class VerdictChanges:
     broken: int
 
     @classmethod
-    def of(cls, found: Comparison) -> VerdictChanges:
+    def of(cls, comparison: Comparison) -> VerdictChanges:
         """Count them in a comparison."""
-        rows = [dict(zip(STANDINGS, row, strict=True)) for row in found.cases.transitions]
+        rows = [dict(zip(STANDINGS, row, strict=True)) for row in comparison.cases.transitions]
         table = dict(zip(STANDINGS, rows, strict=True))
         pairs = [(before, after) for before in SCORED for after in SCORED]
         return cls(
@@ -172,7 +174,9 @@ class ChangeFilter:
         """A description of it."""
         if self.way in _WAYS:
             return _WAYS[self.way]
-        before, after = (Standing(one).word if one in STANDINGS else "anything" for one in (self.before, self.after))
+        before, after = (
+            Standing(standing).word if standing in STANDINGS else "anything" for standing in (self.before, self.after)
+        )
         return f"From {before} to {after}"
 
     def takes(self, change: Change) -> bool:

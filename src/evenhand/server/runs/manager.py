@@ -26,7 +26,7 @@ from evenhand.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans runs. A key and the run that it stands for are stored together; the cases follow, page by page.
+    """Plans runs. A key and the run that it names are stored together; the cases follow, page by page.
 
     So a request that is sent again gets the same run, though that may still be planning. An error in a case is raised
     for the first request only; then there is no run, and the key is free.
@@ -41,9 +41,9 @@ class Planner:
         """Return a planned run with its job; for a repeated request, the run of the first one and no job."""
         # Of several requests at once, one reads the test cases; the transaction keeps other processes out.
         with self._mine if key is not None else contextlib.nullcontext():
-            known = self.store.idempotency_keys.outcome(key, asked)
-            if known is not None:
-                return self.store.runs.find(known), None
+            earlier = self.store.idempotency_keys.outcome(key, asked)
+            if earlier is not None:
+                return self.store.runs.find(earlier), None
             made = job()
             identity, is_new = self.store.idempotency_keys.once(key, asked, lambda: begin(self.store, made, scope).id)
         run = self.store.runs.find(identity)
@@ -206,7 +206,7 @@ class RunManager:
             if progress["status"] not in AT_WORK:
                 return
             ended = [self._streams_end.wait()] + ([] if work is None else [work.ended.wait()])
-            await _first_of(ended, POLL_SECONDS if work is None else WATCH_SECONDS)
+            await _wait_for_first(ended, POLL_SECONDS if work is None else WATCH_SECONDS)
             if self._streams_end.is_set():
                 return
             if work is not None and work.ended.is_set():
@@ -285,8 +285,8 @@ class RunManager:
             work.run = replace(work.run, status=RunStatus.INTERRUPTED, reason="it failed")
 
 
-async def _first_of(waits: list[Any], seconds: float) -> None:
-    tasks = [asyncio.ensure_future(one) for one in waits]
+async def _wait_for_first(waits: list[Any], seconds: float) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -79,11 +79,11 @@ def _items(written: str | list[Any]) -> list[Any]:
         return written or _items("")
     if written.lstrip().startswith("["):
         try:
-            found = parse_strict(written)
+            items = parse_strict(written)
         except ContractError as error:
             raise ConfigError(f"rubrics: {error}") from None
-        if isinstance(found, list) and found:
-            return found
+        if isinstance(items, list) and items:
+            return items
     if not (lines := [line.strip() for line in written.splitlines() if line.strip()]):
         raise ConfigError("rubrics: no items; write what to check, one item per line")
     return lines

@@ -58,9 +58,9 @@ def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: 
     """
     run = with_actual_status(store, run)
     total, done = store.extent(run)
-    known = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
+    counted = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
     more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, summaries, seconds)
-    return known | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
+    return counted | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
 
 
 def _outcome(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:

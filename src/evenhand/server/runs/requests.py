@@ -33,7 +33,7 @@ from evenhand.workspace.prompt_run import Trial, is_trial
 class KnownProvider:
     """A provider: the names of its variables, and which of them is set.
 
-    Of one that another package brings, nobody can tell what it needs: ``needs_key`` is None.
+    Of one that another package brings, it is unknown what it needs: ``needs_key`` is None.
     """
 
     name: str
@@ -43,7 +43,7 @@ class KnownProvider:
 
     @property
     def has_key(self) -> bool | None:
-        """Whether its key is set; None where it needs none, or nobody can tell."""
+        """Whether its key is set; None where it needs none, or that is unknown."""
         return self.found is not None if self.needs_key else None
 
     @property
@@ -58,8 +58,8 @@ class KnownProvider:
         """Look which of its variables is set."""
         if not isinstance(made, Provider):
             return cls(name=name)
-        found = next((one for one in made.key_variables if variable(one)), None)
-        return cls(name=name, variables=made.key_variables, needs_key=made.needs_key, found=found)
+        set_variable = next((key for key in made.key_variables if variable(key)), None)
+        return cls(name=name, variables=made.key_variables, needs_key=made.needs_key, found=set_variable)
 
 
 def known_providers() -> list[KnownProvider]:
@@ -75,13 +75,13 @@ OF_FILES: Final = ("recorded",)
 
 
 def require_offered(name: str, settings: ServerSettings, field: str) -> str:
-    """Return the name of a model back if users may ask for it; ``field`` is where they wrote it."""
+    """Return the name of a model if users may ask for it; ``field`` is where they wrote it."""
     if name in (settings.judge, *settings.models):
         return name
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise FieldError(field, f"a model's name has at most {LONGEST_NAME} printable characters")
     provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
-    known = [one for one in registry.points(registry.MODELS) if one not in OF_FILES]
+    providers = [point for point in registry.points(registry.MODELS) if point not in OF_FILES]
     if provider == EMBEDDED:
         from evenhand.models.embedded.catalogue import MODELS  # noqa: PLC0415 - few ask for it
 
@@ -89,8 +89,8 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
             raise FieldError(field, f"no embedded model {rest[0]!r:.80}{did_you_mean(rest[0], MODELS)}")
     elif not rest:
         raise FieldError(field, f"{name!r:.80} has no provider; write it as provider/model, such as openai/gpt-5-mini")
-    elif provider not in known:
-        raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, known)}")
+    elif provider not in providers:
+        raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, providers)}")
     return name
 
 
@@ -190,11 +190,11 @@ class RunRequest:
         return job
 
     def estimate(self, store: Store, job: Job) -> Estimate:
-        """Tell what the run would take; nobody is asked."""
+        """Estimate what the run would take; no model is asked."""
         return forecast(store, job, self.scope, use_cache=self.use_cache)
 
     def _require_prices(self, expected: Estimate) -> None:
-        unknown = [one.model for one in expected.models if one.low is None]
+        unknown = [model.model for model in expected.models if model.low is None]
         if unknown:
             raise FieldError("max_cost", f"the price of {' and '.join(unknown)} is unknown; set max_calls instead")
 

@@ -153,7 +153,7 @@ def _place_in(cursor: str | None, order: Order) -> tuple[Any, Place] | None:
         return None
     match decode_cursor(cursor):
         case [order.by, order.descending, (int() | float() | str()) as key, int(position), int(place), int(sample)]:
-            if all(0 <= one < _LARGEST for one in (position, place, sample)) and (
+            if all(0 <= number < _LARGEST for number in (position, place, sample)) and (
                 isinstance(key, (float, str)) or abs(key) < _LARGEST
             ):
                 return key, (position, place, sample)
@@ -185,9 +185,9 @@ def attachment(run: RunRecord, kind: Kind) -> dict[str, str]:
 
 
 def _rows(store: Store, run: RunRecord, places: Sequence[Place]) -> list[dict[str, Any]]:
-    found = cases_at(store, run, sorted({position for position, _, _ in places}))
+    cases = cases_at(store, run, sorted({position for position, _, _ in places}))
     rows: dict[Place, dict[str, Any]] = {}
-    for position, stored in found.items():
+    for position, stored in cases.items():
         model = {MODEL: stored.result.case.metadata.get(MODEL)}
         flat = itertools.islice(flat_rows(stored.result), len(stored.places))
         for (place, sample), row in zip(stored.places, flat, strict=True):

@@ -34,37 +34,37 @@ class BackgroundCache(Generic[Value]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._mine = threading.Lock()
-        self._known: OrderedDict[Hashable, Future[Value]] = OrderedDict()
+        self._values: OrderedDict[Hashable, Future[Value]] = OrderedDict()
 
     def has(self, key: Hashable) -> bool:
         """Return whether a value is available."""
         with self._mine:
-            found = self._known.get(key)
-        return found is not None and found.done() and found.exception() is None
+            future = self._values.get(key)
+        return future is not None and future.done() and future.exception() is None
 
     def get(self, key: Hashable, make: Callable[[], Value], seconds: float | None = None) -> Value:
         """Return a value; raise ``TimeoutError`` if that takes longer, and compute it in the background."""
         with self._mine:
-            found = self._known.get(key)
-            if found is None:
-                found = self._known[key] = Future()
+            future = self._values.get(key)
+            if future is None:
+                future = self._values[key] = Future()
                 # A daemon: shutdown does not wait for numbers.
-                threading.Thread(target=self._work, args=(key, make, found), daemon=True).start()
-                while len(self._known) > self._most:
-                    self._known.popitem(last=False)
+                threading.Thread(target=self._work, args=(key, make, future), daemon=True).start()
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
             else:
-                self._known.move_to_end(key)
-        return found.result(seconds)
+                self._values.move_to_end(key)
+        return future.result(seconds)
 
-    def _work(self, key: Hashable, make: Callable[[], Value], found: Future[Value]) -> None:
+    def _work(self, key: Hashable, make: Callable[[], Value], future: Future[Value]) -> None:
         try:
-            found.set_result(make())
+            future.set_result(make())
         except ConfigError as error:  # a refusal is a result
-            found.set_exception(error)
+            future.set_exception(error)
         except Exception as error:
             with self._mine:
-                self._known.pop(key, None)
-            found.set_exception(error)
+                self._values.pop(key, None)
+            future.set_exception(error)
 
 
 # A few kilobytes each.

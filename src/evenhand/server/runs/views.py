@@ -1,6 +1,6 @@
 """Runs and evaluations as lists show them, in plain JSON values.
 
-Of a group that was ranked, who was shown stands for what was asked, and the order for the answer.
+Of a group that was ranked, who was shown takes the place of what was asked, and the order that of the answer.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
 
 def _question_of(case: Case) -> str | None:
     """Return what distinguishes a case: the question, or the last user message of a conversation."""
-    said = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
-    return said[-1] if case.question is None and said else case.question_text
+    questions = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
+    return questions[-1] if case.question is None and questions else case.question_text
 
 
 def _cut(text: str | None) -> str | None:

@@ -15,7 +15,9 @@ from evenhand.store.database import Database
 def known() -> list[str]:
     """Return the migrations of this program, the first one first."""
     files = resources.files(__package__).iterdir()
-    return [one.read_text(encoding="utf-8") for one in sorted(files, key=lambda one: one.name) if _is_sql(one.name)]
+    return [
+        file.read_text(encoding="utf-8") for file in sorted(files, key=lambda file: file.name) if _is_sql(file.name)
+    ]
 
 
 def version_of(database: Database) -> int:
@@ -34,9 +36,9 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
         return
     if database.read_only:
         version = version_of(database)
-        what = f"the tables of an older Evenhand (schema {version})" if version else "no tables of Evenhand"
+        state = f"the tables of an older Evenhand (schema {version})" if version else "no tables of Evenhand"
         raise StoreError(
-            f"{database.where} is read-only and has {what}, where this one needs schema {len(migrations)}; copy it to "
+            f"{database.where} is read-only and has {state}, where this one needs schema {len(migrations)}; copy it to "
             "where you may write, and open it there: that brings it up to date"
         )
     with database.transaction():
