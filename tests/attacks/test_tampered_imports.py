@@ -32,9 +32,9 @@ from evenhand.profiles.imported import case_check
 from evenhand.profiles.job import require_scores
 from evenhand.profiles.modes import report_kind_of, with_next_rounds
 from evenhand.reports.json import canonical
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.overview import survey
 from evenhand.reports.report import FORMATS, write
+from evenhand.reports.safe_text import strict_json
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store

@@ -19,8 +19,8 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, RunRecord, Run
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.reports.csv import COLUMNS, write_csv
 from evenhand.reports.json import write_json, write_jsonl
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.report import Report
+from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import summarize
 
 NASTY = {

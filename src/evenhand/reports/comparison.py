@@ -12,10 +12,9 @@ from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.reports.report import written_whole
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.stats.paired import CLUSTERED_T, MCNEMAR, ODDS, PAIRED_T, SIGN, SMALL
 
 _WHY: Final = {

@@ -12,8 +12,8 @@ from evenhand.domain.contract import storable
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.highlights import judges_of
 from evenhand.reports.json import outcome_row
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.report import Report
+from evenhand.reports.safe_text import strict_json
 
 Cell: TypeAlias = str | float | None
 

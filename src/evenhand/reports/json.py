@@ -10,8 +10,8 @@ from typing import Any, Final, TextIO
 from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.report import Report
+from evenhand.reports.safe_text import strict_json
 
 SCHEMA_VERSION: Final = 1
 

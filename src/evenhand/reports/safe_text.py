@@ -1,9 +1,16 @@
-"""Text of models and users, made safe to show to people."""
+"""Text of models and users, made safe to show to people and to write as JSON."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import unicodedata
+from collections.abc import Mapping
+
+import orjson
+
+from evenhand.domain.contract import storable
 
 # A control sequence, a string such as a window title up to its end, any other escape. Each runs up to where the next
 # could begin, so that a text of nothing but beginnings takes linear time.
@@ -38,3 +45,52 @@ def plain(text: str, limit: int | None = 200) -> str:
 
 def _shows(one: str) -> bool:
     return one.isspace() or one in _JOINERS or unicodedata.category(one) not in _UNSHOWN
+
+
+_DEEPEST = 200
+# Python refuses to write whole numbers beyond 4,300 digits.
+_MOST_BITS = 14_000
+# Allowed as they are, but readers exist that end a line at one of them, and terminals that obey them.
+_BETTER_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
+
+
+def strict_json(value: object, *, sort_keys: bool = False) -> str:
+    r"""Write a value as one line of strict JSON.
+
+    NaN and infinities become null, halves of surrogate pairs a question mark, and what JSON cannot say its text.
+
+    >>> strict_json({"mean": float("nan"), "said": "a\nb"})
+    '{"mean":null,"said":"a\\nb"}'
+    """
+    options = orjson.OPT_NON_STR_KEYS | (orjson.OPT_SORT_KEYS if sort_keys else 0)
+    try:
+        text = orjson.dumps(value, default=_plain, option=options).decode()
+    except TypeError:  # long numbers, deep nesting, halves of surrogate pairs
+        text = json.dumps(
+            _sayable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
+        )
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _BETTER_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _sayable(value: object, depth: int = 0) -> object:
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if value.bit_length() <= _MOST_BITS else hex(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping() | list() | tuple() if depth == _DEEPEST:
+            return "(nested too deeply to be written)"
+        case Mapping():
+            return {storable(str(key)): _sayable(each, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [_sayable(each, depth + 1) for each in value]
+        case _:
+            return storable(str(value))

@@ -10,9 +10,8 @@ from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import DB, Db, Json, Yes
 from evenhand.engine.store_location import open_or_empty
 from evenhand.reports.json import moment
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted, moment_text
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 
 
 def show_cache(*, db: Db = DB, json: Json = False) -> None:

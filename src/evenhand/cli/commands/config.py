@@ -13,8 +13,7 @@ from evenhand.cli.console import Console
 from evenhand.cli.groups import typer_command
 from evenhand.cli.options import DB, KINDS, PREFIX, SETTINGS, Json, NoEnvFile, source_of, variable_of
 from evenhand.domain.errors import did_you_mean
-from evenhand.reports.json_text import strict_json
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.store.location import without_password
 
 # Variables that are not options: the folder of embedded models, and the token of the server.

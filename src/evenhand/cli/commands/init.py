@@ -11,9 +11,8 @@ from evenhand.cli.console import Console
 from evenhand.cli.options import Json, Quiet
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.suites.template import init_files
 
 

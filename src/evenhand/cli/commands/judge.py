@@ -14,9 +14,8 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.exit_code import ExitCode
 from evenhand.drive.driver import drive
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, score_text
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 
 
 def judge_answer(

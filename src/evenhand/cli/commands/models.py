@@ -13,7 +13,7 @@ from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import Json, Quiet, Yes
 from evenhand.models.embedded.catalogue import MODELS, KnownModel, file_of, known_model, megabytes, models_folder
 from evenhand.models.embedded.download import free_space, is_here, partial_of, pull, remove, sources_for
-from evenhand.reports.json_text import strict_json
+from evenhand.reports.safe_text import strict_json
 
 _BAR = 30
 _LINE_EVERY = 10  # percent, where a line cannot be rewritten

@@ -13,7 +13,7 @@ from evenhand.cli.options import DB, TEXT_SOURCES, Db, Json, Quiet, read_texts, 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import FieldError
 from evenhand.engine.store_location import StoreLocation
-from evenhand.reports.json_text import strict_json
+from evenhand.reports.safe_text import strict_json
 from evenhand.workspace.documents import case_dict, case_summary, test_case_text
 
 _FIELDS = {"--input": "input", "--schema": "evaluation_schema", "--reference": "reference"}

@@ -17,9 +17,9 @@ from evenhand.cli.options import DB, Db, DryRun, ExportFile, Json, Judge, Quiet
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.evaluators.reading import parse_strict
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import written_whole
+from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 from evenhand.suites.suite import read_suite
 from evenhand.workspace.documents import export_document, import_document, suite_of

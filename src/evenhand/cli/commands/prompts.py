@@ -32,9 +32,8 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.prompt import EvaluationMode, Prompt, TestCase
 from evenhand.engine.store_location import StoreLocation, open_or_empty
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted, moment_text
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.documents import case_summary, prompt_dict, prompt_summary, prompt_text
 from evenhand.workspace.prompt_run import Trial

@@ -17,9 +17,8 @@ from evenhand.engine.overview import overview_of
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import moment, tally_row
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted, interval_text, moment_text, score_text
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.store.store import Store
 from evenhand.store.verification import Verified, verify_database, verify_run
 

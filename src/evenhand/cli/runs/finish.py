@@ -15,9 +15,9 @@ from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
 from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
+from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 
 

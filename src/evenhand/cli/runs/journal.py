@@ -21,7 +21,7 @@ from evenhand.engine.breaker import Outage
 from evenhand.engine.concurrency_limit import ConcurrencyLimit
 from evenhand.engine.run import Progress
 from evenhand.reports.json import moment
-from evenhand.reports.json_text import strict_json
+from evenhand.reports.safe_text import strict_json
 
 _CLASS = re.compile(r"[a-z][a-z_ ]{0,40}")
 

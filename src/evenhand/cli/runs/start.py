@@ -16,7 +16,7 @@ from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.profiles.job import mode_of
-from evenhand.reports.json_text import strict_json
+from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 
 

@@ -19,8 +19,8 @@ from evenhand.profiles.audit import report as audit_report
 from evenhand.profiles.audit.result import design_of
 from evenhand.profiles.audit.sentences import NO_CERTIFICATE
 from evenhand.reports.json import moment
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.report import Report
+from evenhand.reports.safe_text import strict_json
 from evenhand.version import __version__
 
 METADATA: Final = "metadata.json"

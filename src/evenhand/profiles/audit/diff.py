@@ -19,9 +19,9 @@ from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, p_text, sign
 from evenhand.profiles.job import is_audit
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import moment_text
 from evenhand.reports.report import written_whole
+from evenhand.reports.safe_text import strict_json
 
 # The parts of a design that make its profiles, and decide what is reported about them.
 _SAME: Final = ("template", "factors", "groups", "profiles", "seed", "max_profiles", "select_at")

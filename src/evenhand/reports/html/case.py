@@ -18,8 +18,8 @@ from evenhand.domain.message import Message, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.html.markup import join, tag, text
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
+from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import NO_ANSWER, blamed
 
 # A group that was put in order, which is no verdict on it.

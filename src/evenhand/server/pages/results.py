@@ -17,9 +17,8 @@ from evenhand.profiles.job import is_scoring, mode_of
 from evenhand.profiles.ranking.group_view import group_view
 from evenhand.reports.html.case import RANKED, CaseView
 from evenhand.reports.json import case_row
-from evenhand.reports.json_text import strict_json
 from evenhand.reports.phrases import NONE, cost_text, duration_text
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import plain, strict_json
 from evenhand.server.dependencies import ResultsDep, StoreDep
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run

@@ -24,7 +24,7 @@ from evenhand.engine.targets.model import MODEL
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import members_of
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
-from evenhand.reports.json_text import strict_json
+from evenhand.reports.safe_text import strict_json
 from evenhand.server.problems import Problem
 from evenhand.server.runs.views import evaluation_rows
 from evenhand.store.results import Place, cases_at, evaluator_names, places_after
