@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pytest
 
@@ -25,6 +26,7 @@ from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
+from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store, open_store
 
 CASES: Final = 30
@@ -298,3 +300,25 @@ def test_a_damage_that_cannot_be_said_in_letters_is_told(sound: Path, tmp_path: 
 
     with pytest.raises(StoreError, match=r"cannot open .*runs\.db"):
         open_store(str(path))
+
+
+@pytest.mark.parametrize("statement", ["page_count", "freelist_count", "sqlite_master"])
+def test_a_file_in_which_another_process_makes_the_tables_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    path = str(tmp_path / "runs.db")
+    run = SQLite._run
+    waiting = [statement]
+
+    def run_after_the_other(self: SQLite, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        if waiting and statement in sql:
+            waiting.clear()
+            open_store(path).close()
+        return run(self, sql, values)
+
+    monkeypatch.setattr(SQLite, "_run", run_after_the_other)
+
+    with contextlib.closing(open_store(path)) as store:
+        assert store.runs.newest() == []
+
+    assert waiting == []

@@ -147,11 +147,11 @@ class SQLite(Database):
 
     def _require_tables(self) -> None:
         """Refuse a file that is not empty and says that it has no tables: others would be written over what it has."""
+        # The pages first: another process may make the tables in between, and nobody takes them away.
+        pages, free = (self._run(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "freelist_count"))
         ((tables,),) = self._run("SELECT COUNT(*) FROM sqlite_master").fetchall()
-        if not tables:
-            pages, free = (self._run(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "freelist_count"))
-            if pages - free > 1:
-                raise StoreError(f"{self.where} is damaged: it has {pages:,} pages, and no tables; restore a backup")
+        if not tables and pages - free > 1:
+            raise StoreError(f"{self.where} is damaged: it has {pages:,} pages, and no tables; restore a backup")
 
     def _begin(self) -> None:
         # At once: a transaction that turns to writing later may find another writer, and cannot wait then.
