@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from evenhand import create_llm_as_judge
+from evenhand import create_llm_as_judge, rank, score
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, JudgeError
@@ -175,3 +175,39 @@ def test_evaluators_that_use_no_option_of_today_are_known_as_before() -> None:
 
     assert {name: Fingerprints().of(evaluator) for name, evaluator in now.items()} == STORED
     assert len({*STORED.values(), Fingerprints().of(PairwiseEvaluator(judge=judge, ambiguous="first"))}) == 6
+
+
+@pytest.mark.parametrize(("way", "points"), [("first", 9.0), ("last", 2.0)])
+def test_profiles_are_scored_by_the_verdict_that_was_chosen(way: Any, points: float) -> None:
+    scored = score(["A nurse."], criteria="x", judge=Scripted(PROFILE), ambiguous=way, store=None)
+
+    assert [profile.score for profile in scored] == [points]
+    assert scored.run.summary.ambiguous == {way: 1}
+
+
+def test_profiles_are_asked_for_again_by_default() -> None:
+    scored = score(
+        ["A nurse."], criteria="x", judge=Scripted([*PROFILE, '{"score": 5, "justification": "x"}']), store=None
+    )
+
+    assert [profile.score for profile in scored] == [5.0]
+    assert "ambiguous" not in scored.run.record.definition["evaluators"][0]
+
+
+@pytest.mark.parametrize(("way", "best"), [("first", 0), ("last", 1)])
+def test_profiles_are_ranked_by_the_verdict_that_was_chosen(way: Any, best: int) -> None:
+    shown: list[str] = []
+
+    def judge(messages: Any) -> str:
+        shown[:] = sorted(("anna", "ben"), key=messages[-1]["content"].index)
+        return ORDER[0]
+
+    people = [{"id": "anna", "text": "anna"}, {"id": "ben", "text": "ben"}]
+    ranked = rank(people, criteria="x", judge=judge, rounds=1, ambiguous=way, store=None)
+
+    assert ranked.order[0] == shown[best]
+
+
+def test_an_unknown_way_is_refused_before_anybody_is_asked() -> None:
+    with pytest.raises(ConfigError, match="ambiguous is 'both'; it must be first, last or ask_again"):
+        score(["A nurse."], criteria="x", judge=Scripted([]), ambiguous=cast("Any", "both"), store=None)

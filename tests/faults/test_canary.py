@@ -27,8 +27,12 @@ from fastapi.testclient import TestClient
 from openai import OpenAI
 
 from evenhand import Case, PromptEvaluator, create_llm_as_judge
+from evenhand.domain.ask import Ask
 from evenhand.domain.errors import EvenhandError
+from evenhand.domain.reply import Reply
 from evenhand.domain.secret import Secret
+from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.function import FunctionEvaluator
 from evenhand.models.providers import OPENAI
 from evenhand.models.resolve import resolve
 from evenhand.server.app import make_app
@@ -340,6 +344,49 @@ def test_nor_in_what_python_gives_or_raises(telltale: int, kind: str, mode: str)
     known = set(SENT) if kind == "a model" else {"CANARY_KEY"}
     assert known & set(found_in("\n".join(given).encode())) == set()
     assert known & set(found_in(pickle.dumps(evaluation))) == set()
+
+
+class Client:
+    """A judge of a user's own that holds a key and says it when it breaks."""
+
+    name = "own"
+    identity: ClassVar = {"model": "own"}
+
+    def __init__(self) -> None:
+        self._api_key = KEY
+
+    async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply:
+        raise RuntimeError(f"refused: {' '.join(spellings(self._api_key))} {KEY[:14]}")
+
+
+class Checker:
+    """A function with a key, as an evaluator."""
+
+    def __init__(self) -> None:
+        self.token = KEY
+
+    def __call__(self, case: Case) -> float:
+        raise RuntimeError(f"refused: {' '.join(spellings(self.token))} {KEY[:14]}")
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        PromptEvaluator(judge=Client()),
+        FunctionEvaluator(function=Checker()),
+        FunctionEvaluator(function=Checker().__call__),
+    ],
+)
+def test_nor_in_the_error_of_a_users_own_judge_or_evaluator(
+    evaluator: BaseEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CANARY_KEY", raising=False)  # it holds the key itself
+
+    evaluation = evaluator.evaluate(Case(question="?", candidate_answer="x", expected_outcome="y"))
+
+    assert evaluation.error is not None
+    assert "RuntimeError: refused: ***" in evaluation.error
+    assert "CANARY_KEY" not in found_in(json.dumps(evaluation.as_dict()).encode())
 
 
 def test_a_model_with_a_secret_is_not_pickled(telltale: int) -> None:

@@ -608,7 +608,6 @@ def reports() -> Iterator[Reader]:
             "reports/html/markup.py",
             "reports/csv.py",
             "reports/junit.py",
-            "reports/json_text.py",
             "reports/html/case.py",
         ),
         of_report,

@@ -31,7 +31,7 @@ OTHERS = {
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",
     "evaluators/schema/worker.py": "reads what its parent process has written",
-    "models/adapters/errors.py": "looks at names of attributes",
+    "drive/held_keys.py": "looks at names of attributes",
     "profiles/audit/artifacts.py": "reads files that it has written",
     "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
     "registry.py": "loads entry points",

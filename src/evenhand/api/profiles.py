@@ -15,6 +15,7 @@ from evenhand.domain.errors import ConfigError
 if TYPE_CHECKING:
     from evenhand.engine.execution import Watcher
     from evenhand.engine.store_location import PlaceLike
+    from evenhand.evaluators.reading import Ambiguous
     from evenhand.profiles.audit.audit import Audit
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles
     from evenhand.profiles.scored_profiles import ScoredProfiles
@@ -27,6 +28,7 @@ def score(
     criteria: str,
     judge: object = None,
     max_attempts: int = 3,
+    ambiguous: Ambiguous = "ask_again",
     repeat: int = 1,
     name: str | None = None,
     store: PlaceLike = "default",
@@ -51,7 +53,8 @@ def score(
     ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or plain texts, from any iterable; or the
     path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. If a reply is
     not JSON, lacks a key, or has a score outside 0 to 10, the judge is asked again, up to ``max_attempts`` replies; a
-    profile without a usable reply has failed, and has no score. With ``repeat`` each is scored several times.
+    profile without a usable reply has failed, and has no score. So with several different verdicts in one reply, unless
+    ``ambiguous`` says that the ``first`` or the ``last`` counts. With ``repeat`` each is scored several times.
 
     The result is a run like any other: ``store``, the cache, the limits and the errors are those of ``evaluate``.
     """
@@ -66,6 +69,7 @@ def score(
         judge=judge,
         kept=as_written(judge),
         max_attempts=max_attempts,
+        ambiguous=ambiguous,
         name=name,
         prices=prices,
         timeout=timeout,
@@ -92,6 +96,7 @@ def rank(
     top: int | None = None,
     seed: int = 1,
     max_attempts: int = 3,
+    ambiguous: Ambiguous = "ask_again",
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
@@ -116,7 +121,7 @@ def rank(
     order that is stored. ``design`` is ``swiss`` (equals meet, best for a complete ranking), ``random``, or ``staged``
     (the field narrows, cheaper if only the ``top`` matters). ``rounds`` defaults to 5, or to 3 with all profiles if
     staged. With ``group_size=2`` pairs are compared, in both orders. If a reply is not an exact order of its group, the
-    judge is asked again, up to ``max_attempts`` replies.
+    judge is asked again, up to ``max_attempts`` replies; ``ambiguous`` is as in ``score``.
 
     A Plackett–Luce fit over all groups gives one ranking, with a confidence interval for each rank, tiers of profiles
     that cannot be told apart, and a test for position bias. The result is a run like any other: ``store``, the cache,
@@ -135,6 +140,7 @@ def rank(
         kept=as_written(judge),
         design=RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
         max_attempts=max_attempts,
+        ambiguous=ambiguous,
         name=name,
         prices=prices,
         timeout=timeout,
@@ -183,6 +189,7 @@ def audit(
     judge: object = None,
     repetitions: int | None = None,
     max_attempts: int = 3,
+    ambiguous: Ambiguous = "ask_again",
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
@@ -233,6 +240,7 @@ def audit(
         judge=with_paths(judge, None if path is None else path.absolute().parent),
         kept=as_written(judge),
         max_attempts=max_attempts,
+        ambiguous=ambiguous,
         timeout=timeout,
     )
     pace = Pace.of(

@@ -184,6 +184,14 @@ Profiles = Annotated[
 MaxAttempts = Annotated[
     int, typer.Option("--max-attempts", metavar="N", min=1, help="How many times to ask for a usable reply.")
 ]
+AmbiguousReplies = Annotated[
+    str,
+    typer.Option(
+        "--ambiguous",
+        metavar="WAY",
+        help="If a reply has several different verdicts: first, last, or ask_again to ask for one.",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 # Parameters of these types are not called output: that is a setting of other commands, and means something else.
 ComparisonFiles = Annotated[

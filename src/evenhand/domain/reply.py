@@ -111,6 +111,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """What a user's function raised."""
+    """What a user's function raised; ``message`` is what it says, without the keys that the function holds."""
 
     exception: Exception
+    message: str

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from evenhand.domain.scrubber import HIDDEN, LEAST_LENGTH, Scrubber
 
-__all__ = ["HIDDEN", "Secret", "scrubber_of"]
+__all__ = ["HIDDEN", "SECRET_NAMES", "Secret", "scrubber_of"]
+
+# Variables and settings with such names hold what must not be seen.
+SECRET_NAMES: Final = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
 
 # What is not known to be a credential has to be as long as most of them are to be taken for one in a reply.
 _SURELY_NO_WORDS = 16

@@ -19,6 +19,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
+from evenhand.drive.held_keys import message_of
 
 
 async def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +199,7 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     except EvenhandError:  # a mistake in the definition or in a test's script, not the judge's
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as crash:  # a client is anybody's code
-        error = Failure("crashed", f"{type(crash).__name__}: {crash}")
+        error = Failure("crashed", f"{type(crash).__name__}: {message_of(crash, ask.judge)}")
         if timeout is not None and timeout.expired():
             error = Failure("timeout", "the judge did not answer within the time that the case has")
     failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
@@ -210,5 +211,5 @@ async def _call(want: Call, deadline: Deadline) -> Returned | Raised:
         async with asyncio.timeout(max(deadline.at - time.monotonic(), 0)):
             value = await call_function(want.function, *want.args, **want.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
-        return Raised(exception=error)
+        return Raised(exception=error, message=message_of(error, want.function))
     return Returned(value=value)

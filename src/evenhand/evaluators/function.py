@@ -47,8 +47,8 @@ class FunctionEvaluator(BaseEvaluator):
                 )
             case Returned(value=value):
                 return self._read(value, "", {})
-            case Raised(exception=exception):
-                return self.failed(_error_message(exception))
+            case Raised(exception=exception, message=message):
+                return self.failed(_failure_of(exception, message))
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
@@ -63,7 +63,7 @@ class FunctionEvaluator(BaseEvaluator):
         )
 
 
-def _error_message(exception: Exception) -> str:
+def _failure_of(exception: Exception, message: str) -> Failure:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return "timeout: the function did not answer within the time that the case has"
-    return Failure("function_error", f"{type(exception).__name__}: {shortened(str(exception))}")
+        return Failure("timeout", "the function did not answer within the time that the case has")
+    return Failure("function_error", f"{type(exception).__name__}: {shortened(message)}")

@@ -28,6 +28,7 @@ from evenhand.evaluators.reasoning_block import REASONING_REMOVED, Parts, withou
 from evenhand.evaluators.scanner import MAX_DEPTH, VALUE_START, Scanner
 
 Ambiguous: TypeAlias = Literal["first", "last", "ask_again"]
+ASK_AGAIN: Final = "ask_again"
 WAYS: Final[tuple[Ambiguous, ...]] = get_args(Ambiguous)
 AMBIGUOUS: Final = "ambiguous"
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from evenhand.domain.errors import ConfigError, MissingKeyError
-from evenhand.domain.secret import Secret
+from evenhand.domain.secret import SECRET_NAMES, Secret
 
 ADDRESSES: Final = logging.getLogger("evenhand.addresses")
 
@@ -110,8 +110,6 @@ def _address(host: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-# Variables with such names hold what must not be seen.
-SECRET_NAMES = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
 # Longer than any server takes.
 _LONGEST_URL = 8192
 # Of a value that is a whole URL, "v1" may be shown.

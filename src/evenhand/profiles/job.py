@@ -16,6 +16,7 @@ from evenhand.engine.identity import describe
 from evenhand.engine.job import Following, Job
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
 from evenhand.evaluators.profile_score import PROFILE_SCORE
+from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.prices import PriceBook
 from evenhand.profiles.sources import ProfilesLike, profiles_from
 
@@ -43,6 +44,7 @@ class ProfileJob:
     judge: object = None
     kept: str | Mapping[str, Any] | None = None
     max_attempts: int = DEFAULT_ATTEMPTS
+    ambiguous: str = ASK_AGAIN
     name: str | None = None
     prices: Mapping[str, Any] | None = None
     timeout: float | None = None
@@ -67,6 +69,8 @@ class ProfileJob:
         Without ``has_verdicts`` no profile passes or fails: a low score, or a lost pair, is no failure.
         """
         own: dict[str, Any] = {**evaluator, "criteria": self.criteria, "max_attempts": self.max_attempts}
+        if self.ambiguous != ASK_AGAIN:  # what is usual is not written down: older runs are the same
+            own["ambiguous"] = self.ambiguous
         if not has_verdicts:
             own["thresholds"] = _ANY_SCORE
         client = registry.judge(self.judge)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evenhand.models.environment import SECRET_NAMES
+from evenhand.domain.secret import SECRET_NAMES
 from evenhand.suites.values import Fault, Mapped, walk
 
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")

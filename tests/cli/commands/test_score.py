@@ -164,3 +164,27 @@ def test_a_mistake_is_told_before_anybody_is_asked(
     assert told in done.err
     assert judge.asked == []
     assert not Path(".evenhand").exists() or command("runs", "list").out == "no runs yet\n"
+
+
+@pytest.mark.parametrize(("way", "points"), [("first", "8.00"), ("last", "2.00")])
+def test_which_of_several_verdicts_counts_can_be_said(
+    people: Path,
+    serve: Callable[..., Any],
+    judge: Any,
+    command: Callable[..., Any],
+    monkeypatch: Any,
+    way: str,
+    points: str,
+) -> None:
+    undecided = serve(
+        lambda _: {"says": 'Draft: {"score": 8, "justification": "a"} Final: {"score": 2, "justification": "b"}'}
+    )
+    monkeypatch.setenv("OPENAI_BASE_URL", undecided.url)
+
+    done = command("score", "people.jsonl", *USUAL, "--ambiguous", way)
+    wrong = command("score", "people.jsonl", *USUAL, "--ambiguous", "both")
+
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines()[4:7]] == [points] * 3
+    assert len(undecided.asked) == 3
+    assert "ambiguous is 'both'; it must be first, last or ask_again" in wrong.err

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from evenhand.models.adapters.errors import fault_of, words_of
+from evenhand.models.adapters.adapter import fault_of, words_of
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/v1")
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.adapters.errors import keys_of
+from evenhand.drive.held_keys import keys_of
 
 Adapted = Callable[..., Any]
 Put = Callable[..., Reply | Unanswered]

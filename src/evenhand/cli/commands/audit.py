@@ -11,6 +11,7 @@ from evenhand.cli.console import Console
 from evenhand.cli.options import (
     DB,
     RUN_HELP,
+    AmbiguousReplies,
     ComparisonFiles,
     Db,
     Estimate,
@@ -27,6 +28,7 @@ from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.exit_code import ExitCode
+from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
 from evenhand.profiles.audit.audit import Audit
@@ -44,6 +46,7 @@ def run_audit(
     *,
     judge: Judge = None,
     max_attempts: MaxAttempts = 3,
+    ambiguous: AmbiguousReplies = ASK_AGAIN,
     repeat: Repeat = None,
     estimate: Estimate = False,
     artifacts: Annotated[
@@ -72,6 +75,7 @@ def run_audit(
         judge=with_paths(judge, Path(design).absolute().parent),
         kept=judge,
         max_attempts=max_attempts,
+        ambiguous=ambiguous,
         timeout=options.timeout,
     )
 

@@ -9,6 +9,7 @@ import typer
 
 from evenhand.cli.options import (
     TEXT_SOURCES,
+    AmbiguousReplies,
     Estimate,
     Judge,
     Limit,
@@ -26,6 +27,7 @@ from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.exit_code import ExitCode
 from evenhand.engine import estimate as estimates
+from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.resolve import unasked
 from evenhand.profiles.job import ScoringJob
 from evenhand.profiles.ranking.design import RankingDesign
@@ -39,6 +41,7 @@ def score(
     criteria: Annotated[str, text_option("--criteria", f"What profiles are scored by. {TEXT_SOURCES}")],
     judge: Judge = None,
     max_attempts: MaxAttempts = 3,
+    ambiguous: AmbiguousReplies = ASK_AGAIN,
     repeat: Repeat = None,
     only: Only = None,
     limit: Limit = None,
@@ -60,6 +63,7 @@ def score(
             judge=judge,
             kept=judge,
             max_attempts=max_attempts,
+            ambiguous=ambiguous,
             timeout=options.timeout,
         ).job()
         scope = CommandScope(only=tuple(only or ()), limit=limit, repeat=repeat or 1, no_cache=options.no_cache)
@@ -92,6 +96,7 @@ def rank(
     top: Annotated[int | None, typer.Option("--top", metavar="N", help="Show only the best N.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 1,
     max_attempts: MaxAttempts = 3,
+    ambiguous: AmbiguousReplies = ASK_AGAIN,
     estimate: Estimate = False,
     options: RunOptions,
 ) -> ExitCode:
@@ -118,6 +123,7 @@ def rank(
             kept=judge,
             design=ranking,
             max_attempts=max_attempts,
+            ambiguous=ambiguous,
             timeout=options.timeout,
         ).job()
         scope = CommandScope(no_cache=options.no_cache)

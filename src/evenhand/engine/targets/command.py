@@ -17,11 +17,11 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.secret import HIDDEN
+from evenhand.domain.secret import HIDDEN, SECRET_NAMES
 from evenhand.engine.targets.output import TargetOutput, read_output
 from evenhand.evaluators.program import Program, last_words, require_success
 from evenhand.evaluators.reading import parse_strict
-from evenhand.models.environment import SECRET_NAMES, program_env
+from evenhand.models.environment import program_env
 
 KEYS: Final = ("command", "config", "cwd", "env", "memory_mb", "output", "timeout")
 _OUTPUTS: Final = ("text", "json")

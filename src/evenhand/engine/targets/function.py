@@ -19,11 +19,10 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import scrubber_of
 from evenhand.drive import driver
+from evenhand.drive.held_keys import keys_of
 from evenhand.engine.targets.output import read_output
-from evenhand.models.adapters.errors import keys_of
 from evenhand.models.retry import quoted
 
 
@@ -77,8 +76,8 @@ class FunctionTarget:
             return MadeAnswer(text=None, error=missing.failure)
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
-            case Raised(exception=exception):
-                return _failed(_failure_of(exception, scrubber_of(keys_of(self.function))), kind="transport")
+            case Raised(exception=exception, message=message):
+                return _failed(_failure_of(exception, message), kind="transport")
             case Returned(value=(value, seconds)):
                 return self._made_answer(value, seconds)
             case _:
@@ -175,10 +174,10 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
     return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
 
 
-def _failure_of(exception: Exception, scrubber: Scrubber) -> str:
+def _failure_of(exception: Exception, message: str) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return Failure("timeout", "the function did not answer within the time that the case has")
-    return Failure("function_error", f"{type(exception).__name__}: {quoted(scrubber.scrub(str(exception)))}")
+    return Failure("function_error", f"{type(exception).__name__}: {quoted(message)}")
 
 
 def _import_function(path: object, folder: str | None) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,10 +16,18 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ScriptExhaustedError
 from evenhand.domain.evaluation import Usage, token_usage
 from evenhand.domain.reply import Finish, Reply, Unanswered
+from evenhand.domain.scale import is_finite_number
 from evenhand.domain.secret import scrubber_of
-from evenhand.models.adapters.errors import fault_of, keys_of, words_of
+from evenhand.drive.held_keys import keys_of
 from evenhand.models.dialects.dialect import Generation, Said, without_structure
-from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
+from evenhand.models.retry import (
+    RetryPolicy,
+    TransportFault,
+    ask_with_retries,
+    quoted,
+    retry_after_seconds,
+    status_fault,
+)
 
 _FINISHES: Mapping[str, Finish] = {
     "length": "length",
@@ -208,3 +216,80 @@ def wanted_schema(ask: Ask, generation: Generation) -> dict[str, Any] | None:
         return None
     schema = ask.contract.schema()
     return schema if schema.get("type") == "object" else None  # the only root that all of them know
+
+
+_MOST_CAUSES = 5
+# The names of these libraries' classes: requests and Python itself, aiohttp, httpx, the clients that OpenAI's generator
+# made (openai, anthropic, groq …), pydantic-ai.
+_TIMEOUTS = frozenset({"TimeoutError", "Timeout", "TimeoutException", "APITimeoutError", "ModelTimeoutError"})
+_CONNECTIONS = frozenset(
+    {"ConnectionError", "ClientConnectionError", "TransportError", "APIConnectionError", "ModelConnectionError"}
+)
+
+
+def fault_of(error: BaseException, message: str) -> TransportFault | None:
+    """Class an exception that concerns the way to the model and back; None for any other."""
+    for cause in _with_causes(error):
+        if (status := _status(cause)) is not None:
+            return status_fault(status, message, code=_code(cause), retry_after=_retry_after(cause))
+        if (fault := connection_fault(cause, message)) is not None:
+            return fault
+        if isinstance(cause, RuntimeError) and "event loop" in str(cause).lower():
+            # A pool handed out a connection of a loop that has ended; having failed, it is in the pool no more.
+            return TransportFault("connection", message, retryable=True, at_once=True)
+    return None
+
+
+def connection_fault(error: BaseException, message: str) -> TransportFault | None:
+    """Class a connection that failed or took too long; None for any other exception."""
+    names = {each.__name__ for each in type(error).__mro__}
+    if names & _TIMEOUTS:
+        return TransportFault("timeout", message, retryable=True)
+    if names & _CONNECTIONS:
+        return TransportFault("connection", message, retryable=True)
+    return None
+
+
+def words_of(error: BaseException) -> str:
+    """Return the provider's own words for what happened where the exception has them, else the exception's."""
+    body = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        inner = body.get("error")
+        body = (inner if isinstance(inner, Mapping) else body).get("message")
+    return body if isinstance(body, str) and body else str(error)
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__
+
+
+def _status(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    for value in (
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+        getattr(error, "code", None),
+    ):
+        if isinstance(value, int) and 400 <= value <= 599:
+            return value
+    return None
+
+
+def _code(error: BaseException) -> str | None:
+    for name in ("code", "provider_error_code"):
+        if isinstance(value := getattr(error, name, None), str):
+            return value
+    return None
+
+
+def _retry_after(error: BaseException) -> float | None:
+    seconds: Any = getattr(error, "retry_after", None)
+    if is_finite_number(seconds) and seconds > 0:
+        return float(seconds)
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    return retry_after_seconds(headers.get("retry-after"), now=time.time()) if isinstance(headers, Mapping) else None

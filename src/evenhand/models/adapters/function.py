@@ -8,8 +8,7 @@ from typing import Any
 
 from evenhand.domain.ask import Ask
 from evenhand.drive.driver import call_function
-from evenhand.models.adapters.adapter import Adapter, json_text, text_of
-from evenhand.models.adapters.errors import connection_fault
+from evenhand.models.adapters.adapter import Adapter, connection_fault, json_text, text_of
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.retry import RetryPolicy, TransportFault
 

@@ -12,6 +12,7 @@ from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
 from evenhand.evaluators.profile_score import PROFILE_SCORE
+from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Factorial
 from evenhand.profiles.audit.result import aliases_of
@@ -34,6 +35,7 @@ class AuditJob:
     kept: str | Mapping[str, Any] | None = None
     source: str | None = None
     max_attempts: int = DEFAULT_ATTEMPTS
+    ambiguous: str = ASK_AGAIN
     timeout: float | None = None
 
     @property
@@ -50,6 +52,7 @@ class AuditJob:
             judge=self.judge,
             kept=self.kept,
             max_attempts=self.max_attempts,
+            ambiguous=self.ambiguous,
             name=design.name or (Path(self.source).name if self.source else _NAME),
             prices=design.prices,
             timeout=self.timeout,
