@@ -271,3 +271,50 @@ def test_a_statement_that_was_refused_and_overlooked_undoes_the_transaction_too(
         overlook()
 
     assert store.prompts.all() == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE prompt_versions SET content = 'You are rude.' WHERE version = 2",
+        "UPDATE prompt_versions SET evaluation_criteria = NULL WHERE version = 2",
+        "UPDATE prompt_versions SET evaluation_mode = 'schema' WHERE version = 2",
+        "UPDATE prompt_versions SET expected_schema = '{}' WHERE version = 2",
+        "UPDATE prompt_versions SET name = 'returns' WHERE version = 2",
+        "UPDATE prompt_versions SET checksum = 'x' WHERE version = 2",
+        "UPDATE prompts SET latest = 1",
+        "UPDATE prompts SET name = 'returns'",
+    ],
+)
+def test_a_damaged_prompt_is_refused_when_it_is_read(store: Store, damage: str) -> None:
+    made = store.prompts.create(TEXT)
+    store.prompts.edit(made.id, replace(TEXT, content="You are kind."), seen=1)
+    store.database.execute(damage)
+
+    with pytest.raises(StoreError, match="is damaged"):
+        store.prompts.find(made.id)
+    with pytest.raises(StoreError, match="is damaged"):
+        store.prompts.all()
+
+
+@pytest.mark.parametrize("column", ["input", "evaluation_schema", "reference"])
+def test_a_damaged_test_case_is_refused_when_it_is_read(store: Store, column: str) -> None:
+    made = store.prompts.create(TEXT)
+    (case,) = store.prompts.add_cases(made.id, [TestCaseText(input="Where is it?", reference="In the post.")])
+    store.prompts.edit_case(case.id, TestCaseText(input="Where is my parcel?", reference="In the post."), seen=1)
+    store.database.execute(f"UPDATE test_cases SET {column} = 'something else'")
+
+    with pytest.raises(StoreError, match=f"test case '{case.id}' in .* is damaged: it does not match its checksum"):
+        store.prompts.find_case(case.id)
+    with pytest.raises(StoreError, match="is damaged"):
+        list(store.prompts.cases(made.id))
+
+
+def test_what_an_older_version_wrote_has_no_checksum_and_is_read(store: Store) -> None:
+    made = store.prompts.create(TEXT)
+    (case,) = store.prompts.add_cases(made.id, [TestCaseText(input="Where is it?")])
+    for table in ("prompt_versions", "test_cases"):
+        store.database.execute(f"UPDATE {table} SET checksum = NULL")
+
+    assert store.prompts.find(made.id).text == TEXT
+    assert store.prompts.find_case(case.id) == case

@@ -1,25 +1,30 @@
-"""The tables of prompts, their versions and their test cases. An edit names the version it is based on."""
+"""The tables of prompts, their versions and their test cases. An edit names the version it is based on.
+
+Versions and test cases are written with a checksum and verified when read: a damaged one is not passed on.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from evenhand.domain.errors import ConflictError, NotFoundError
+from evenhand.domain.errors import ConflictError, NotFoundError, StoreError
 from evenhand.domain.prompt import EvaluationMode, Prompt, PromptText, TestCase, TestCaseText
 from evenhand.store.database import Database
-from evenhand.store.rows import column
+from evenhand.store.rows import column, dumps
 
 _PROMPT: Final = (
     "SELECT p.number, p.id, v.version, p.latest, v.name, v.content, v.expected_schema, v.evaluation_mode, "
-    "v.evaluation_criteria, p.created, v.created, (SELECT COUNT(*) FROM test_cases t WHERE t.prompt = p.number) "
+    "v.evaluation_criteria, p.created, v.created, (SELECT COUNT(*) FROM test_cases t WHERE t.prompt = p.number), "
+    "v.checksum, p.name, (SELECT MAX(version) FROM prompt_versions w WHERE w.prompt = p.number) "
     "FROM prompts p JOIN prompt_versions v ON v.prompt = p.number"
 )
 _CASE: Final = (
-    "SELECT t.id, p.id, t.version, t.input, t.evaluation_schema, t.reference, t.created, t.edited, t.number "
-    "FROM test_cases t JOIN prompts p ON p.number = t.prompt"
+    "SELECT t.id, p.id, t.version, t.input, t.evaluation_schema, t.reference, t.created, t.edited, t.number, "
+    "t.checksum FROM test_cases t JOIN prompts p ON p.number = t.prompt"
 )
 PAGE: Final = 256
 _LARGEST: Final = 2**63 - 1
@@ -78,17 +83,17 @@ class Prompts:
                 else f"no version {version} of prompt {id_or_name!r:.200}"
             )
             raise NotFoundError(f"{problem} in {self._db.where}")
-        return _prompt(rows[0])
+        return self._prompt(rows[0])
 
     def all(self) -> list[Prompt]:
         """Return all prompts in their latest versions, by name."""
-        prompts = [_prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
+        prompts = [self._prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
         return sorted(prompts, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
     def versions(self, prompt_id: str) -> list[Prompt]:
         """Return the versions of a prompt, the newest first."""
         rows = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
-        return [_prompt(row) for row in rows]
+        return [self._prompt(row) for row in rows]
 
     def delete(self, prompt_id: str) -> None:
         """Delete a prompt with its versions and test cases; its runs are kept, with what they need."""
@@ -104,9 +109,12 @@ class Prompts:
             self._db.lock()
             prompt = self.find(prompt_id)
             self._db.execute_many(
-                "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited) "
-                "VALUES (?, ?, 1, ?, ?, ?, ?, ?)",
-                [(key, prompt.number, *_columns_of(text), now, now) for key, text in zip(keys, texts, strict=True)],
+                "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited, "
+                "checksum) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
+                [
+                    (key, prompt.number, *columns, now, now, _checksum(key, prompt.id, 1, *columns))
+                    for key, columns in zip(keys, map(_columns_of, texts), strict=True)
+                ],
             )
             return [self.find_case(key) for key in keys]
 
@@ -122,10 +130,11 @@ class Prompts:
                 )
             if case.text == text:
                 return case
+            columns = _columns_of(text)
             self._db.execute(
-                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ? "
-                "WHERE id = ?",
-                [*_columns_of(text), seen + 1, time.time(), case.id],
+                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ?, "
+                "checksum = ? WHERE id = ?",
+                [*columns, seen + 1, time.time(), _checksum(case.id, case.prompt_id, seen + 1, *columns), case.id],
             )
             return self.find_case(case.id)
 
@@ -134,7 +143,7 @@ class Prompts:
         rows = self._db.rows(f"{_CASE} WHERE t.id = ?", [column(case_id)])
         if not rows:
             raise NotFoundError(f"no test case {case_id!r:.200} in {self._db.where}")
-        return _case(rows[0])
+        return self._case(rows[0])
 
     def cases(self, prompt_id: str) -> Iterator[TestCase]:
         """Yield the test cases of a prompt in the order in which they were created, page by page."""
@@ -142,7 +151,7 @@ class Prompts:
         while rows := self._db.rows(
             f"{_CASE} WHERE p.id = ? AND t.number > ? ORDER BY t.number LIMIT ?", [column(prompt_id), after, PAGE]
         ):
-            yield from map(_case, rows)
+            yield from map(self._case, rows)
             after = rows[-1][8]
 
     def delete_case(self, case_id: str) -> None:
@@ -155,14 +164,40 @@ class Prompts:
             raise ConflictError(f"there is a prompt named {name!r} already; names must be unique")
 
     def _add_version(self, prompt_id: str, version: int, text: PromptText, now: float) -> None:
+        columns = (
+            column(text.name), column(text.content), _optional(text.expected_schema), text.evaluation_mode.value,
+            _optional(text.evaluation_criteria),
+        )  # fmt: skip
         self._db.execute(
             "INSERT INTO prompt_versions (prompt, version, name, content, expected_schema, evaluation_mode, "
-            "evaluation_criteria, created) SELECT number, ?, ?, ?, ?, ?, ?, ? FROM prompts WHERE id = ?",
-            [
-                version, column(text.name), column(text.content), _optional(text.expected_schema),
-                text.evaluation_mode.value, _optional(text.evaluation_criteria), now, prompt_id,
-            ],
-        )  # fmt: skip
+            "evaluation_criteria, created, checksum) SELECT number, ?, ?, ?, ?, ?, ?, ?, ? FROM prompts WHERE id = ?",
+            [version, *columns, now, _checksum(prompt_id, version, *columns), prompt_id],
+        )
+
+    def _prompt(self, row: tuple[Any, ...]) -> Prompt:
+        key, version, latest, name = row[1:5]
+        stored_checksum, latest_name, newest = row[12:]
+        self._require_sound(stored_checksum, f"version {version!r:.20} of prompt {name!r:.80}", key, version, *row[4:9])
+        if latest != newest or (version == latest and name != latest_name):
+            raise StoreError(
+                f"prompt {name!r:.80} in {self._db.where} is damaged: its versions do not match it; restore a backup"
+            )
+        return _prompt(row)
+
+    def _case(self, row: tuple[Any, ...]) -> TestCase:
+        self._require_sound(row[9], f"test case {row[0]!r:.40}", *row[:6])
+        return _case(row)
+
+    def _require_sound(self, stored_checksum: object, name: str, *columns: object) -> None:
+        """Refuse a row that does not match its checksum; rows of older versions have none."""
+        if stored_checksum is not None and stored_checksum != _checksum(*columns):
+            raise StoreError(f"{name} in {self._db.where} is damaged: it does not match its checksum; restore a backup")
+
+
+def _checksum(*columns: object) -> str:
+    # Of what a damaged column holds, nothing is assumed: it may be of another type.
+    written = dumps([value if isinstance(value, str | int | None) else repr(value) for value in columns])
+    return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()
 
 
 def _prompt(row: tuple[Any, ...]) -> Prompt:
