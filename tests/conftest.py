@@ -98,7 +98,11 @@ def the_key_is_nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     # What tests write for programs to read may hold it.
     given = {".env", "conftest.py"}
     left = (path for path in tmp_path_factory.getbasetemp().rglob("*") if path.is_file() and path.name not in given)
-    assert [str(path) for path in left if any(form in path.read_bytes() for form in _CANARY_FORMS)] == []
+    assert [str(path) for path in left if _has_key(path.read_bytes())] == []
+
+
+def _has_key(content: bytes) -> bool:
+    return any(form in content for form in _CANARY_FORMS)
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
