@@ -42,7 +42,7 @@ def _difference_mark(name: str, found: PairedDifference, most: float) -> Markup:
     axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
     interval = None if found.interval is None else (found.interval.low, found.interval.high)
     said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
-    return interval_mark(name, found.difference, interval, axis, said=said, width="100%")
+    return interval_mark(name, found.difference, interval, axis, description=said, width="100%")
 
 
 def _outcomes(found: PairedDifference) -> Markup:
