@@ -117,10 +117,10 @@ class JudgeSession:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print a summary of all answers, if any were judged."""
         if self._results:
-            from evenhand.reports.pytest_text import summed_up  # noqa: PLC0415
+            from evenhand.reports.pytest_text import summary_sentences  # noqa: PLC0415
 
             terminalreporter.write_sep("=", "evenhand")
-            for line in summed_up(self._results):
+            for line in summary_sentences(self._results):
                 terminalreporter.write_line(line)
 
 
@@ -288,12 +288,12 @@ def _require(result: CaseResult, lowest: str) -> None:
 
 
 def _description(result: CaseResult, lowest: str | None = None) -> str:
-    from evenhand.reports.pytest_text import told  # noqa: PLC0415
+    from evenhand.reports.pytest_text import describe  # noqa: PLC0415
 
-    return told(result, lowest)
+    return describe(result, lowest)
 
 
 def _add_result(item: pytest.Item, result: CaseResult) -> None:
-    from evenhand.reports.pytest_text import noted  # noqa: PLC0415
+    from evenhand.reports.pytest_text import outcome_record  # noqa: PLC0415
 
-    item.stash.setdefault(_RESULTS, []).append(noted(result))
+    item.stash.setdefault(_RESULTS, []).append(outcome_record(result))

@@ -21,7 +21,7 @@ from evenhand.engine.overview import kept_overview, overview_of, report_from, re
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.json import canonical
 from evenhand.reports.overview import Overview, survey
-from evenhand.reports.paired_cases import found_of
+from evenhand.reports.paired_cases import findings_of
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.reports.terminal import terminal
@@ -167,7 +167,7 @@ def test_scores_from_columns_are_those_of_the_whole_results(steps: list[tuple[An
 
     planned = [one for page in runs.store.planned(runs.run) for one in page]
     expected = [
-        (result.id, result.position, result.case.cluster, dict(found_of(result)), judged_by(one))
+        (result.id, result.position, result.case.cluster, dict(findings_of(result)), judged_by(one))
         for one, result in zip(planned, runs.store.results(runs.run), strict=True)
     ]
     assert [

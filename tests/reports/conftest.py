@@ -20,7 +20,7 @@ from evenhand.domain.gates import Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.case_scores import Terms
-from evenhand.reports.paired_cases import JudgedCase, found_of
+from evenhand.reports.paired_cases import JudgedCase, findings_of
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 
@@ -59,7 +59,7 @@ class Made:
             position=result.position,
             cluster=result.case.cluster,
             judged_by=Terms('{"case": {}}', of_a_prompt=False),
-            found=found_of(result),
+            found=findings_of(result),
         )
 
     def report(self, *results: CaseResult, gates: dict[str, Any] | None = None, **run: Any) -> Report:

@@ -15,7 +15,7 @@ from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
-from evenhand.reports.paired_cases import JudgedCase, PairedFinding, found_of
+from evenhand.reports.paired_cases import JudgedCase, PairedFinding, findings_of
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
@@ -142,7 +142,9 @@ def _weigh(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> 
         for sample, evaluator, status, score, verdict, weight, required in rows
     )
     awaited = int(is_pending)
-    return found_of(CaseResult(position=0, case=_ANY_CASE, judgments=judgments, awaited=awaited, thresholds=thresholds))
+    return findings_of(
+        CaseResult(position=0, case=_ANY_CASE, judgments=judgments, awaited=awaited, thresholds=thresholds)
+    )
 
 
 _ANY_CASE: Final = Case()

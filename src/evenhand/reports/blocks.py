@@ -56,7 +56,7 @@ def _text_lines(block: Block, width: int) -> Iterator[str]:
         case Sentences(lines=lines):
             yield from (_wrapped(line, width) for line in lines)
         case Grid(headings=headings, rows=rows, to_the_left=left):
-            yield from _aligned([headings, *([plain(one, _WIDEST_CELL) for one in row] for row in rows)], left)
+            yield from _aligned([headings, *([plain(cell, _WIDEST_CELL) for cell in row] for row in rows)], left)
 
 
 def _wrapped(line: str, width: int) -> str:
@@ -85,5 +85,5 @@ def _markdown_lines(block: Block) -> Iterator[str]:
             yield from (f"- {escaped(line, None)}" for line in lines)
         case Grid(headings=headings, rows=rows, to_the_left=left):
             yield f"| {' | '.join(escaped(cell, None) for cell in headings)} |"
-            yield f"|{''.join('---|' if one else '---:|' for one in left)}"
+            yield f"|{''.join('---|' if from_left else '---:|' for from_left in left)}"
             yield from (f"| {' | '.join(escaped(cell, None) for cell in row)} |" for row in rows)

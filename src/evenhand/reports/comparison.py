@@ -1,4 +1,4 @@
-"""What a comparison of two runs has to say to people: sentences and tables, whatever they are written in."""
+"""A comparison of two runs for people: its sentences and tables, in whichever format they are written."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def parts(comparison: Comparison) -> Iterator[Block]:
         yield _changes(comparison.changes, comparison.changed)
 
 
-def verdict_sentence(found: PairedDifference) -> str:
+def verdict_sentence(paired: PairedDifference) -> str:
     """Say which run is better, or that this does not show, or that there is too little to say.
 
     >>> verdict_sentence(PairedDifference(n=0, lacking="no case is scored in both runs"))
     'not enough data: no case is scored in both runs'
     """
-    if found.interval is None or found.difference is None:
-        return f"not enough data: {found.lacking}"
-    size = f"{difference_text(found.difference)} {around_text(found.interval)}"
-    over = f"over {counted(found.n, 'case')}{_of_clusters(found)}"
-    if found.better or found.worse:
-        return f"B is {'better' if found.better else 'worse'} than A: {size} {over}"
+    if paired.interval is None or paired.difference is None:
+        return f"not enough data: {paired.lacking}"
+    size = f"{difference_text(paired.difference)} {around_text(paired.interval)}"
+    over = f"over {counted(paired.n, 'case')}{_of_clusters(paired)}"
+    if paired.better or paired.worse:
+        return f"B is {'better' if paired.better else 'worse'} than A: {size} {over}"
     return f"no difference shown: {size} {over}"
 
 
@@ -95,8 +95,8 @@ def _who(run: RunRecord) -> str:
     return f"{run.id} {plain(run.name, _NAME)}{answered}"
 
 
-def _of_clusters(found: PairedDifference) -> str:
-    return "" if found.clusters in (None, found.n) else f" in {counted(found.clusters or 0, 'cluster')}"
+def _of_clusters(paired: PairedDifference) -> str:
+    return "" if paired.clusters in (None, paired.n) else f" in {counted(paired.clusters or 0, 'cluster')}"
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -107,16 +107,16 @@ def _corrected(comparison: Comparison) -> str:
     return f" ({p_text(comparison.subject.p_holm)} corrected for {several} evaluators)"
 
 
-def _numbers(found: PairedDifference, corrected: str) -> Iterator[str]:
-    if found.n:
-        yield f"mean {score_text(found.mean_a, 3)} in A, {score_text(found.mean_b, 3)} in B; {_outcomes(found)}"
-    if found.test is None or found.effect is None:
+def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
+    if paired.n:
+        yield f"mean {score_text(paired.mean_a, 3)} in A, {score_text(paired.mean_b, 3)} in B; {_outcomes(paired)}"
+    if paired.test is None or paired.effect is None:
         return
-    yield f"{found.test} test, {_WHY[found.test]}: p {_equals(found.p)}{corrected}; {_effect(found.effect)}"
-    if found.is_hint:
+    yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
+    if paired.is_hint:
         yield "the interval leaves out 0, but the exact test does not call that unlikely: take it for a hint"
-    if found.minimum_detectable is not None:
-        yield f"{_reach(found.minimum_detectable)}{_to_see_less(found)}"
+    if paired.minimum_detectable is not None:
+        yield f"{_reach(paired.minimum_detectable)}{_to_see_less(paired)}"
 
 
 def _reach(smallest: float) -> str:
@@ -132,23 +132,23 @@ def _effect(effect: Effect) -> str:
 
 
 def _equals(p: float | None) -> str:
-    told = p_text(p)
-    return told.replace("<", "< ") if told.startswith("<") else f"= {told}"
+    text = p_text(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
-def _to_see_less(found: PairedDifference) -> str:
-    if found.needed is None or found.needed <= found.n:
+def _to_see_less(paired: PairedDifference) -> str:
+    if paired.needed is None or paired.needed <= paired.n:
         return ""
-    return f"; for one of {SMALL} it would take about {found.needed:,}"
+    return f"; for one of {SMALL} it would take about {paired.needed:,}"
 
 
-def _outcomes(found: PairedDifference) -> str:
-    ways = ((found.wins, "win", "wins"), (found.ties, "tie", "ties"), (found.losses, "loss", "losses"))
-    return ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in ways) + " for B"
+def _outcomes(paired: PairedDifference) -> str:
+    ways = ((paired.wins, "win", "wins"), (paired.ties, "tie", "ties"), (paired.losses, "loss", "losses"))
+    return ", ".join(f"{count:,} {singular if count == 1 else plural}" for count, singular, plural in ways) + " for B"
 
 
 def _left_out(subject: Compared) -> Iterator[str]:
-    """Count what is in no number, and say why."""
+    """Yield how many cases are left out of the numbers, and why."""
     ways = (
         (subject.only_a, "only in A"),
         (subject.only_b, "only in B"),
@@ -156,27 +156,27 @@ def _left_out(subject: Compared) -> Iterator[str]:
         (subject.unscored_b, "without a score in B"),
         (subject.unscored_both, "without a score in both"),
     )
-    told = [f"{count:,} {why}" for count, why in ways if count]
-    if told:
+    reasons = [f"{count:,} {why}" for count, why in ways if count]
+    if reasons:
         pending = f" ({subject.pending:,} of these not judged yet)" if subject.pending else ""
-        yield f"left out: {', '.join(told)}{pending}"
+        yield f"left out: {', '.join(reasons)}{pending}"
 
 
 def _evaluators(evaluators: Mapping[str, Compared]) -> Grid:
     rows = []
-    for name, one in evaluators.items():
-        found = one.scores
+    for name, compared in evaluators.items():
+        paired = compared.scores
         rows.append(
             (
                 plain(name, _NAME),
-                score_text(found.mean_a, 3),
-                score_text(found.mean_b, 3),
-                difference_text(found.difference),
-                around_text(found.interval) if found.lacking is None else "not enough data",
-                p_text(found.p),
-                p_text(one.p_holm),
-                f"{found.n:,}",
-                f"{found.wins:,}/{found.ties:,}/{found.losses:,}",
+                score_text(paired.mean_a, 3),
+                score_text(paired.mean_b, 3),
+                difference_text(paired.difference),
+                around_text(paired.interval) if paired.lacking is None else "not enough data",
+                p_text(paired.p),
+                p_text(compared.p_holm),
+                f"{paired.n:,}",
+                f"{paired.wins:,}/{paired.ties:,}/{paired.losses:,}",
             )
         )
     title = "Evaluators" if len(rows) == 1 else f"Evaluators, p corrected for {len(rows)} of them (Holm)"
@@ -197,13 +197,13 @@ def _transitions(subject: Compared) -> Grid:
 def _changes(changes: tuple[Change, ...], count: int) -> Grid:
     rows = tuple(
         (
-            plain(one.case_id, _CASE),
-            score_text(one.score_a, 3),
-            score_text(one.score_b, 3),
-            difference_text(one.difference),
-            _turn(one),
+            plain(change.case_id, _CASE),
+            score_text(change.score_a, 3),
+            score_text(change.score_b, 3),
+            difference_text(change.difference),
+            _turn(change),
         )
-        for one in changes
+        for change in changes
     )
     which = f"all {counted(count, 'case')}" if len(rows) == count else f"{len(rows):,} of {counted(count, 'case')}"
     headings = ("case", "A", "B", "B - A", "verdict")
@@ -240,8 +240,8 @@ def comparison_writer(path: str) -> Callable[[Comparison], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
-        known = " or ".join(_WRITERS)
-        raise ConfigError(f"{path}: no comparison is written to {ending or 'no ending'}; give a name in {known}")
+        endings = " or ".join(_WRITERS)
+        raise ConfigError(f"{path}: no comparison is written to {ending or 'no ending'}; give a name in {endings}")
     return _WRITERS[ending]
 
 

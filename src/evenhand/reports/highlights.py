@@ -42,25 +42,25 @@ def parts_of(evaluation: Evaluation) -> Sequence[Part]:
 
 
 def judges_of(evaluation: Evaluation) -> tuple[str, ...]:
-    """Name the judges of an evaluation, its members' too, each once."""
+    """Return the judges of an evaluation and of its members, each once."""
     return tuple(dict.fromkeys([part.judge for part in parts_of(evaluation) if part.judge is not None]))
 
 
 def ambiguities_of(evaluation: Evaluation) -> Iterator[tuple[str, bool]]:
     """Yield which verdict counted where a reply had several, and whether the other one would have changed ours.
 
-    That of a composite stands with its members and its meta-judge.
+    A composite has those of its members and its meta-judge.
     """
     verdict = None if evaluation.verdict is None else evaluation.verdict.value
     yield from _ambiguities(verdict, evaluation.details)
 
 
 def _ambiguities(verdict: object, details: object) -> Iterator[tuple[str, bool]]:
-    known: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
-    other = known.get("ambiguous")
+    fields: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
+    other = fields.get("ambiguous")
     if isinstance(other, Mapping) and isinstance(other.get("counted"), str):
         yield other["counted"], other.get("verdict") != verdict
-    for member in _within(known):
+    for member in _within(fields):
         yield from _ambiguities(member.get("verdict"), member.get("details"))
 
 
@@ -72,13 +72,13 @@ def _within(details: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _parts(kind: object, attempts: object, details: object) -> Iterator[Part]:
-    # Details are anybody's, and may be anything.
-    known: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
-    judge = known.get("judge")
+    # Details come from any evaluator, and may be anything.
+    fields: Mapping[str, Any] = details if isinstance(details, Mapping) else {}
+    judge = fields.get("judge")
     yield Part(str(kind), judge if isinstance(judge, str) else None, attempts if isinstance(attempts, int) else 0)
-    if "members" not in known and "meta_judge" not in known:  # as in most, and there are many
+    if "members" not in fields and "meta_judge" not in fields:  # as in most, and there are many
         return
-    for member in _within(known):
+    for member in _within(fields):
         yield from _parts(member.get("type"), member.get("attempts"), member.get("details"))
 
 
@@ -90,7 +90,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Highlight:
-    """A case to look at: where it stands, its score, and the evaluator and the words that say why."""
+    """A case to look at: its standing, its score, and the evaluator and the reason."""
 
     case_id: str
     standing: Standing
@@ -109,16 +109,16 @@ class Highlights:
     @classmethod
     def of(cls, results: Iterable[CaseResult]) -> Highlights:
         """Go through the results once, keeping only what is shown."""
-        found: Worst[CaseResult] = Worst()
+        selection: Worst[CaseResult] = Worst()
         for result in results:
             outcome = None if result.pending else result.outcome
             if outcome is not None:
-                found.add(Standing.of(outcome), outcome.score or 0.0, result.position, result)
-        return cls.shown(found.worst, found.broken)
+                selection.add(Standing.of(outcome), outcome.score or 0.0, result.position, result)
+        return cls.shown(selection.worst, selection.broken)
 
     @classmethod
     def shown(cls, worst: Iterable[CaseResult], broken: Iterable[CaseResult]) -> Highlights:
-        """Tell of cases that were picked already."""
+        """Describe cases that were picked already."""
         return cls(
             worst=tuple(_highlight(result, Standing.of_case(result)) for result in worst),
             broken=tuple(_highlight(result, Standing.ERROR) for result in broken),
@@ -133,7 +133,7 @@ class Worst(Generic[Kept]):
         self._broken: list[tuple[int, Kept]] = []
 
     def add(self, standing: Standing, score: float, position: int, kept: Kept) -> None:
-        """Look at a case."""
+        """Consider a case."""
         if standing is Standing.ERROR:
             if len(self._broken) < MOST or position < self._broken[-1][0]:
                 insort(self._broken, (position, kept), key=itemgetter(0))
@@ -154,18 +154,22 @@ class Worst(Generic[Kept]):
 
 
 def _highlight(result: CaseResult, standing: Standing) -> Highlight:
-    # In a run from elsewhere it may be that none counts.
-    counting = [one for one in result.judgments if one.weight > 0 or one.required] or result.judgments
+    # In an imported run it may be that none counts.
+    counting = [
+        judgment for judgment in result.judgments if judgment.weight > 0 or judgment.required
+    ] or result.judgments
     if standing is Standing.ERROR:
-        said = next(one.evaluation for one in counting if one.evaluation.status is Status.ERROR)
-        score, reason = None, said.error or ""
+        evaluation = next(judgment.evaluation for judgment in counting if judgment.evaluation.status is Status.ERROR)
+        score, reason = None, evaluation.error or ""
     else:
-        said = min((one for one in counting if one.evaluation.status is Status.SCORED), key=_blame).evaluation
-        score, reason = result.outcome.score, "; ".join(said.misses) or said.reasoning
-    return Highlight(case_id=result.id, standing=standing, score=score, evaluator=said.evaluator, reason=reason)
+        evaluation = min(
+            (judgment for judgment in counting if judgment.evaluation.status is Status.SCORED), key=_blame
+        ).evaluation
+        score, reason = result.outcome.score, "; ".join(evaluation.misses) or evaluation.reasoning
+    return Highlight(case_id=result.id, standing=standing, score=score, evaluator=evaluation.evaluator, reason=reason)
 
 
 def _blame(judgment: Judgment) -> tuple[bool, bool, float]:
-    """Sort first whoever decided: a required one that fails, which fails the case; then others that fail."""
+    """Return a key that sorts the decisive judgment first: a required one that fails, then others that fail."""
     failed = judgment.evaluation.verdict is Verdict.FAIL
     return not (failed and judgment.required), not failed, judgment.evaluation.score or 0.0

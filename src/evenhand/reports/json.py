@@ -200,13 +200,13 @@ def _case(result: CaseResult) -> dict[str, Any]:
 
 
 def _evaluation(row: dict[str, Any]) -> dict[str, Any]:
-    known = _without(row, ("cost", "usage"))
-    known["attempts"] = [
+    canonical_row = _without(row, ("cost", "usage"))
+    canonical_row["attempts"] = [
         {"error": attempt["error"], "raw": attempt["raw"]} for attempt in row["attempts"] if attempt["kind"] == "reply"
     ]
-    known["flags"] = [flag for flag in row["flags"] if flag != _CACHED]
-    known["details"] = _settled(row["details"])
-    return known
+    canonical_row["flags"] = [flag for flag in row["flags"] if flag != _CACHED]
+    canonical_row["details"] = _settled(row["details"])
+    return canonical_row
 
 
 def _settled(value: object) -> object:

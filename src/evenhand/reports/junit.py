@@ -1,7 +1,7 @@
 """JUnit XML, which CI servers show: one test suite for the run, one test case for each of its cases.
 
-A case passes or fails as a whole, whatever its evaluators say one by one, and the counts agree with the summary. What
-each evaluator found stands in the body. JUnit knows no borderline: such a case passes.
+A case passes or fails as a whole, whatever its single evaluators say, and the counts agree with the summary. What each
+evaluator found is in the body. JUnit has no borderline: such a case passes.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _testcase(result: CaseResult, suite: str) -> str:
     standing = Standing.of_case(result)
     seconds = sum(judgment.seconds for judgment in result.judgments)
     opening = f'<testcase classname="{suite}" name="{_attribute(result.id)}" time="{seconds:.3f}">'
-    said = "\n".join(_line(judgment) for judgment in result.judgments)
-    body = f"<system-out>{_text(said)}</system-out>" if said else ""
+    details = "\n".join(_line(judgment) for judgment in result.judgments)
+    body = f"<system-out>{_text(details)}</system-out>" if details else ""
     if (element := _ELEMENTS.get(standing)) is not None:
         message = _attribute(_message(result, standing))
         kind = "" if element == "skipped" else f' type="{standing.value}"'
-        body = f'<{element} message="{message}"{kind}>{_text(said)}</{element}>'
+        body = f'<{element} message="{message}"{kind}>{_text(details)}</{element}>'
     return f"{opening}{body}</testcase>\n"
 
 
@@ -62,17 +62,17 @@ def _message(result: CaseResult, standing: Standing) -> str:
         return f"score {score_text(result.outcome.score)}"
     if standing is Standing.PENDING:
         return "not judged yet"
-    wanted = Status.ERROR if standing is Standing.ERROR else Status.NOT_EVALUATED
-    told = [one.evaluation for one in result.judgments if one.evaluation.status is wanted]
-    return plain("; ".join(one.error or one.reasoning for one in told)) or standing.word
+    status = Status.ERROR if standing is Standing.ERROR else Status.NOT_EVALUATED
+    evaluations = [judgment.evaluation for judgment in result.judgments if judgment.evaluation.status is status]
+    return plain("; ".join(evaluation.error or evaluation.reasoning for evaluation in evaluations)) or standing.word
 
 
 def _line(judgment: Judgment) -> str:
     evaluation = judgment.evaluation
-    found = f"{Standing.of(evaluation).word} {score_text(evaluation.score)}" if evaluation.error is None else "error"
-    said = [evaluation.error or evaluation.reasoning, *(f"missed: {miss}" for miss in evaluation.misses)]
+    outcome = f"{Standing.of(evaluation).word} {score_text(evaluation.score)}" if evaluation.error is None else "error"
+    notes = [evaluation.error or evaluation.reasoning, *(f"missed: {miss}" for miss in evaluation.misses)]
     # People read this in CI logs: the words of a model must not pass for lines of ours.
-    return "\n  ".join([f"{plain(evaluation.evaluator)}: {found}", *(plain(one, None) for one in said if one)])
+    return "\n  ".join([f"{plain(evaluation.evaluator)}: {outcome}", *(plain(note, None) for note in notes if note)])
 
 
 def _text(text: str) -> str:

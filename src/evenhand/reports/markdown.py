@@ -44,7 +44,7 @@ def escaped(text: str, limit: int | None = 200) -> str:
     >>> escaped("<b>|[x](y)\n# all passed")
     '\\<b\\>\\|\\[x\\](y) \\# all passed'
     """
-    # The space that nobody sees keeps whoever is mentioned from being told.
+    # The zero-width space keeps mentions from sending notifications.
     return _MARKUP.sub(r"\\\g<0>", plain(text, limit)).replace("@", "@\u200b")
 
 
@@ -54,7 +54,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield f"{counted(summary.cases.n, 'case')}, {run.status.value}{f': {escaped(run.reason)}' if run.reason else ''}"
     yield ""
-    seen = [f"{one.glyph} {one.word} {count:,}" for one, count in standings(summary.cases).items() if count]
+    seen = [
+        f"{standing.glyph} {standing.word} {count:,}" for standing, count in standings(summary.cases).items() if count
+    ]
     if seen:
         yield f"- {' · '.join(seen)}"
     yield f"- {mean_sentence(summary.cases)}"
@@ -84,7 +86,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _tallies(title: str, whose: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
     kinds = list(Standing)[:5]
-    headings = (whose, "mean", "95 %", "scored", *(f"{one.glyph} {one.word}" for one in kinds))
+    headings = (whose, "mean", "95 %", "scored", *(f"{kind.glyph} {kind.word}" for kind in kinds))
     rows = (
         (
             escaped(name, 60),
@@ -99,9 +101,14 @@ def _tallies(title: str, whose: str, tallies: Mapping[str, Tally]) -> Iterator[s
 
 
 def _rows(highlights: Sequence[Highlight]) -> Iterator[tuple[str, ...]]:
-    for one in highlights:
-        why = f"{escaped(one.evaluator, 60)}: {escaped(one.reason, _REASON)}"
-        yield f"{one.standing.glyph} {one.standing.word}", score_text(one.score), escaped(one.case_id, 60), why
+    for highlight in highlights:
+        why = f"{escaped(highlight.evaluator, 60)}: {escaped(highlight.reason, _REASON)}"
+        yield (
+            f"{highlight.standing.glyph} {highlight.standing.word}",
+            score_text(highlight.score),
+            escaped(highlight.case_id, 60),
+            why,
+        )
 
 
 def _mark(ok: bool) -> str:

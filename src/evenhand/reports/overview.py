@@ -48,7 +48,7 @@ def bin_of(score: float) -> int:
 class Overview:
     """The numbers of a run, how its scores spread, who judged, and which cases to look at first, by their positions.
 
-    ``judges`` names the judges of each evaluator; ``ranked`` is how many profiles stand in groups that were ranked.
+    ``judges`` names the judges of each evaluator; ``ranked`` is how many profiles are in groups that were ranked.
     """
 
     summary: Summary
@@ -63,32 +63,40 @@ class Overview:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Overview:
+    def from_dict(cls, data: Mapping[str, Any]) -> Overview:
         """Make it from what ``as_dict`` returned; anything else raises KeyError, TypeError or ValueError."""
-        known = given["summary"]
+        summary_data = data["summary"]
         tallies = {
-            name: {each: _tally(tally) for each, tally in known[name].items()} for name in ("evaluators", "models")
+            name: {each: _tally(tally) for each, tally in summary_data[name].items()}
+            for name in ("evaluators", "models")
         }
-        summary = Summary(**{**known, **tallies, "cases": _tally(known["cases"]), "judges": tuple(known["judges"])})
+        summary = Summary(
+            **{
+                **summary_data,
+                **tallies,
+                "cases": _tally(summary_data["cases"]),
+                "judges": tuple(summary_data["judges"]),
+            }
+        )
         return cls(
             summary=summary,
-            bins=tuple({Standing(name): count for name, count in one.items()} for one in given["bins"]),
-            worst=tuple(given["worst"]),
-            broken=tuple(given["broken"]),
-            judges={name: tuple(judges) for name, judges in given["judges"].items()},
-            ranked=given["ranked"],
+            bins=tuple({Standing(name): count for name, count in counts.items()} for counts in data["bins"]),
+            worst=tuple(data["worst"]),
+            broken=tuple(data["broken"]),
+            judges={name: tuple(judges) for name, judges in data["judges"].items()},
+            ranked=data["ranked"],
         )
 
 
-def _tally(given: Mapping[str, Any]) -> Tally:
+def _tally(data: Mapping[str, Any]) -> Tally:
     around = {
-        name: None if given[name] is None else Interval(**given[name]) for name in ("interval", "pass_rate_interval")
+        name: None if data[name] is None else Interval(**data[name]) for name in ("interval", "pass_rate_interval")
     }
-    return Tally(**{**given, **around})
+    return Tally(**{**data, **around})
 
 
 def _format() -> str:
-    """Name the way in which overviews are written: an older one is not read for a newer one that counts more."""
+    """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
     version = 1
     names = [[each.name for each in fields(part)] for part in (Overview, Summary, Tally, Interval)]
@@ -237,13 +245,13 @@ def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[o
 
 def survey(results: Iterable[CaseResult]) -> Overview:
     """Go through the results of a run once."""
-    found = Survey()
+    collected = Survey()
     for result in results:
-        found.add(result)
-    return found.overview()
+        collected.add(result)
+    return collected.overview()
 
 
 def _ids(members: object) -> list[str]:
-    """Name the profiles of a group; an imported run may have anything there."""
-    told = members if isinstance(members, list | tuple) else ()
-    return [one["id"] for one in told if isinstance(one, Mapping) and isinstance(one.get("id"), str)]
+    """Return the ids of the profiles of a group; an imported run may have anything there."""
+    entries = members if isinstance(members, list | tuple) else ()
+    return [member["id"] for member in entries if isinstance(member, Mapping) and isinstance(member.get("id"), str)]

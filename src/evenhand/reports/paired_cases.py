@@ -22,7 +22,7 @@ _WHOLE: Final = None
 
 
 class PairedFinding(NamedTuple):
-    """Where a case, or an evaluation of it, stands; the score is None unless it counts."""
+    """The standing of a case, or of an evaluation of it; the score is None unless it counts."""
 
     standing: Standing
     score: float | None
@@ -55,25 +55,25 @@ class JudgedCase:
         return self
 
 
-def found_of(result: CaseResult) -> Mapping[str | None, PairedFinding]:
+def findings_of(result: CaseResult) -> Mapping[str | None, PairedFinding]:
     """Take from a result what counts; samples are averaged first, so that a case is one case."""
-    found: dict[str | None, PairedFinding] = {_WHOLE: _found_of(result)}
+    findings: dict[str | None, PairedFinding] = {_WHOLE: _whole_finding(result)}
     by_evaluator: dict[str, list[Evaluation]] = {}
     for judgment in result.judgments:
         by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
     for name, evaluations in by_evaluator.items():
         status, score, verdict = over_samples(evaluations)
         if status is Status.SCORED and verdict is not None:
-            found[name] = PairedFinding(Standing(verdict.value), score)
+            findings[name] = PairedFinding(Standing(verdict.value), score)
         else:
-            found[name] = PairedFinding(Standing(status.value), None)
-    return found
+            findings[name] = PairedFinding(Standing(status.value), None)
+    return findings
 
 
-def _found_of(result: CaseResult) -> PairedFinding:
+def _whole_finding(result: CaseResult) -> PairedFinding:
     if result.pending:
         return PairedFinding(Standing.PENDING, None)
-    outcome = result.outcome  # worked out from all samples: once is enough
+    outcome = result.outcome  # computed from all samples: once is enough
     standing = Standing.of(outcome)
     return PairedFinding(standing, outcome.score if standing.scored else None)
 
@@ -123,12 +123,12 @@ class PairedSummarizer:
 
     def evaluators(self) -> dict[str, Compared]:
         """Return the numbers of each evaluator, with p values that allow for their number."""
-        found = {name: one.compared() for name, one in self._counted.items() if name is not None}
-        if self._evaluator is not None and self._evaluator not in found:
-            known = did_you_mean(str(self._evaluator), found)
-            raise ConfigError(f"no evaluator of these runs has the name {self._evaluator!r:.80}{known}")
-        corrected = holm({name: one.scores.p for name, one in found.items() if one.scores.p is not None})
-        return {name: replace(one, p_holm=corrected.get(name)) for name, one in found.items()}
+        compared = {name: counts.compared() for name, counts in self._counted.items() if name is not None}
+        if self._evaluator is not None and self._evaluator not in compared:
+            suggestion = did_you_mean(str(self._evaluator), compared)
+            raise ConfigError(f"no evaluator of these runs has the name {self._evaluator!r:.80}{suggestion}")
+        corrected = holm({name: numbers.scores.p for name, numbers in compared.items() if numbers.scores.p is not None})
+        return {name: replace(numbers, p_holm=corrected.get(name)) for name, numbers in compared.items()}
 
 
 class _Counts:
@@ -176,7 +176,7 @@ class _Largest:
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
-        # By size, a new verdict before none, and cases that stand first in the suite before others.
+        # By size, a new verdict before none, and cases that come first in the suite before others.
         self._heap: list[tuple[float, bool, int, int, Change]] = []
         self.count = 0
 

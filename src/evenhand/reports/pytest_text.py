@@ -1,4 +1,4 @@
-"""Results as tests tell of them: a case that does not do, and all cases together at the end."""
+"""Results in the output of pytest: a case that fails its test, and all cases together at the end."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONGEST: Final = 1000
 _CASE: Final = "case"
 
 
-def told(result: CaseResult, wanted: str | None = None) -> str:
-    """Say what was found about a case, each evaluator with its reasons; ``wanted`` is the verdict that was."""
+def describe(result: CaseResult, min_verdict: str | None = None) -> str:
+    """Say what was found about a case, each evaluator with its reasons; ``min_verdict`` is what was required."""
     standing = Standing.of_case(result)
-    lines = [f"case {plain(result.id)!r}: {_heading(standing, result, wanted)}"]
+    lines = [f"case {plain(result.id)!r}: {_heading(standing, result, min_verdict)}"]
     for judgment in result.judgments:
         lines += _lines(judgment)
     answers = [answer.text for answer in result.answers if answer.text is not None]
@@ -28,12 +28,14 @@ def told(result: CaseResult, wanted: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def _heading(standing: Standing, result: CaseResult, wanted: str | None) -> str:
+def _heading(standing: Standing, result: CaseResult, min_verdict: str | None) -> str:
     if standing is Standing.ERROR:
         return f"{blamed(result)} failed"
     if not standing.scored:
         return standing.word
-    demand = "" if wanted is None else f"; wanted {wanted}{'' if wanted == Standing.PASS else ' or better'}"
+    demand = (
+        "" if min_verdict is None else f"; wanted {min_verdict}{'' if min_verdict == Standing.PASS else ' or better'}"
+    )
     return f"{standing.word}, score {score_text(result.outcome.score)}{demand}"
 
 
@@ -42,15 +44,15 @@ def _lines(judgment: Judgment) -> Iterator[str]:
     standing = Standing.of(evaluation)
     score = f" {score_text(evaluation.score)}" if standing.scored else ""
     yield f"  {plain(evaluation.evaluator)}: {standing.word}{score}"
-    # What models say must not pass for lines of ours.
+    # The words of a model must not pass for lines of ours.
     yield from (f"    missed: {plain(miss, _LONGEST)}" for miss in evaluation.misses)
     reason = evaluation.error or evaluation.reasoning
     if reason and reason not in evaluation.misses:  # a check's reason is what it missed
         yield f"    {plain(reason, _LONGEST)}"
 
 
-def noted(result: CaseResult) -> dict[str, Any]:
-    """Return of a result what is summed up at the end, in plain values that get through to another process."""
+def outcome_record(result: CaseResult) -> dict[str, Any]:
+    """Return what the summary needs of a result, in plain values that can be sent to another process."""
     outcome = result.outcome
     status = outcome.status
     return {
@@ -62,23 +64,23 @@ def noted(result: CaseResult) -> dict[str, Any]:
     }
 
 
-def summed_up(found: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
-    """Say how all noted results came out together: the mean and the pass rate, with n and interval."""
-    tally = summarize(_result(one) for one in found).evaluators[_CASE]
+def summary_sentences(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return the mean and the pass rate of all recorded results, each with n and interval."""
+    tally = summarize(_result(record) for record in records).evaluators[_CASE]
     return mean_sentence(tally), pass_rate_sentence(tally)
 
 
-def _result(noted_one: Mapping[str, Any]) -> CaseResult:
-    """Make a result with one evaluation, which stands for the whole case."""
-    status = noted_one["status"]
+def _result(record: Mapping[str, Any]) -> CaseResult:
+    """Return a result with one evaluation in place of all those of the case."""
+    status = record["status"]
     evaluation = Evaluation(
         evaluator=_CASE,
         type=_CASE,
         status=status,
-        score=noted_one["score"],
-        verdict=noted_one["verdict"],
+        score=record["score"],
+        verdict=record["verdict"],
         reasoning=status,
-        error=(NO_ANSWER if noted_one["no_answer"] else status) if status == Standing.ERROR else None,
+        error=(NO_ANSWER if record["no_answer"] else status) if status == Standing.ERROR else None,
     )
-    case = Case(cluster=noted_one["cluster"])
+    case = Case(cluster=record["cluster"])
     return CaseResult(position=0, case=case, judgments=(Judgment(evaluation=evaluation, cost=0.0),))

@@ -56,7 +56,7 @@ class Report:
     _computed: dict[Callable[[Report], Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Report], _Computed]) -> _Computed:
-        """Return what a function works out from this report: for the first who asks, and all others share it."""
+        """Return what a function works out from this report: it is computed once, and shared by all who ask."""
         if compute not in self._computed:
             self._computed[compute] = compute(self)
         return cast("_Computed", self._computed[compute])
@@ -94,8 +94,10 @@ def format_of(path: str | Path) -> str:
     """
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in _WRITERS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise ConfigError(f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {known}")
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise ConfigError(
+            f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {endings}"
+        )
     return ending
 
 
@@ -108,10 +110,10 @@ def writer_of(name: str) -> Writer:
 def write(report: Report, path: str | Path, *, instead: Mapping[str, Writer] | None = None) -> None:
     """Write a report to a file, whole or not at all: nobody ever reads half of it.
 
-    ``instead`` has writers of a kind of run that tells itself in another way, by format.
+    ``instead`` has the writers, by format, of a kind of run that is reported in another way.
     """
     name = format_of(path)
     writer = (instead or {}).get(name) or writer_of(name)
-    # No translation of line ends: CSV has its own, and what stands within a text is the text's.
+    # No translation of line ends: CSV has its own, and those within a text belong to the text.
     with written_whole(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
         writer(report, out)

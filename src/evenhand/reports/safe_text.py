@@ -43,8 +43,8 @@ def plain(text: str, limit: int | None = 200) -> str:
     return line
 
 
-def _shows(one: str) -> bool:
-    return one.isspace() or one in _JOINERS or unicodedata.category(one) not in _UNSHOWN
+def _shows(character: str) -> bool:
+    return character.isspace() or character in _JOINERS or unicodedata.category(character) not in _UNSHOWN
 
 
 _DEEPEST = 200
@@ -67,18 +67,18 @@ def strict_json(value: object, *, sort_keys: bool = False) -> str:
         text = orjson.dumps(value, default=_plain, option=options).decode()
     except TypeError:  # long numbers, deep nesting, halves of surrogate pairs
         text = json.dumps(
-            _sayable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
+            _jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
         )
     if text.isascii() and "\x7f" not in text:
         return text
-    return _BETTER_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _BETTER_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _sayable(value: object, depth: int = 0) -> object:
+def _jsonable(value: object, depth: int = 0) -> object:
     match value:
         case None | bool():
             return value
@@ -89,8 +89,8 @@ def _sayable(value: object, depth: int = 0) -> object:
         case Mapping() | list() | tuple() if depth == _DEEPEST:
             return "(nested too deeply to be written)"
         case Mapping():
-            return {storable(str(key)): _sayable(each, depth + 1) for key, each in value.items()}
+            return {storable(str(key)): _jsonable(each, depth + 1) for key, each in value.items()}
         case list() | tuple():
-            return [_sayable(each, depth + 1) for each in value]
+            return [_jsonable(each, depth + 1) for each in value]
         case _:
             return storable(str(value))

@@ -210,7 +210,7 @@ def summarize(results: Iterable[CaseResult]) -> Summary:
 
 
 def blamed(result: CaseResult) -> str:
-    """Name who is to blame for a case that ended in error."""
+    """Return who is to blame for a case that ended in error."""
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
 
 
@@ -346,9 +346,11 @@ def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | Non
     """Return what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
     if len(evaluations) == 1:
         return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
-    scored = [(one.score, one.verdict) for one in evaluations if one.status is Status.SCORED]
+    scored = [
+        (evaluation.score, evaluation.verdict) for evaluation in evaluations if evaluation.status is Status.SCORED
+    ]
     if not scored:
-        failed = any(one.status is Status.ERROR for one in evaluations)
+        failed = any(evaluation.status is Status.ERROR for evaluation in evaluations)
         return (Status.ERROR if failed else Status.NOT_EVALUATED), None, None
     mean = weighted_mean([(score, 1.0) for score, _ in scored if score is not None])
     verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
@@ -361,15 +363,17 @@ def _errors(result: CaseResult) -> Iterator[str]:
     unanswered = {answer.sample for answer in result.answers if answer.error}
     for judgment in result.judgments:
         if judgment.evaluation.error is not None:
-            found = Failure.of(judgment.evaluation.error).kind
-            if found != NO_ANSWER:
-                yield found
+            kind = Failure.of(judgment.evaluation.error).kind
+            if kind != NO_ANSWER:
+                yield kind
             elif judgment.sample not in unanswered:  # the answer itself is not known
                 unanswered.add(judgment.sample)
-                yield found
+                yield kind
     yield from (f"target {Failure.of(answer.error).kind}" for answer in result.answers if answer.error)
 
 
 def no_answer(evaluations: Iterable[Evaluation]) -> bool:
-    """Tell whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
-    return all(Failure.of(one.error).kind == NO_ANSWER for one in evaluations if one.error is not None)
+    """Return whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
+    return all(
+        Failure.of(evaluation.error).kind == NO_ANSWER for evaluation in evaluations if evaluation.error is not None
+    )

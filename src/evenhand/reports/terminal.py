@@ -1,6 +1,6 @@
 """The report in a terminal: the numbers, the worst cases, and how to go on.
 
-Rich is slow to load: import this module where somebody reads in a terminal, and nowhere else.
+Rich is slow to load: import this module only where a report goes to a terminal.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _COLOURS: Final = {
 }
 _REASON: Final = 300
 _WIDE: Final = 90
-# What is pending is known of cases only.
-_COUNTED: Final = [one for one in Standing if one is not Standing.PENDING]
+# Only whole cases can be pending.
+_COUNTED: Final = [standing for standing in Standing if standing is not Standing.PENDING]
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the report as text for a terminal of some width; without ``colour`` it holds no escape sequence at all.
 
     What models and users wrote goes through ``plain`` and into cells as text, never as markup. With ``html_written``,
-    a finished run is not told how to get the page with all cases.
+    the report of a finished run does not say how to get the page with all cases.
     """
     out = io.StringIO()
-    # An environment of its own: what we are told here counts, not COLUMNS, NO_COLOR or FORCE_COLOR.
+    # An empty environment: the arguments count, not COLUMNS, NO_COLOR or FORCE_COLOR.
     console = Console(
         file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False, _environ={},
@@ -86,7 +86,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield from _tables(summary, wide=width >= _WIDE)
     shown = report.highlights()
     if shown.worst:
-        yield from _listed("Worst cases", shown.worst)
+        yield from _highlight_table("Worst cases", shown.worst)
     if summary.errors_by_class:
         yield Text("\nErrors by class")
         yield _table_of((Text(f"{count:,}"), plain(kind)) for kind, count in summary.errors_by_class.items())
@@ -94,7 +94,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("\nFlags")
         yield _table_of((Text(f"{count:,}"), plain(words)) for count, words in flag_phrases(summary))
     if shown.broken:
-        yield from _listed("Cases that ended in error", shown.broken)
+        yield from _highlight_table("Cases that ended in error", shown.broken)
     if report.gates:
         yield Text("\nGates")
         yield _table_of(
@@ -126,7 +126,7 @@ def _tables(summary: Summary, *, wide: bool) -> Iterator[RenderableType]:
 def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool) -> Table:
     table = _table()
     table.add_column(whose, overflow="fold")
-    verdicts = (f"{one.glyph} {one.word}" if wide else one.glyph for one in _COUNTED)
+    verdicts = (f"{standing.glyph} {standing.word}" if wide else standing.glyph for standing in _COUNTED)
     for heading in ("mean", "95 %", "scored", *verdicts):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, tally in tallies.items():
@@ -151,17 +151,17 @@ def _table_of(rows: Iterable[tuple[Text, str]]) -> Table:
     return table
 
 
-def _listed(title: str, highlights: Sequence[Highlight]) -> Iterator[RenderableType]:
+def _highlight_table(title: str, highlights: Sequence[Highlight]) -> Iterator[RenderableType]:
     yield Text(f"\n{title}")
     table = _table(headed=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
     table.add_column(overflow="fold", max_width=30)
     table.add_column(overflow="fold")
-    for one in highlights:
-        score = "" if one.score is None else score_text(one.score)
-        reason = Text(f"{plain(one.evaluator, 60)}: {plain(one.reason, _REASON)}")
-        table.add_row(_marked(one.standing), score, Text(plain(one.case_id, 60)), reason)
+    for highlight in highlights:
+        score = "" if highlight.score is None else score_text(highlight.score)
+        reason = Text(f"{plain(highlight.evaluator, 60)}: {plain(highlight.reason, _REASON)}")
+        table.add_row(_marked(highlight.standing), score, Text(plain(highlight.case_id, 60)), reason)
     yield table
 
 

@@ -49,19 +49,19 @@ def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
     """Draw one bar with a part for each standing; even a single case among thousands can be seen."""
     present = [(standing, count) for standing, count in counts.items() if count]
     total = sum(count for _, count in present)
-    said = ", ".join(f"{count:,} {standing.word}" for standing, count in present) or "no cases"
+    description = ", ".join(f"{count:,} {standing.word}" for standing, count in present) or "no cases"
     shares = [max(count / total, _LEAST_SHARE) for _, count in present]
     ends = [end / sum(shares) for end in itertools.accumulate(shares)]
     parts = [
-        _mark(standing, start, end - start, 0.5, _BAR_HEIGHT - 1, said=f"{count:,} {standing.word}")
+        _mark(standing, start, end - start, 0.5, _BAR_HEIGHT - 1, title=f"{count:,} {standing.word}")
         for (standing, count), start, end in zip(present, [0.0, *ends], ends, strict=False)
     ]
-    return _svg("Verdicts", said, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+    return _svg("Verdicts", description, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
 def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds) -> Markup:
     """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline."""
-    sizes = [sum(one.values()) for one in bins]
+    sizes = [sum(counts.values()) for counts in bins]
     if not any(sizes):
         return tag("p", "No case has a score.", class_="empty")
     step = _step(max(sizes))
@@ -70,7 +70,7 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
         "Histogram of case scores",
         f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to 1.",
         *_grid(range(0, top + 1, step), top),
-        *(_bin(number, one, top) for number, one in enumerate(bins) if sizes[number]),
+        *(_bin(number, counts, top) for number, counts in enumerate(bins) if sizes[number]),
         _threshold("pass", thresholds.pass_at, y=11),
         _threshold("borderline", thresholds.borderline_at, y=25),
         *(_tick(tenth / 10) for tenth in range(0, 11, 2)),
@@ -142,10 +142,10 @@ def interval_mark(
     interval: tuple[float, float] | None,
     axis: Axis,
     *,
-    said: str | None = None,
+    description: str | None = None,
     width: str = _PLOT_WIDTH,
 ) -> Markup:
-    """Draw an estimate with its interval; the title, and ``said``, are for those who do not look."""
+    """Draw an estimate with its interval; the title and the ``description`` are for screen readers."""
     middle = _ROW_HEIGHT / 2
     marks = [_line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
     if axis.line is not None:
@@ -157,54 +157,54 @@ def interval_mark(
         marks += [_line(end, middle - 4, end, middle + 4, "interval") for end in (low, high)]
     if estimate is not None:
         marks.append(tag("circle", cx=_percent(axis.share(estimate)), cy=f"{middle:g}", r="4.5", class_="mean"))
-    return _svg(title, said, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
+    return _svg(title, description, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
 
 
-def outcome_bar(counts: Sequence[tuple[Standing, int, str]], said: str) -> Markup:
+def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -> Markup:
     """Draw one bar with a part for each outcome: in which colour, how many, and in words."""
     total = max(sum(count for _, count, _ in counts), 1)
     ends = list(itertools.accumulate(count / total for _, count, _ in counts))
     parts = [
-        _mark(colour, start, end - start, 0.5, _BAR_HEIGHT - 1, said=words)
+        _mark(colour, start, end - start, 0.5, _BAR_HEIGHT - 1, title=words)
         for (colour, count, words), start, end in zip(counts, [0.0, *ends], ends, strict=False)
         if count
     ]
-    return _svg("Wins, ties and losses", said, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+    return _svg("Wins, ties and losses", description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
 def _mean_mark(name: str, tally: Tally) -> Markup:
     if tally.mean is None:
-        return interval_mark(name, None, None, _SCORES, said=f"{name}: no mean")
-    said = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
+        return interval_mark(name, None, None, _SCORES, description=f"{name}: no mean")
+    description = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
     if tally.interval is None:
-        return interval_mark(name, tally.mean, None, _SCORES, said=said)
-    said += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
-    return interval_mark(name, tally.mean, (tally.interval.low, tally.interval.high), _SCORES, said=said)
+        return interval_mark(name, tally.mean, None, _SCORES, description=description)
+    description += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
+    return interval_mark(name, tally.mean, (tally.interval.low, tally.interval.high), _SCORES, description=description)
 
 
 def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Markup:
     low, high = number / BINS, (number + 1) / BINS
     present = [(standing, count) for standing, count in counts.items() if count]
-    said = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
+    title = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
     bars: list[Markup] = []
     floor = float(_PLOT_BOTTOM)
     for standing, count in present:
         height = count / top * _PLOT_HEIGHT
         floor -= height
         bars.append(_mark(standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
-    # The whole column tells its numbers, not just what may be a sliver of colour.
+    # The whole column shows its numbers when pointed at, not just what may be a sliver of colour.
     column = tag("rect", x=_percent(low), width=_percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
                  fill="none", pointer_events="all")  # fmt: skip
-    return tag("g", tag("title", said), column, *bars)
+    return tag("g", tag("title", title), column, *bars)
 
 
 def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Markup:
-    """Return the histogram's numbers as a table, for those who read rather than look."""
+    """Return the histogram's numbers as a table, for screen readers and for copying."""
     shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
     rows = [
         tag("tr", tag("th", f"{number / BINS:.2f} to {(number + 1) / BINS:.2f}", scope="row"),
-            *(tag("td", f"{one.get(standing, 0):,}", class_="number") for standing in shown))
-        for number, one in enumerate(bins) if any(one.values())
+            *(tag("td", f"{counts.get(standing, 0):,}", class_="number") for standing in shown))
+        for number, counts in enumerate(bins) if any(counts.values())
     ]  # fmt: skip
     head = tag("tr", *(tag("th", name, scope="col") for name in ("score", *shown)))
     return tag("details", tag("summary", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows)),
@@ -229,16 +229,16 @@ def _tick(at: float) -> Markup:
     return _label(score_text(at, 1), at, _PLOT_BOTTOM + 16, "middle")
 
 
-def _label(said: str, at: float, y: float, anchor: str) -> Markup:
-    return tag("text", said, x=_percent(at), y=f"{y:g}", text_anchor=anchor, class_="label")
+def _label(text: str, at: float, y: float, anchor: str) -> Markup:
+    return tag("text", text, x=_percent(at), y=f"{y:g}", text_anchor=anchor, class_="label")
 
 
 def _mark(
-    standing: Standing, start: float, width: float, y: float, height: float, *, said: str | None = None
+    standing: Standing, start: float, width: float, y: float, height: float, *, title: str | None = None
 ) -> Markup:
     return tag(
         "rect",
-        None if said is None else tag("title", said),
+        None if title is None else tag("title", title),
         x=_percent(start),
         width=_percent(width),
         y=f"{y:.4g}",
@@ -263,11 +263,11 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
                stroke="currentColor", stroke_opacity=faint)  # fmt: skip
 
 
-def _svg(title: str, said: str | None, *marks: Markup, height: int, class_: str, width: str = "100%") -> Markup:
+def _svg(title: str, description: str | None, *marks: Markup, height: int, class_: str, width: str = "100%") -> Markup:
     return tag(
         "svg",
         tag("title", title),
-        None if said is None else tag("desc", said),
+        None if description is None else tag("desc", description),
         *marks,
         role="img",
         width=width,

@@ -1,4 +1,4 @@
-"""A run as one HTML file that stands alone: it asks the network for nothing, and works without JavaScript."""
+"""A run as one self-contained HTML file: it loads nothing from the network, and works without JavaScript."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
 def fragment_html(report: Report) -> str:
     """Return the numbers alone, for a notebook: no script and no style, so that they look like the page around them."""
     run, summary = report.run, report.summary
-    seen = [f"{one.glyph} {one.word} {count:,}" for one, count in standings(summary.cases).items() if count]
+    seen = [
+        f"{standing.glyph} {standing.word} {count:,}" for standing, count in standings(summary.cases).items() if count
+    ]
     gates = [tag("li", "✓ met: " if gate.ok else "✗ missed: ", gate.words) for gate in report.gates]
     return tag(
         "div",
@@ -82,7 +84,7 @@ def fragment_html(report: Report) -> str:
 
 
 def _head(title: str, style: str, script: str) -> Markup:
-    # What the page may do is told by content, not by place: no text that slips in could run or fetch anything.
+    # Style and script are allowed by their hashes, not by where they are: injected text can run and fetch nothing.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"

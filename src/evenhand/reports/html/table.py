@@ -16,7 +16,7 @@ from evenhand.reports.safe_text import plain
 
 MOST_ROWS: Final = 20_000
 MOST_DETAILED: Final = 2_000
-# The style sheet has places for so many.
+# The style sheet has room for this many.
 MOST_COLUMNS: Final = 8
 _GIST: Final = 160
 
@@ -34,11 +34,11 @@ class Room:
             self._free -= self._kept[standing]
 
     def take(self, standing: Standing) -> bool:
-        """Take a place for a case, and tell whether there was one."""
+        """Take a place for a case, and return whether there was one."""
         if self._kept.get(standing):
             self._kept[standing] -= 1
             return True
-        # Cases may have been judged since they were counted: where there is room, nobody is sent away.
+        # Cases may have been judged since they were counted: where there is room, none is turned away.
         self._free -= 1
         return self._free >= 0
 
@@ -55,7 +55,7 @@ def case_table(views: Iterable[CaseView], counts: Mapping[Standing, int], evalua
     yield _head(columns)
     yield Markup('<tbody role="rowgroup">\n')
     for view in views:
-        standing = view.standing  # which is worked out
+        standing = view.standing  # computed at each access
         if rows.take(standing):
             yield _row(view, standing, columns, detailed=detailed.take(standing))
             yield "\n"
@@ -63,8 +63,8 @@ def case_table(views: Iterable[CaseView], counts: Mapping[Standing, int], evalua
 
 
 def _notes(rows: Room, detailed: Room, evaluators: int, total: int) -> Iterator[Markup]:
-    def note(said: str) -> Markup:
-        return tag("p", said, class_="note")
+    def note(sentence: str) -> Markup:
+        return tag("p", sentence, class_="note")
 
     if rows.left_out:
         yield note(
@@ -81,7 +81,7 @@ def _notes(rows: Room, detailed: Room, evaluators: int, total: int) -> Iterator[
 
 
 def _tools(counts: Mapping[Standing, int]) -> Markup:
-    """Make what needs JavaScript: it shows itself when that runs."""
+    """Return the controls that need JavaScript, which makes them visible."""
     chips = [
         tag("button", f"{standing.glyph} {standing.word} ", tag("span", f"{count:,}", class_="quiet"),
             type="button", aria_pressed="false", data_standing=standing)
@@ -112,8 +112,8 @@ def _row(view: CaseView, standing: Standing, columns: Sequence[str], *, detailed
     result = view.result
     score = result.outcome.score if standing.scored else None
     by_evaluator: dict[str, list[Judgment]] = {}
-    for one in result.judgments:
-        by_evaluator.setdefault(one.evaluation.evaluator, []).append(one)
+    for judgment in result.judgments:
+        by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment)
     gist = plain((result.case.question_text or "")[: 4 * _GIST], _GIST)
     name = join(tag("span", result.id, class_="id"), " ", tag("span", gist, class_="gist"))
     return tag(
@@ -136,11 +136,11 @@ def _more(view: CaseView) -> Markup:
 
 def _scores(evaluator: str, judgments: Sequence[Judgment]) -> Markup:
     """Show what an evaluator gave: its score, or the mean of its samples' scores."""
-    standings = [Standing.of(one.evaluation) for one in judgments]
+    standings = [Standing.of(judgment.evaluation) for judgment in judgments]
     scores = [
-        one.evaluation.score
-        for one, standing in zip(judgments, standings, strict=True)
-        if one.evaluation.score is not None and standing is not Standing.ERROR
+        judgment.evaluation.score
+        for judgment, standing in zip(judgments, standings, strict=True)
+        if judgment.evaluation.score is not None and standing is not Standing.ERROR
     ]
     mean = sum(scores) / len(scores) if scores else None
     shown: list[str] = [score_text(mean)] if mean is not None or not judgments else []

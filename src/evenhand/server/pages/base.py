@@ -22,12 +22,12 @@ class Form:
 
     def text(self, name: str) -> str:
         """Return a field's text, empty if it was not sent. Browsers send line endings as CR LF."""
-        found = self.sent.get(name, "")
-        return _plain(found) if isinstance(found, str) else ""
+        value = self.sent.get(name, "")
+        return _plain(value) if isinstance(value, str) else ""
 
     def texts(self, name: str) -> list[str]:
         """Return all values of a field, such as of checkboxes."""
-        return [_plain(one) for one in self.sent.getlist(name) if isinstance(one, str)]
+        return [_plain(value) for value in self.sent.getlist(name) if isinstance(value, str)]
 
     def has(self, name: str) -> bool:
         """Return whether the form has such a field."""
@@ -35,15 +35,15 @@ class Form:
 
     def file(self, name: str) -> bytes:
         """Return the content of an uploaded file, empty if there is none."""
-        found = self.sent.get(name)
-        return found.file.read() if isinstance(found, UploadFile) else b""
+        upload = self.sent.get(name)
+        return upload.file.read() if isinstance(upload, UploadFile) else b""
 
     def number(self, name: str) -> int:
         """Return an integer that our own page put into the form."""
-        found = self.text(name)
-        if not found.isascii() or not found.isdecimal() or len(found) > 15:
-            raise Problem(422, "Invalid request", f"{name} must be an integer, not {found[:40]!r}", field=name)
-        return int(found)
+        text = self.text(name)
+        if not text.isascii() or not text.isdecimal() or len(text) > 15:
+            raise Problem(422, "Invalid request", f"{name} must be an integer, not {text[:40]!r}", field=name)
+        return int(text)
 
 
 async def _sent(request: Request) -> AsyncIterator[Form]:

@@ -25,7 +25,7 @@ router = APIRouter()
 
 PAGE: Final = 100
 LABELS: Final = {"input": "Input", "reference": "Reference", "evaluation_schema": "Evaluation Schema"}
-_SAID: Final = {
+_NOTICES: Final = {
     "created": "Test case saved.",
     "another": "Test case saved. Add the next one here.",
     "saved": "Saved.",
@@ -41,26 +41,28 @@ def list_cases(request: Request, store: StoreDep, prompt_id: str, start: int = 0
     """Show the test cases of a prompt, a hundred at a time."""
     prompt = store.prompts.find(prompt_id)
     start = min(max(start, 0), max(prompt.test_cases - 1, 0)) // PAGE * PAGE
-    found = list(itertools.islice(store.prompts.cases(prompt.id), start, start + PAGE))
+    cases = list(itertools.islice(store.prompts.cases(prompt.id), start, start + PAGE))
     own = f"/prompts/{prompt.id}/cases"
     return page(
         request,
         "tests.html",
         prompt=prompt,
         in_schema_mode=_in_schema_mode(prompt),
-        cases=list(enumerate(found, start=start + 1)),
+        cases=list(enumerate(cases, start=start + 1)),
         is_empty=is_empty,
-        shown=f"{start + 1:,} to {start + len(found):,} of {prompt.test_cases:,}",
+        shown=f"{start + 1:,} to {start + len(cases):,} of {prompt.test_cases:,}",
         before=f"{own}?start={start - PAGE}" if start else None,
         after=f"{own}?start={start + PAGE}" if start + PAGE < prompt.test_cases else None,
-        said=_SAID.get(said),
+        notice_text=_NOTICES.get(said),
     )
 
 
 @router.get("/prompts/{prompt_id}/cases/new")
 def new_case(request: Request, store: StoreDep, prompt_id: str, said: str = "") -> Response:
     """Show an empty editor."""
-    return _editor(request, store.prompts.find(prompt_id), None, dict.fromkeys(CASE_FIELDS), said=_SAID.get(said))
+    return _editor(
+        request, store.prompts.find(prompt_id), None, dict.fromkeys(CASE_FIELDS), notice_text=_NOTICES.get(said)
+    )
 
 
 @router.post("/prompts/{prompt_id}/cases/new")
@@ -86,7 +88,7 @@ def create_case(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -
 def show_case(request: Request, store: StoreDep, case_id: str, said: str = "") -> Response:
     """Show the editor of a test case."""
     case = store.prompts.find_case(case_id)
-    return _editor(request, store.prompts.find(case.prompt_id), case, case_dict(case), said=_SAID.get(said))
+    return _editor(request, store.prompts.find(case.prompt_id), case, case_dict(case), notice_text=_NOTICES.get(said))
 
 
 @router.post("/cases/{case_id}")
@@ -94,20 +96,20 @@ def save_case(request: Request, store: StoreDep, case_id: str, sent: Sent) -> Re
     """Save a test case, or show its errors, or what somebody else has saved."""
     seen = sent.number("seen")
     try:
-        known = store.prompts.find_case(case_id)
+        case = store.prompts.find_case(case_id)
     except NotFoundError:
         return _gone(request, store, sent)
-    prompt = store.prompts.find(known.prompt_id)
-    draft = _draft(sent, known.text)
+    prompt = store.prompts.find(case.prompt_id)
+    draft = _draft(sent, case.text)
     if sent.text("action") == _CHECK:
-        return _editor(request, prompt, known, draft, seen=seen, tried=sent.text("output"), checked=True)
+        return _editor(request, prompt, case, draft, seen=seen, tried=sent.text("output"), checked=True)
     try:
-        made = store.prompts.edit_case(known.id, test_case_text(draft), seen=seen)
+        made = store.prompts.edit_case(case.id, test_case_text(draft), seen=seen)
     except FieldError as error:
-        return _editor(request, prompt, known, draft, seen=seen, errors={error.field: error.told}, status=422)
+        return _editor(request, prompt, case, draft, seen=seen, errors={error.field: error.told}, status=422)
     except ConflictError:
-        known = store.prompts.find_case(known.id)
-        return _editor(request, prompt, known, draft, theirs=changes(case_dict(known), draft, LABELS), status=409)
+        case = store.prompts.find_case(case.id)
+        return _editor(request, prompt, case, draft, theirs=changes(case_dict(case), draft, LABELS), status=409)
     return see_other(f"/cases/{made.id}?said=saved")
 
 
@@ -123,11 +125,11 @@ def delete_case(store: StoreDep, case_id: str, sent: Sent) -> Response:
     """Delete a test case, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
     with store.transaction(exclusive=True):
-        known = store.prompts.find_case(case_id)
-        if known.version != seen:
-            raise Problem(409, "Changed in the meantime", f"test case {known.id} is now at version {known.version}")
-        store.prompts.delete_case(known.id)
-    return see_other(f"/prompts/{known.prompt_id}/cases?said=deleted")
+        case = store.prompts.find_case(case_id)
+        if case.version != seen:
+            raise Problem(409, "Changed in the meantime", f"test case {case.id} is now at version {case.version}")
+        store.prompts.delete_case(case.id)
+    return see_other(f"/prompts/{case.prompt_id}/cases?said=deleted")
 
 
 def _editor(
@@ -142,7 +144,7 @@ def _editor(
     theirs: list[tuple[str, list[Line]]] | None = None,
     tried: str = "",
     checked: bool = False,
-    said: str | None = None,
+    notice_text: str | None = None,
 ) -> Response:
     return page(
         request,
@@ -159,7 +161,7 @@ def _editor(
         labels=LABELS,
         tried=tried,
         check=schema_verdict(draft["evaluation_schema"], tried or None) if checked else None,
-        said=said,
+        notice_text=notice_text,
         moment=moment_text,
     )
 
@@ -172,7 +174,7 @@ def _gone(request: Request, store: Store, sent: Form) -> Response:
     except NotFoundError:
         return _orphan(request, draft)
     notice = "The test case was deleted in the meantime. Your text is still here; saving it creates a new one."
-    return _editor(request, prompt, None, draft, said=notice, status=404)
+    return _editor(request, prompt, None, draft, notice_text=notice, status=404)
 
 
 def _orphan(request: Request, draft: dict[str, Any]) -> Response:
@@ -182,8 +184,8 @@ def _orphan(request: Request, draft: dict[str, Any]) -> Response:
 
 def _draft(sent: Form, kept: TestCaseText | None) -> dict[str, Any]:
     """Read the form. A field that it does not have, such as the schema in llm mode, keeps its value."""
-    known = {name: getattr(kept, name) if kept else None for name in CASE_FIELDS}
-    draft = {name: as_typed(sent.text(name), known[name]) if sent.has(name) else known[name] for name in CASE_FIELDS}
+    stored = {name: getattr(kept, name) if kept else None for name in CASE_FIELDS}
+    draft = {name: as_typed(sent.text(name), stored[name]) if sent.has(name) else stored[name] for name in CASE_FIELDS}
     return draft | {"input": draft["input"] or ""}
 
 

@@ -26,33 +26,33 @@ from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 
 
-def reach(found: Iterable[PairedDifference]) -> float:
+def reach(differences: Iterable[PairedDifference]) -> float:
     """Return how far the axis extends on both sides of zero to fit all intervals, rounded up to a tenth."""
     far = [0.1]
-    for one in found:
-        if one.interval is not None:
-            far += [abs(one.interval.low), abs(one.interval.high)]
-        elif one.difference is not None:
-            far.append(abs(one.difference))
+    for paired in differences:
+        if paired.interval is not None:
+            far += [abs(paired.interval.low), abs(paired.interval.high)]
+        elif paired.difference is not None:
+            far.append(abs(paired.difference))
     return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
 
 
-def _difference_mark(name: str, found: PairedDifference, most: float) -> Markup:
+def _difference_mark(name: str, paired: PairedDifference, most: float) -> Markup:
     """Draw a difference with its interval on an axis from ``-most`` to ``most``."""
     axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
-    interval = None if found.interval is None else (found.interval.low, found.interval.high)
-    said = f"{difference_text(found.difference)} {around_text(found.interval)}, from {-most:g} to {most:g}"
-    return interval_mark(name, found.difference, interval, axis, said=said, width="100%")
+    interval = None if paired.interval is None else (paired.interval.low, paired.interval.high)
+    description = f"{difference_text(paired.difference)} {around_text(paired.interval)}, from {-most:g} to {most:g}"
+    return interval_mark(name, paired.difference, interval, axis, description=description, width="100%")
 
 
-def _outcomes(found: PairedDifference) -> Markup:
+def _outcomes(paired: PairedDifference) -> Markup:
     """Draw one bar for the cases in which B scored more, the same, and less."""
     counts = [
-        (Standing.PASS, found.wins, f"{counted(found.wins, 'win')} for B"),
-        (Standing.NOT_EVALUATED, found.ties, f"{counted(found.ties, 'tie')} for B"),
-        (Standing.FAIL, found.losses, f"{counted(found.losses, 'loss', 'losses')} for B"),
+        (Standing.PASS, paired.wins, f"{counted(paired.wins, 'win')} for B"),
+        (Standing.NOT_EVALUATED, paired.ties, f"{counted(paired.ties, 'tie')} for B"),
+        (Standing.FAIL, paired.losses, f"{counted(paired.losses, 'loss', 'losses')} for B"),
     ]
-    return outcome_bar(counts, f"{found.wins:,} wins, {found.ties:,} ties and {found.losses:,} losses for B")
+    return outcome_bar(counts, f"{paired.wins:,} wins, {paired.ties:,} ties and {paired.losses:,} losses for B")
 
 
 router = APIRouter()
@@ -81,11 +81,11 @@ def compare(
     if not a or not b:
         if not a and not b:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
-        return page(request, "compare.html", found=None, refused=None, waiting=None, **chosen)
+        return page(request, "compare.html", comparison=None, refused=None, waiting=None, **chosen)
     ours, theirs = find_run(store, a), find_run(store, b)
     change_filter = ChangeFilter(before=before, after=after, way=way)
     try:
-        found = compare_in_background(
+        comparison = compare_in_background(
             summaries,
             store,
             (ours, theirs),
@@ -95,24 +95,29 @@ def compare(
             anyway=bool(anyway),
         )
     except TimeoutError:
-        return page(request, "compare.html", found=None, refused=None, waiting=str(request.url.query), **chosen)
+        return page(request, "compare.html", comparison=None, refused=None, waiting=str(request.url.query), **chosen)
     except ConfigError as error:
-        return page(request, "compare.html", found=None, refused=_refusal(error, a, b), waiting=None, **chosen)
+        return page(request, "compare.html", comparison=None, refused=_refusal(error, a, b), waiting=None, **chosen)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
     return page(
-        request, "compare.html", refused=None, waiting=None, **chosen, **_shown(store, found, address, change_filter)
+        request,
+        "compare.html",
+        refused=None,
+        waiting=None,
+        **chosen,
+        **_template_values(store, comparison, address, change_filter),
     )
 
 
 class _Address:
     """The address of a comparison, with further parameters."""
 
-    def __init__(self, **said: str) -> None:
-        self._said = said
+    def __init__(self, **parameters: str) -> None:
+        self._parameters = parameters
 
     def __call__(self, **more: str) -> str:
-        said = {name: value for name, value in (self._said | more).items() if value}
-        return f"/compare?{urlencode(said)}"
+        parameters = {name: value for name, value in (self._parameters | more).items() if value}
+        return f"/compare?{urlencode(parameters)}"
 
 
 def _refusal(error: ConfigError, a: str, b: str) -> dict[str, Any]:
@@ -122,23 +127,25 @@ def _refusal(error: ConfigError, a: str, b: str) -> dict[str, Any]:
     return {"why": error.why, "differing": error.differing, "anyway": _Address(a=a, b=b, anyway="yes")()}
 
 
-def _shown(store: Store, found: Comparison, address: _Address, change_filter: ChangeFilter) -> dict[str, Any]:
-    subject = found.subject
-    changes = [one for one in found.changes if change_filter.takes(one)][:MOST_CHANGES]
-    several: list[tuple[str | None, Compared]] = [(None, found.cases), *found.evaluators.items()]
-    most = reach(one.scores for _, one in several)
-    positions = case_positions(store, (found.a, found.b), [one.case_id for one in changes])
+def _template_values(
+    store: Store, comparison: Comparison, address: _Address, change_filter: ChangeFilter
+) -> dict[str, Any]:
+    subject = comparison.subject
+    changes = [change for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
+    several: list[tuple[str | None, Compared]] = [(None, comparison.cases), *comparison.evaluators.items()]
+    most = reach(compared.scores for _, compared in several)
+    positions = case_positions(store, (comparison.a, comparison.b), [change.case_id for change in changes])
     return {
-        "found": found,
+        "comparison": comparison,
         "sentence": verdict_sentence(subject.scores),
         "facts": list(_facts(subject)),
         "bar": _outcomes(subject.scores) if subject.scores.n else None,
-        "rows": [_row(name, one, found, most, address) for name, one in several],
+        "rows": [_row(name, compared, comparison, most, address) for name, compared in several],
         "most": most,
         "standings": [Standing(name) for name in STANDINGS],
-        "transitions": _transitions(found, address),
-        "changes": [_change(one, found, positions) for one in changes],
-        "changed": _how_many(found, changes, change_filter),
+        "transitions": _transitions(comparison, address),
+        "changes": [_change(change, comparison, positions) for change in changes],
+        "changed": _how_many(comparison, changes, change_filter),
         "all_changes": address() if change_filter.is_any else None,
         "reaching": counted(subject.in_common, "case"),
         "left_out": list(_left_out(subject)),
@@ -147,77 +154,81 @@ def _shown(store: Store, found: Comparison, address: _Address, change_filter: Ch
 
 def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
     """Yield the numbers, each with its name."""
-    found = subject.scores
-    if not found.n:
+    paired = subject.scores
+    if not paired.n:
         return
-    yield "Mean of A", score_text(found.mean_a, 3)
-    yield "Mean of B", score_text(found.mean_b, 3)
+    yield "Mean of A", score_text(paired.mean_a, 3)
+    yield "Mean of B", score_text(paired.mean_b, 3)
     yield (
         "B − A",
-        f"{difference_text(found.difference)} {'' if found.interval is None else around_text(found.interval)}",
+        f"{difference_text(paired.difference)} {'' if paired.interval is None else around_text(paired.interval)}",
     )
-    if found.test is not None:
-        yield "Test", found.test
+    if paired.test is not None:
+        yield "Test", paired.test
         yield (
             "p",
-            p_text(found.p)
-            if subject.p_holm in (None, found.p)
-            else f"{p_text(found.p)}, {p_text(subject.p_holm)} after Holm",
+            p_text(paired.p)
+            if subject.p_holm in (None, paired.p)
+            else f"{p_text(paired.p)}, {p_text(subject.p_holm)} after Holm",
         )
-    if found.effect is not None:
-        yield found.effect.name.capitalize(), NONE if found.effect.value is None else f"{found.effect.value:.2f}"
-    yield "Scored in both", f"{found.n:,}" + (f" in {counted(found.clusters, 'cluster')}" if found.clusters else "")
-    if found.minimum_detectable is not None:
-        yield "Detectable with 80 % power", f"a difference of {found.minimum_detectable:.3f}"
-    if found.needed is not None and found.needed > found.n:
-        yield "To detect 0.05", f"about {found.needed:,} cases"
+    if paired.effect is not None:
+        yield paired.effect.name.capitalize(), NONE if paired.effect.value is None else f"{paired.effect.value:.2f}"
+    yield "Scored in both", f"{paired.n:,}" + (f" in {counted(paired.clusters, 'cluster')}" if paired.clusters else "")
+    if paired.minimum_detectable is not None:
+        yield "Detectable with 80 % power", f"a difference of {paired.minimum_detectable:.3f}"
+    if paired.needed is not None and paired.needed > paired.n:
+        yield "To detect 0.05", f"about {paired.needed:,} cases"
 
 
-def _row(name: str | None, one: Compared, found: Comparison, most: float, address: _Address) -> dict[str, Any]:
-    """Return a line of the table: of an evaluator, or of whole cases, which have no name."""
+def _row(
+    name: str | None, compared: Compared, comparison: Comparison, most: float, address: _Address
+) -> dict[str, Any]:
+    """Return a row of the table: of an evaluator, or of whole cases, which have no name."""
     called = "whole cases" if name is None else name
     return {
         "name": called,
         "href": address(evaluator=name or ""),
-        "here": found.evaluator == name,
-        "a": score_text(one.scores.mean_a, 3),
-        "b": score_text(one.scores.mean_b, 3),
-        "difference": difference_text(one.scores.difference),
-        "interval": NONE if one.scores.interval is None else around_text(one.scores.interval),
-        "p": p_text(one.scores.p if one.p_holm is None else one.p_holm),
-        "n": f"{one.scores.n:,}",
-        "lacking": one.scores.lacking,
-        "mark": _difference_mark(called, one.scores, most),
+        "here": comparison.evaluator == name,
+        "a": score_text(compared.scores.mean_a, 3),
+        "b": score_text(compared.scores.mean_b, 3),
+        "difference": difference_text(compared.scores.difference),
+        "interval": NONE if compared.scores.interval is None else around_text(compared.scores.interval),
+        "p": p_text(compared.scores.p if compared.p_holm is None else compared.p_holm),
+        "n": f"{compared.scores.n:,}",
+        "lacking": compared.scores.lacking,
+        "mark": _difference_mark(called, compared.scores, most),
     }
 
 
-def _transitions(found: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
+def _transitions(comparison: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
     """Return the matrix of verdicts in A and B: counts, each with the address of its cases."""
     return [
-        (Standing(before), [(count, _look_at(before, after, found, address) if count else None)
+        (Standing(before), [(count, _cell_address(before, after, comparison, address) if count else None)
                             for after, count in zip(STANDINGS, row, strict=True)])
-        for before, row in zip(STANDINGS, found.subject.transitions, strict=True)
+        for before, row in zip(STANDINGS, comparison.subject.transitions, strict=True)
     ]  # fmt: skip
 
 
-def _look_at(before: str, after: str, found: Comparison, address: _Address) -> str:
+def _cell_address(before: str, after: str, comparison: Comparison, address: _Address) -> str:
     """Return the address of the cases of a cell: here if both have a score, otherwise in one of the runs."""
     if before in SCORED and after in SCORED and before != after:
         return address(before=before, after=after) + "#changes"
-    run, standing = (found.b, after) if before in SCORED or after not in SCORED else (found.a, before)
-    said = {"verdict" if standing in SCORED else "status": standing}
-    return f"{own(run)}/results?{urlencode(said | ({'evaluator': found.evaluator} if found.evaluator else {}))}"
+    run, standing = (comparison.b, after) if before in SCORED or after not in SCORED else (comparison.a, before)
+    filters = {"verdict" if standing in SCORED else "status": standing}
+    if comparison.evaluator:
+        filters["evaluator"] = comparison.evaluator
+    return f"{own(run)}/results?{urlencode(filters)}"
 
 
-def _how_many(found: Comparison, changes: Sequence[Change], change_filter: ChangeFilter) -> str:
+def _how_many(comparison: Comparison, changes: Sequence[Change], change_filter: ChangeFilter) -> str:
     if change_filter.is_any:
         return f"{change_filter.words}: {counted(len(changes), 'case')}."
-    if len(changes) == found.changed:
-        return f"{counted(found.changed, 'case')}, the largest difference first."
-    return f"The {len(changes):,} largest of {found.changed:,}."
+    if len(changes) == comparison.changed:
+        return f"{counted(comparison.changed, 'case')}, the largest difference first."
+    return f"The {len(changes):,} largest of {comparison.changed:,}."
 
 
-def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:
+def _change(change: Change, comparison: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:
     def address(run: RunRecord) -> str | None:
         position = positions.get((run.number, change.case_id))
         return None if position is None else f"{own(run)}/results/{position}"
@@ -229,13 +240,13 @@ def _change(change: Change, found: Comparison, positions: Mapping[tuple[int, str
         "difference": difference_text(change.difference),
         "before": change.standing_a,
         "after": change.standing_b,
-        "in_a": address(found.a),
-        "in_b": address(found.b),
+        "in_a": address(comparison.a),
+        "in_b": address(comparison.b),
     }
 
 
 def _left_out(subject: Compared) -> Iterator[str]:
-    """Count the cases that are left out, with the reason."""
+    """Yield how many cases are left out, with the reason."""
     ways = (
         (subject.only_a, "only in A"),
         (subject.only_b, "only in B"),

@@ -60,8 +60,8 @@ def _against(
         if run.status is not RunStatus.FINISHED or (kind := lineage(run)) in seen:
             continue
         seen.add(kind)
-        if (found := BaselineComparison.of(store, summaries, run, max(until - time.monotonic(), 0.0))) is not None:
-            yield run, found
+        if (comparison := BaselineComparison.of(store, summaries, run, max(until - time.monotonic(), 0.0))) is not None:
+            yield run, comparison
 
 
 def _progress(manager: RunManager, run: RunRecord) -> tuple[int, int]:

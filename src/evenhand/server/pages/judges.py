@@ -41,13 +41,13 @@ def show_judges(request: Request, store: StoreDep, settings: SettingsDep, case: 
     if settings.judge:
         draft["model"] = settings.judge
     if case:
-        known = store.prompts.find_case(case)
-        text = store.prompts.find(known.prompt_id).text
-        asked = (Message("system", text.content), Message("user", known.text.input))
+        test_case = store.prompts.find_case(case)
+        text = store.prompts.find(test_case.prompt_id).text
+        asked = (Message("system", text.content), Message("user", test_case.text.input))
         draft |= {
             "criteria": text.criteria or "",
             "question": Case(input_messages=asked).question_text or "",
-            "reference": known.text.reference or "",
+            "reference": test_case.text.reference or "",
             "answer": "(the model's answer)",
         }
     return _page(request, draft)

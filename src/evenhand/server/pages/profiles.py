@@ -54,11 +54,11 @@ def leaderboard(
 ) -> Response:
     """Show a page of a ranking; ``after`` is how many profiles come before."""
     run = find_run(store, run_id)
-    known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
+    context: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
         ranks = profile_numbers.ranks(store, run, settings.page_wait_seconds)
     except TimeoutError:
-        return page(request, "ranking.html", ranks=None, **known)
+        return page(request, "ranking.html", ranks=None, **context)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
     from evenhand.profiles.ranking.report import about, trust  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ def leaderboard(
         shown=f"{first + 1:,} to {last:,} of {len(ranks.profiles):,}",
         before=f"{address}?after={max(first - ON_A_PAGE, 0)}" if first else None,
         after=f"{address}?after={last}" if last < len(ranks.profiles) else None,
-        **known,
+        **context,
     )
 
 
@@ -98,9 +98,9 @@ def _tiers(
 
     axis = Axis(left=1, right=_worst(ranks))
     shown = ranks.profiles[first:last]
-    for (ranked, tier), members in itertools.groupby(shown, lambda one: (one.rank is not None, one.tier)):
+    for (ranked, tier), members in itertools.groupby(shown, lambda profile: (profile.rank is not None, profile.tier)):
         size = ranks.profiles.in_tier(tier) if ranked else len(ranks.profiles.without_rank)
-        rows = [_place(one, axis, address, in_pairs=in_pairs) for one in members]
+        rows = [_row(profile, axis, address, in_pairs=in_pairs) for profile in members]
         yield _title(tier) if ranked else "Without a rank", counted(size, "profile"), rows
 
 
@@ -108,23 +108,27 @@ def _title(tier: int | None) -> str:
     return "No interval, no tier" if tier is None else f"Tier {tier}"
 
 
-def _place(one: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
+def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
     from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
     from evenhand.reports.html.charts import interval_mark  # noqa: PLC0415
 
-    said = "no rank" if one.rank is None else f"rank {one.rank:,}, 95 %: {span_text(one)}"
+    rank_phrase = "no rank" if profile.rank is None else f"rank {profile.rank:,}, 95 %: {span_text(profile)}"
     rates = (
-        (share_text(one.win_rate), interval_text(one.win_rate_interval), share_text(one.win_rate_without_length))
+        (
+            share_text(profile.win_rate),
+            interval_text(profile.win_rate_interval),
+            share_text(profile.win_rate_without_length),
+        )
         if in_pairs
         else ()
     )
-    groups = f"{one.groups:,}" + (f", {one.failures:,} failed" if one.failures else "")
+    groups = f"{profile.groups:,}" + (f", {profile.failures:,} failed" if profile.failures else "")
     return LeaderboardRow(
-        id=one.id,
-        groups=f"{address}/results?{urlencode({'profile': one.id})}",
-        rank=NONE if one.rank is None else f"{one.rank:,}",
-        mark=interval_mark(f"{one.id}: {said}", one.rank, one.interval, axis),
-        numbers=(span_text(one), score_text(one.strength), *rates, groups),
+        id=profile.id,
+        groups=f"{address}/results?{urlencode({'profile': profile.id})}",
+        rank=NONE if profile.rank is None else f"{profile.rank:,}",
+        mark=interval_mark(f"{profile.id}: {rank_phrase}", profile.rank, profile.interval, axis),
+        numbers=(span_text(profile), score_text(profile.strength), *rates, groups),
     )
 
 
@@ -158,12 +162,12 @@ def audit(
 ) -> Response:
     """Show an audit as its report does."""
     run = find_run(store, run_id)
-    known: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
+    context: dict[str, Any] = {"run": run, "own": own(run), "is_at_work": run.status in AT_WORK}
     try:
         numbers = profile_numbers.audit(store, run, settings.page_wait_seconds)
         counts = summaries.of(store, run, settings.page_wait_seconds)
     except TimeoutError:
-        return page(request, "audit.html", numbers=None, **known)
+        return page(request, "audit.html", numbers=None, **context)
     from evenhand.profiles.audit.report import section  # noqa: PLC0415 - brings much arithmetic along
 
     report = counts.report(store, run)
@@ -174,5 +178,5 @@ def audit(
         numbers=numbers,
         may_change=run.status is not RunStatus.FINISHED,
         section=section(report, numbers),
-        **known,
+        **context,
     )

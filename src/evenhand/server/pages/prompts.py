@@ -27,7 +27,7 @@ Kind = Literal["added", "removed", "same", "gap"]
 
 
 class Line(NamedTuple):
-    """A line of a comparison: ``kind`` says in which of the texts it stands."""
+    """A line of a comparison; ``kind`` says in which of the texts it is."""
 
     kind: Kind
     text: str
@@ -93,7 +93,7 @@ LABELS: Final = {
     "evaluation_criteria": "Evaluation criteria",
     "expected_schema": "Expected schema",
 }
-_SAID: Final = {
+_NOTICES: Final = {
     "created": "Prompt saved. Now add test cases and run it.",
     "saved": "Saved as a new version.",
     "same": "No changes, so there is no new version.",
@@ -105,19 +105,18 @@ _SAID: Final = {
 def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
     """Show the prompts, or those whose names contain a text."""
     everything = store.prompts.all()
-    found = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
-    start = min(max(start, 0), max(len(found) - 1, 0)) // PAGE * PAGE
+    matching = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
+    start = min(max(start, 0), max(len(matching) - 1, 0)) // PAGE * PAGE
     return page(
         request,
         "prompts.html",
-        prompts=found[start : start + PAGE],
+        prompts=matching[start : start + PAGE],
         there=len(everything),
-        found=len(found),
         q=q,
-        shown=f"{start + 1:,} to {min(start + PAGE, len(found)):,} of {len(found):,}",
+        shown=f"{start + 1:,} to {min(start + PAGE, len(matching)):,} of {len(matching):,}",
         before=_at(q, start - PAGE) if start else None,
-        after=_at(q, start + PAGE) if start + PAGE < len(found) else None,
-        said=_SAID.get(said),
+        after=_at(q, start + PAGE) if start + PAGE < len(matching) else None,
+        notice_text=_NOTICES.get(said),
         moment=moment_text,
     )
 
@@ -149,7 +148,7 @@ def show_prompt(
     prompt = store.prompts.find(prompt_id)
     text = prompt.text if version is None else store.prompts.find(prompt_id, version).text
     older = version if version is not None and version != prompt.latest else None
-    return _editor(request, prompt, prompt_dict(text), older=older, said=_SAID.get(said))
+    return _editor(request, prompt, prompt_dict(text), older=older, notice_text=_NOTICES.get(said))
 
 
 @router.post("/prompts/{prompt_id}")
@@ -157,21 +156,21 @@ def save_prompt(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -
     """Add a version, or show its errors, or what somebody else has saved; the text is never lost."""
     seen = sent.number("seen")
     try:
-        known = store.prompts.find(prompt_id)
+        prompt = store.prompts.find(prompt_id)
     except NotFoundError:
         notice = "The prompt was deleted in the meantime. Your text is still here; saving it creates a new prompt."
-        return _editor(request, None, _draft(sent, None), said=notice, status=404)
+        return _editor(request, None, _draft(sent, None), notice_text=notice, status=404)
     # A field can only be unchanged compared with the version that was edited.
-    draft = _draft(sent, known.text if known.latest == seen else None)
+    draft = _draft(sent, prompt.text if prompt.latest == seen else None)
     try:
-        made = store.prompts.edit(known.id, prompt_text(draft), seen=seen)
+        made = store.prompts.edit(prompt.id, prompt_text(draft), seen=seen)
     except FieldError as error:
-        return _editor(request, known, draft, seen=seen, errors={error.field: error.told}, status=422)
+        return _editor(request, prompt, draft, seen=seen, errors={error.field: error.told}, status=422)
     except ConflictError as error:
-        known = store.prompts.find(known.id)
-        if known.latest == seen:
-            return _editor(request, known, draft, errors={"name": str(error)}, status=409)
-        return _editor(request, known, draft, theirs=changes(prompt_dict(known.text), draft, LABELS), status=409)
+        prompt = store.prompts.find(prompt.id)
+        if prompt.latest == seen:
+            return _editor(request, prompt, draft, errors={"name": str(error)}, status=409)
+        return _editor(request, prompt, draft, theirs=changes(prompt_dict(prompt.text), draft, LABELS), status=409)
     return see_other(f"/prompts/{made.id}?said={'same' if made.latest == seen else 'saved'}")
 
 
@@ -186,10 +185,10 @@ def delete_prompt(store: StoreDep, prompt_id: str, sent: Sent) -> Response:
     """Delete a prompt, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
     with store.transaction(exclusive=True):
-        known = store.prompts.find(prompt_id)
-        if known.latest != seen:
-            raise Problem(409, "Changed in the meantime", f"prompt {known.name!r} is now at version {known.latest}")
-        store.prompts.delete(known.id)
+        prompt = store.prompts.find(prompt_id)
+        if prompt.latest != seen:
+            raise Problem(409, "Changed in the meantime", f"prompt {prompt.name!r} is now at version {prompt.latest}")
+        store.prompts.delete(prompt.id)
     return see_other("/prompts?said=deleted")
 
 
@@ -224,7 +223,7 @@ def _editor(
     errors: dict[str, str] | None = None,
     theirs: list[tuple[str, list[Line]]] | None = None,
     older: int | None = None,
-    said: str | None = None,
+    notice_text: str | None = None,
 ) -> Response:
     return page(
         request,
@@ -238,7 +237,7 @@ def _editor(
         current=None if prompt is None else prompt_dict(prompt.text),
         labels=LABELS,
         older=older,
-        said=said,
+        notice_text=notice_text,
         moment=moment_text,
     )
 
@@ -249,8 +248,8 @@ def _blank() -> dict[str, Any]:
 
 def _draft(sent: Form, kept: PromptText | None) -> dict[str, Any]:
     """Read the form; the fields of both modes are kept."""
-    known = prompt_dict(kept) if kept is not None else dict.fromkeys(PROMPT_FIELDS)
-    draft = {name: as_typed(sent.text(name), known[name]) for name in PROMPT_FIELDS}
+    stored = prompt_dict(kept) if kept is not None else dict.fromkeys(PROMPT_FIELDS)
+    draft = {name: as_typed(sent.text(name), stored[name]) for name in PROMPT_FIELDS}
     return draft | {
         "name": sent.text("name"),
         "content": draft["content"] or "",

@@ -77,11 +77,11 @@ def columns_in_query(request: Request) -> tuple[str, ...] | None:
 
 def columns_in_cookie(request: Request) -> tuple[str, ...] | None:
     """Return the columns that this browser remembers, or None."""
-    said = request.cookies.get(COOKIE)
-    if said is None:
+    cookie = request.cookies.get(COOKIE)
+    if cookie is None:
         return None
-    names = tuple(name for name in said.split(".") if name in _KEYS)
-    return names if names or not said else None
+    names = tuple(name for name in cookie.split(".") if name in _KEYS)
+    return names if names or not cookie else None
 
 
 def default_columns(run: RunRecord, evaluators: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
@@ -152,16 +152,19 @@ class ResultsQuery:
         """Read the query of a request."""
         names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "profile", "cursor")
         asked = request.query_params
-        said = {name: asked[name] for name in names if asked.get(name, "").strip()}
-        for name, known in _ALLOWED.items():
-            if name in said and said[name] not in known:
+        values = {name: asked[name] for name in names if asked.get(name, "").strip()}
+        for name, allowed in _ALLOWED.items():
+            if name in values and values[name] not in allowed:
                 raise Problem(
-                    422, "Invalid request", f"it must be one of {', '.join(known)}, not {said[name]!r:.60}", field=name
+                    422,
+                    "Invalid request",
+                    f"it must be one of {', '.join(allowed)}, not {values[name]!r:.60}",
+                    field=name,
                 )
         for name in ("text", "profile"):
-            if len(said.get(name, "")) > LONGEST_TEXT:
+            if len(values.get(name, "")) > LONGEST_TEXT:
                 raise Problem(422, "Invalid request", f"it must have at most {LONGEST_TEXT} characters", field=name)
-        return cls(request.url.path, said, columns_in_query(request), scale_of(run) or 1)
+        return cls(request.url.path, values, columns_in_query(request), scale_of(run) or 1)
 
     @property
     def filter(self) -> Filter:
@@ -199,8 +202,8 @@ class ResultsQuery:
 
     def file(self, ending: str) -> str:
         """Return the address of a file with what this table shows, on all of its pages."""
-        said = {name: value for name, value in self.values.items() if name != "cursor"}
-        return f"{self.path}/export.{ending}" + (f"?{urlencode(said)}" if said else "")
+        parameters = {name: value for name, value in self.values.items() if name != "cursor"}
+        return f"{self.path}/export.{ending}" + (f"?{urlencode(parameters)}" if parameters else "")
 
     def _names(self, name: str) -> tuple[str, ...]:
         return (self.values[name],) if name in self.values else ()
@@ -224,7 +227,7 @@ def show_results(request: Request, run_id: str, store: StoreDep, results: Result
     """Show the evaluations of a run: one page, filtered and sorted as the address says."""
     run = find_run(store, run_id)
     query = ResultsQuery.of(request, run)
-    found = results.page(run, query.filter, query.order, limit=ON_A_PAGE, cursor=query.values.get("cursor"))
+    results_page = results.page(run, query.filter, query.order, limit=ON_A_PAGE, cursor=query.values.get("cursor"))
     evaluators, models = results.evaluators(run), models_of(run)
     chosen = columns_in_cookie(request) if query.columns is None else query.columns
     scale = scale_of(run)
@@ -233,15 +236,15 @@ def show_results(request: Request, run_id: str, store: StoreDep, results: Result
         "results.html",
         run=run,
         own=own(run),
-        rows=[row_of(one, scale) for one in found["items"]],
+        rows=[row_of(item, scale) for item in results_page["items"]],
         scale=scale,
-        total=found["total"],
-        next=found["next"],
+        total=results_page["total"],
+        next=results_page["next"],
         query=query,
         evaluators=evaluators,
         models=models,
         columns=columns_with(default_columns(run, evaluators, models) if chosen is None else chosen),
-        known=COLUMNS,
+        all_columns=COLUMNS,
         is_chosen=chosen is not None,
         allowed=_ALLOWED,
         is_filtered=not query.filter.is_empty,

@@ -71,20 +71,20 @@ class Draft:
         )
 
     def _whole(self, name: str, most: int) -> int | None:
-        said = self.typed[name].strip().replace(",", "")
-        if not said:
+        text = self.typed[name].strip().replace(",", "")
+        if not text:
             return None
         # Long numbers take long to parse.
-        if not said.isascii() or not said.isdecimal() or len(said) > 20 or not 1 <= int(said) <= most:
+        if not text.isascii() or not text.isdecimal() or len(text) > 20 or not 1 <= int(text) <= most:
             raise FieldError(name, f"it must be an integer from 1 to {most:,}")
-        return int(said)
+        return int(text)
 
     def _dollars(self) -> float | None:
-        said = self.typed["max_cost"].strip().removeprefix("$").replace(",", "")
-        if not said:
+        amount = self.typed["max_cost"].strip().removeprefix("$").replace(",", "")
+        if not amount:
             return None
         try:
-            return Limits(max_cost=float(said)).max_cost
+            return Limits(max_cost=float(amount)).max_cost
         except (ValueError, ConfigError):
             raise FieldError("max_cost", "it must be a number of dollars, such as 0.50") from None
 
@@ -109,10 +109,15 @@ class Prepared:
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """A row for each model, and the total."""
         lines = [
-            (one.model, _between(one.calls, one.most_calls), f"{one.input_tokens:,}", f"{one.output_tokens:,}",
-             _dollars(one.low, one.high))
-            for one in self.estimate.models
-        ]  # fmt: skip
+            (
+                estimate.model,
+                _between(estimate.calls, estimate.most_calls),
+                f"{estimate.input_tokens:,}",
+                f"{estimate.output_tokens:,}",
+                _dollars(estimate.low, estimate.high),
+            )
+            for estimate in self.estimate.models
+        ]
         whole = self.estimate
         return [*lines, ("total", _between(whole.calls, whole.most_calls), "", "", _dollars(whole.low, whole.high))]
 
@@ -142,7 +147,7 @@ async def start_run(
     try:
         prepared = await run_in_threadpool(Prepared.of, store, settings, draft, to_ask=is_start)
         if is_start:
-            return see_other(own(await _started(manager, sent, prepared)))
+            return see_other(own(await _start(manager, sent, prepared)))
     except FieldError as error:
         return await run_in_threadpool(_form, request, store, draft, errors={error.field: error.told})
     except ConfigError as error:
@@ -150,7 +155,7 @@ async def start_run(
     return await run_in_threadpool(_form, request, store, draft, prepared=prepared)
 
 
-async def _started(manager: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
+async def _start(manager: RunManager, sent: Form, prepared: Prepared) -> RunRecord:
     """Start a run once, however often the button is pressed; a changed form is another run."""
     request = prepared.run_request
     # Which form it was, and its content.
@@ -162,7 +167,7 @@ async def _started(manager: RunManager, sent: Form, prepared: Prepared) -> RunRe
 def _draft(store: Store, sent: Form) -> Draft:
     prompt = store.prompts.find(sent.text("prompt"), sent.number("version"))
     chosen = tuple(sent.texts("test_cases")) if sent.has("listed") else None
-    if chosen is not None and set(chosen) == {case_id for case_id, _ in _listed(store, prompt)}:
+    if chosen is not None and set(chosen) == {case_id for case_id, _ in _selectable_cases(store, prompt)}:
         chosen = None  # all of them, also those that are not chosen one by one
     return Draft(prompt=prompt, typed={name: sent.text(name) for name in _FIELDS}, chosen=chosen)
 
@@ -183,7 +188,7 @@ def _form(
         "asks_judge": text.evaluation_mode is EvaluationMode.LLM and text.criteria is not None,
         "is_schema": text.evaluation_mode is EvaluationMode.SCHEMA,
         "draft": draft,
-        "cases": _listed(store, prompt),
+        "cases": _selectable_cases(store, prompt),
         "providers": [name for name in registry.points(registry.MODELS) if name not in OF_FILES],
         "here": [f"{PREFIX}{model.name}" for model in MODELS.values() if is_here(model)],
         "form": secrets.token_hex(16),
@@ -193,11 +198,11 @@ def _form(
     return page(request, "runs_new.html", status=422 if errors else 200, **values)
 
 
-def _listed(store: Store, prompt: Prompt) -> list[tuple[str, str]]:
+def _selectable_cases(store: Store, prompt: Prompt) -> list[tuple[str, str]]:
     """Return the test cases with the start of their inputs, if there are few enough to choose from."""
     if prompt.test_cases > MOST_LISTED:
         return []
-    return [(one.id, plain(one.text.input[: 4 * _GIST], _GIST)) for one in store.prompts.cases(prompt.id)]
+    return [(case.id, plain(case.text.input[: 4 * _GIST], _GIST)) for case in store.prompts.cases(prompt.id)]
 
 
 def _between(low: int, high: int) -> str:

@@ -45,7 +45,7 @@ class Row:
 
     @classmethod
     def of(cls, store: Store, run: RunRecord, manager: RunManager, summaries: SummaryCache) -> Row:
-        """Make the row of a run; nobody waits for the numbers of a large one."""
+        """Return the row of a run; the numbers of a large one are not waited for."""
         if run.status in AT_WORK:
             progress = manager.progress(run.id) or {}
             done, total = progress.get("done", 0), progress.get("total", 0)
@@ -59,8 +59,8 @@ class Row:
         """The numbers of its cases, those of profiles from 0 to 10."""
         if self.numbers is None:
             return None
-        found = self.numbers.summary.cases
-        return from_0_to_10(found) if self.scale == SCALE.high else found
+        tally = self.numbers.summary.cases
+        return from_0_to_10(tally) if self.scale == SCALE.high else tally
 
     @property
     def scale(self) -> int | None:
@@ -226,7 +226,7 @@ def _count(number: int | None) -> str:
 
 
 def pass_mark(run: RunRecord) -> str | None:
-    """Say from which score on a profile passes."""
+    """Return a sentence that says from which score on a profile passes."""
     if scale_of(run) != SCALE.high:
         return None
     return f"A profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more."

@@ -68,18 +68,18 @@ class BaselineComparison:
             return None
         address = f"/compare?{urlencode({'a': baseline.id, 'b': run.id})}"
         try:
-            found = compare_in_background(summaries, store, (baseline, run), seconds=seconds)
+            comparison = compare_in_background(summaries, store, (baseline, run), seconds=seconds)
         except TimeoutError:
             return cls(baseline=baseline, address=address)
         except ConfigError as error:
             why_not = error.why if isinstance(error, IncomparableError) else str(error)
             return cls(baseline=baseline, address=address, why_not=why_not)
-        sentence = verdict_sentence(found.cases.scores)
+        sentence = verdict_sentence(comparison.cases.scores)
         return cls(
             baseline=baseline,
             address=address,
             sentence=f"{sentence[:1].upper()}{sentence[1:]}, where A is the baseline and B this run.",
-            lines=tuple(_lines(VerdictChanges.of(found), address)),
+            lines=tuple(_lines(VerdictChanges.of(comparison), address)),
         )
 
 
@@ -138,9 +138,9 @@ def list_of_runs(
     """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
     prompts = store.prompts.all()
     chosen = _prompt(store, prompt) if prompt else None
-    found = [run for run in store.runs.newest() if chosen is None or of_prompt(run) == chosen.id]
-    first = min(max(after, 0), max(len(found) - 1, 0))
-    here = found[first : first + ON_A_PAGE]
+    runs = [run for run in store.runs.newest() if chosen is None or of_prompt(run) == chosen.id]
+    first = min(max(after, 0), max(len(runs) - 1, 0))
+    here = runs[first : first + ON_A_PAGE]
     rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
     return page(
         request,
@@ -150,9 +150,9 @@ def list_of_runs(
         prompts=prompts,
         prompt=chosen,
         notice_text=_NOTICES.get(done),
-        shown=f"{first + 1:,} to {first + len(here):,} of {len(found):,}" if here else "",
+        shown=f"{first + 1:,} to {first + len(here):,} of {len(runs):,}" if here else "",
         before=_address(prompt, max(first - ON_A_PAGE, 0)) if first else None,
-        after=_address(prompt, first + ON_A_PAGE) if first + ON_A_PAGE < len(found) else None,
+        after=_address(prompt, first + ON_A_PAGE) if first + ON_A_PAGE < len(runs) else None,
     )
 
 
@@ -164,8 +164,8 @@ def _prompt(store: Store, name: str) -> Prompt:
 
 
 def _address(prompt: str, after: int) -> str:
-    said = {"prompt": prompt} if prompt else {}
-    return f"/runs?{urlencode({**said, 'after': after})}"
+    parameters = {"prompt": prompt} if prompt else {}
+    return f"/runs?{urlencode({**parameters, 'after': after})}"
 
 
 @router.get("/runs/{run_id}")
@@ -259,13 +259,13 @@ def download(
     """Return the report of a run as a file."""
     run = _find(store, run_id)
     if ending not in _KINDS:
-        known = ", ".join(f".{one}" for one in _KINDS)
-        raise Problem(404, "Not found", f"no report format .{ending:.20}; available: {known}")
-    named = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
+        available = ", ".join(f".{kind}" for kind in _KINDS)
+        raise Problem(404, "Not found", f"no report format .{ending:.20}; available: {available}")
+    headers = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
     report = summaries.of(store, run).report(store, run)
     report = replace(report, gates=(*report.gates, *profile_numbers.gates(store, run)))
     file = _write_report(report, ending)
-    return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=named)
+    return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=headers)
 
 
 def _write_report(report: Report, ending: str) -> BinaryIO:
@@ -287,7 +287,7 @@ def _write_report(report: Report, ending: str) -> BinaryIO:
                 with path.open("rb") as written:
                     shutil.copyfileobj(written, file)
         file.seek(0)
-        closing.pop_all()  # it is whole: whoever sends it closes it
+        closing.pop_all()  # it is complete: the response closes it
         return file
 
 

@@ -51,20 +51,20 @@ def show_settings(request: Request, store: StoreDep, settings: SettingsDep) -> R
 
 def _providers() -> list[KnownProvider]:
     """Return those that can be asked first; those of other packages have no variables to show."""
-    found = [one for one in known_providers() if one.needs_key is not None]
-    return sorted(found, key=lambda one: (one.found is None, one.name))
+    providers = [provider for provider in known_providers() if provider.needs_key is not None]
+    return sorted(providers, key=lambda provider: (provider.found is None, provider.name))
 
 
 def _embedded() -> list[KnownEmbedded]:
     return [
         KnownEmbedded(
-            name=one.name,
-            title=one.title,
-            size=megabytes(one.bytes),
-            is_here=is_here(one),
-            about=one.quality.summary if one.quality else one.about,
+            name=model.name,
+            title=model.title,
+            size=megabytes(model.bytes),
+            is_here=is_here(model),
+            about=model.quality.summary if model.quality else model.about,
         )
-        for one in EMBEDDED.values()
+        for model in EMBEDDED.values()
     ]
 
 
@@ -81,7 +81,7 @@ def show_login(request: Request) -> Response:
 
 @login_router.post("/login", name="login")
 def log_in(request: Request, settings: SettingsDep, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
-    """Set the cookie for whoever shows the token."""
+    """Set the session cookie if the token is right."""
     if not equal(token, settings.token.reveal()):
         return page(request, "login.html", status=401, error="Wrong token.")
     answer = RedirectResponse("/", status_code=303)

@@ -36,16 +36,16 @@ def export(store: StoreDep, prompt: Annotated[list[str] | None, Query()] = None)
 
 @router.post("/io")
 def import_prompts(request: Request, store: StoreDep, reports: ImportReportsDep, sent: Sent) -> Response:
-    """Take prompts in, all or none, or only say what that would do."""
+    """Import prompts, all or none, or only show what that would do."""
     written = ""
     try:
         written = _document(sent)
-        found = import_document(store, _parsed(written), dry_run=sent.text("action") != "import")
+        report = import_document(store, _parse(written), dry_run=sent.text("action") != "import")
     except ConfigError as error:
         return _page(request, store, written=written, error=str(error), status=422)
-    if found.dry_run:
-        return _page(request, store, written=written, planned=found)
-    return see_other(f"/io?done={reports.keep(found)}")
+    if report.dry_run:
+        return _page(request, store, written=written, planned=report)
+    return see_other(f"/io?done={reports.keep(report)}")
 
 
 def _page(
@@ -81,7 +81,7 @@ def _document(sent: Form) -> str:
         raise ConfigError(f"the file is not UTF-8 text: byte {error.start + 1:,} is invalid") from None
 
 
-def _parsed(written: str) -> object:
+def _parse(written: str) -> object:
     if not written.strip():
         raise ConfigError("there is nothing to import; choose a file, or paste a document")
     try:
