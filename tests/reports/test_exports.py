@@ -54,8 +54,11 @@ def strictly(text: str) -> Any:
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
-    csv.field_size_limit(10_000_000)
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    before = csv.field_size_limit(10_000_000)  # for the whole process
+    try:
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    finally:
+        csv.field_size_limit(before)
 
 
 def report_with(text: str, value: object = None) -> Report:
