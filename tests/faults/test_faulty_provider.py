@@ -1,4 +1,4 @@
-"""BaselineComparison a provider that misbehaves in some fifty ways, each case ends as it must, and every request is accounted for.
+"""Against a provider that misbehaves in some fifty ways, each case ends as it must, and every request is accounted for.
 
 What must become of each case is worked out beforehand from two rules (SPEC-E6): a reply is asked for at most three
 times, and a request is sent at most five times for each.

@@ -325,6 +325,7 @@ def test_a_run_is_held_against_the_one_that_was_pinned(
     assert not before.all("section", aria_labelledby="against-title")
     assert pinned.headers["location"] == f"/runs/{first.id}"
     told = page.one("section", aria_labelledby="against-title").text
+    assert f"Compared with the baseline {first.id}" in told
     assert "2 regressions, 1 improvement." in told
     assert "No difference shown:" in told
     assert page.one("a", href=f"/compare?a={first.id}&b={second.id}&way=worse#changes").text == "2 regressions"
@@ -350,6 +351,7 @@ def test_the_first_page_tells_of_regressions_in_the_newest_run_of_each_suite(
     assert not before.all("section", aria_labelledby="against")
     section = page.one("section", aria_labelledby="against")
     assert [one.text for one in page.all("h3")] == [newest.name]
+    assert "Compared with the baseline" in section.text
     assert "1 regression, 1 improvement." in section.text
     assert page.one("a", href=f"/compare?a={first.id}&b={newest.id}&way=worse#changes").text == "1 regression"
 
@@ -373,7 +375,7 @@ def test_there_is_one_baseline_of_a_suite_and_it_can_be_unpinned(
     assert listed == {elsewhere.id: True, third.id: False, second.id: True, first.id: False}
     assert '"baseline"' not in exported
     assert f"/compare?a={second.id}" in held
-    assert "BaselineComparison the baseline" not in client.get(f"/runs/{third.id}").text
+    assert "Compared with the baseline" not in client.get(f"/runs/{third.id}").text
     assert client.post(f"/runs/{second.id}/pin").status_code == 401
 
 
