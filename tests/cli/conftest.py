@@ -39,11 +39,13 @@ class Provider:
     """A server that speaks OpenAI's chat completions, in a thread of its own.
 
     ``script`` gets the text of the last message, and says what to answer: ``says`` (a text, or an object that is
-    written as JSON), ``status``, ``headers``, ``wait`` (seconds). ``asked`` has the texts in the order they came.
+    written as JSON), ``status``, ``headers``, ``wait`` (seconds). ``asked`` has the texts in the order they came, ``bodies``
+    the whole requests.
     """
 
     def __init__(self, script: Script | None = None) -> None:
         self.asked: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         self._script = script or (lambda _: {})
         self._ready = threading.Event()
@@ -87,6 +89,7 @@ class Provider:
                 self.keys.add(fields.get("authorization", ""))
                 text = body["messages"][-1]["content"]
                 self.asked.append(text)
+                self.bodies.append(body)
                 answer = self._script(text)
                 await asyncio.sleep(answer.get("wait", 0))
                 writer.write(_response(answer))
@@ -190,12 +193,14 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.fixture
 def suite(folder: Path) -> Callable[..., Path]:
-    """Write a suite: ``suite(3, judge=provider)`` has three cases; ``more`` are further keys of the suite."""
+    """Write a suite: ``suite(3, judge=provider)`` has three cases; a judge may be a name or its settings, too; ``more`` are further keys of the suite."""
 
-    def write(count: int = 1, *, judge: Provider | str | None = None, name: str = "suite.yaml", **more: Any) -> Path:
+    def write(count: int = 1, *, judge: Any = None, name: str = "suite.yaml", **more: Any) -> Path:
         usual: dict[str, Any] = {"evaluators": [{"name": "right", "type": "contains"}]}
         if isinstance(judge, str):
             usual["judge"] = judge
+        elif isinstance(judge, dict):
+            usual = {"judge": judge, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
         elif judge is not None:
             model = {"model": "openai/gpt-4o-mini", "base_url": judge.url, "api_key": "${JUDGE_KEY}", "backoff": 0.01}
             usual = {"judge": model, "evaluators": [{"name": "quality", "type": "llm_judge"}]}

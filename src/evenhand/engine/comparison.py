@@ -127,7 +127,7 @@ def _unfinished(run: RunRecord, *, anyway: bool) -> str:
 def _refuse(a: RunRecord, b: RunRecord, differing: Sequence[str], *, anyway: bool) -> None:
     """Refuse to compare scores that do not mean the same."""
     if not anyway:
-        why = f"{a.id} (A) and {b.id} (B) were not judged by the same definition"
+        why = f"{a.id} (A) and {b.id} (B) were not answered or judged by the same definition"
         raise IncomparableError(why, differing=differing, advice=ANYWAY)
 
 

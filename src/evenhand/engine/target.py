@@ -11,7 +11,8 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import MadeAnswer
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
-from evenhand.engine.targets.model import ModelTarget, SeveralModels, resolved
+from evenhand.engine.targets.model import OWN_KEYS, ModelTarget, SeveralModels, resolved
+from evenhand.models.resolve import carried_over
 
 _KINDS: Final = ("model", "models", "command", "python")
 
@@ -58,6 +59,34 @@ def target_of(target: object, *, folder: str | None = None, trusted: bool = True
     if isinstance(target, type):
         raise ConfigError(f"target is the class {target.__name__}; give a model's name, a mapping, or a function")
     return ModelTarget(client=resolved(target))
+
+
+def with_model(target: object, model: str) -> tuple[object, list[str]]:
+    """Return a target as a suite defines it, with another model, and the names of what cannot be carried over.
+
+    >>> with_model({"model": "ollama/qwen2.5:7b", "prompt": "Say: {{ input }}", "temperature": 0}, "openai/gpt-5-mini")
+    ({'prompt': 'Say: {{ input }}', 'model': 'openai/gpt-5-mini', 'temperature': 0}, [])
+    """
+    if not isinstance(target, Mapping):
+        return model, []
+    options = {str(name): value for name, value in target.items() if value is not None}
+    if "models" in options:
+        members = options.pop("models")
+        options |= _common_settings(members if isinstance(members, list) else [])
+    elif "model" not in options:  # a program or a function, of which nothing can be asked of a model
+        return model, list(options)
+    own = {name: options.pop(name) for name in OWN_KEYS if name in options}
+    settings, lost = carried_over(options, model)
+    made = own | settings
+    return (model if set(made) == {"model"} else made), lost
+
+
+def _common_settings(members: list[Any]) -> dict[str, Any]:
+    """Return the settings that several models have in common, with the name of one of them."""
+    mappings = [member if isinstance(member, Mapping) else {"model": member} for member in members]
+    first = mappings[0] if mappings else {}
+    common = {name for name, value in first.items() if all(each.get(name) == value for each in mappings)}
+    return {name: value for name, value in first.items() if name in common | {"model"}}
 
 
 def _from_mapping(mapping: Mapping[Any, Any], folder: str | None, trusted: bool) -> Target:

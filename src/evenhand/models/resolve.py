@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError
-from evenhand.registry import MODELS, find
+from evenhand.registry import MODELS, find, points
 
 _unasked: ContextVar[bool] = ContextVar("unasked", default=False)
 
@@ -125,6 +125,35 @@ def _model_by_name(name: str, settings: dict[str, Any]) -> ModelClient:
     except TypeError as error:
         raise ConfigError(f"model {name!r}: {error}") from None
     return client
+
+
+# Settings that every model takes alike. The others belong to a provider or to an account there.
+_OF_ANY_MODEL: Final = frozenset({"temperature", "top_p", "seed", "max_tokens", "timeout"})
+_OF_ANY_SERVER: Final = _OF_ANY_MODEL | {
+    "connect_timeout", "first_byte_timeout", "max_transport_attempts", "backoff", "max_body_bytes",
+}  # fmt: skip
+
+
+def carried_over(settings: Mapping[str, Any], model: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings of a model with another model in its place, and the names of those that it cannot have.
+
+    >>> carried_over({"model": "openai/gpt-5-mini", "base_url": "http://127.0.0.1:1", "seed": 7}, "ollama/qwen2.5:7b")
+    ({'model': 'ollama/qwen2.5:7b', 'seed': 7}, ['base_url'])
+
+    What belongs to an account, such as its key, stays with its provider: no other is to see it.
+    """
+    before, after = _provider_of(settings.get("model")), _provider_of(model)
+    lost: list[str] = []
+    if before != after:
+        provider = points(MODELS)[after].load() if after in points(MODELS) else None
+        lacks: frozenset[str] = getattr(provider, "lacks", frozenset())
+        taken = (_OF_ANY_MODEL if "embedded" in (before, after) else _OF_ANY_SERVER) - lacks
+        lost = [name for name, value in settings.items() if name not in taken and name != "model" and value is not None]
+    return {**{name: value for name, value in settings.items() if name not in lost}, "model": model}, lost
+
+
+def _provider_of(name: object) -> str:
+    return re.split("[/:]", name.strip(), maxsplit=1)[0] if isinstance(name, str) else ""
 
 
 def _short(value: object) -> str:

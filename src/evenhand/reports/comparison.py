@@ -32,7 +32,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
     subject = comparison.subject
     yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))
     if comparison.differing:
-        yield Sentences(title="Compared though they were judged differently", lines=comparison.differing)
+        yield Sentences(title="Compared though they were answered or judged differently", lines=comparison.differing)
     about = "" if comparison.evaluator is None else f"evaluator {plain(comparison.evaluator, _NAME)}: "
     yield Sentences(
         lines=(

@@ -69,12 +69,17 @@ _ABSENT: Final = object()
 
 
 def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return how the definitions of two runs differ in what judges; answers, targets, gates and costs may differ.
+    """Return how the definitions of two runs differ in what judges, or in how a model was asked for the answers.
+
+    The model that answers may be another, and so may gates and costs: that is what runs are compared for.
 
     >>> judging_differences({"judge": "openai/gpt-5-mini"}, {"judge": {"model": "openai/gpt-5", "timeout": 9}})
     ['judge.model: "openai/gpt-5-mini" in A, "openai/gpt-5" in B']
     """
     ours, theirs = dict(_fields(a)), dict(_fields(b))
+    if _asks_model(a) and _asks_model(b):
+        ours |= _target_fields(a)
+        theirs |= _target_fields(b)
     lines = []
     for path in dict.fromkeys((*ours, *theirs)):
         left, right = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
@@ -96,6 +101,19 @@ def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         "thresholds": {"pass": marks.pass_at, "borderline": marks.borderline_at},
     }
     yield from _leaves("", "", judging)
+
+
+def _asks_model(definition: Mapping[str, Any]) -> bool:
+    target = definition.get("target")
+    return isinstance(target, str) or (isinstance(target, Mapping) and "model" in target)
+
+
+def _target_fields(definition: Mapping[str, Any]) -> dict[str, Any]:
+    target = definition["target"]
+    settings = {} if isinstance(target, str) else target
+    # Where a model is found is part of which model it is.
+    apart = _OF_THE_WAY | {"model", "base_url", "api_version", "headers"}
+    return dict(_leaves("target", "target", {name: value for name, value in settings.items() if name not in apart}))
 
 
 def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:

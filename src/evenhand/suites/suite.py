@@ -17,7 +17,9 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
+from evenhand.engine.target import with_model
 from evenhand.evaluators.value_text import shown
+from evenhand.models.resolve import carried_over
 from evenhand.store.rows import case_content
 from evenhand.store.store import Store
 from evenhand.suites.cases import CaseMaker, id_problem
@@ -27,7 +29,7 @@ from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
 from evenhand.suites.lint import AskedJudge, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault
+from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault, plain
 
 # To report where a duplicate id came first, the cases are read again.
 _MOST_LOOKED_UP: Final = 3
@@ -176,15 +178,37 @@ def examine(
     checks = Checks(document.path, folder=document.path.absolute().parent)
     mistakes: list[str] = []
     header = document.header
+    replaced: dict[str, Any] = {}
     for key, value, check in (("judge", judge, checks.usual_judge), ("target", target, checks.target)):
-        if value is not None:
-            mistakes += [fault.text for fault in check(value, 0, called=(called or {}).get(key, key))]
-            header.pop(key, None)
+        if value is None:
+            continue
+        name = (called or {}).get(key, key)
+        replaced[key] = _in_place_of(plain(header.get(key)), value, key, name, checks)
+        mistakes += [fault.text for fault in check(replaced[key], 0, called=name)]
+        header.pop(key, None)
     faults = {*document.faults, *check_header(header, checks)}
     mistakes += [format_fault(document.path, fault) for fault in sorted(faults)]
-    definition = definition_of(header)
-    definition |= {key: value for key, value in (("judge", judge), ("target", target)) if value is not None}
-    return Suite(document, definition, checks), mistakes
+    return Suite(document, definition_of(header) | replaced, checks), mistakes
+
+
+def _in_place_of(own: object, model: object, key: str, name: str, checks: Checks) -> object:
+    """Return a suite's judge or target with another model, if that is what was given in its place.
+
+    A note says which of the settings the other model cannot have.
+    """
+    if not isinstance(model, str):
+        return model
+    lost: list[str] = []
+    replacement: object = model
+    if key == "target":
+        replacement, lost = with_model(own, model)
+    elif isinstance(own, Mapping):
+        settings, lost = carried_over(own, model)
+        replacement = settings if len(settings) > 1 else model
+    if lost:
+        verb = "is" if len(lost) == 1 else "are"
+        checks.notes[name] = f"{name} {model}: {', '.join(lost)} of the suite's {key} {verb} not carried over to it"
+    return replacement
 
 
 def _usual_evaluators(definition: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:

@@ -111,7 +111,7 @@ def test_runs_that_were_judged_differently_want_to_be_compared_anyway(runs: Any,
     assert refused.code == 2
     assert '- evaluators[right].value: "Paris" in A, "aris" in B' in refused.err
     assert done.code == 0
-    assert "Compared though they were judged differently\nevaluators[right].value" in done.out
+    assert "Compared though they were answered or judged differently\nevaluators[right].value" in done.out
 
 
 def test_too_few_cases_are_no_failure_and_no_number(suite: Any, command: Any) -> None:
@@ -125,3 +125,31 @@ def test_too_few_cases_are_no_failure_and_no_number(suite: Any, command: Any) ->
 
     assert done.code == 0
     assert "not enough data: 3 cases are scored in both runs; at least 6 are needed" in done.out
+
+
+def test_runs_whose_targets_were_asked_differently_want_to_be_compared_anyway(
+    command: Any, suite: Callable[..., Path], provider: Any
+) -> None:
+    usual = {"base_url": provider.url, "api_key": "${JUDGE_KEY}"}
+    for target in (
+        {"model": "openai/small", "temperature": 0, **usual},
+        {"model": "openai/large", "temperature": 0, **usual, "timeout": 9},
+        {"model": "openai/large", "temperature": 1, "prompt": "Briefly: {{ input }}", **usual},
+    ):
+        cases = [{"id": f"case-{place}", "input": "?"} for place in range(8)]
+        suite(evaluators=[{"type": "contains", "value": "x"}], cases=cases, target=target)
+        assert command("run", "suite.yaml", "--quiet").code == 0
+    a, b, c = [run["id"] for run in command("runs", "list", "--json").json][::-1]
+
+    other_model, refused, done = (
+        command("compare", a, b),
+        command("compare", b, c),
+        command("compare", b, c, "--anyway"),
+    )
+
+    assert other_model.code == 0
+    assert refused.code == 2
+    assert "- target.temperature: 0 in A, 1 in B" in refused.err
+    assert '- target.prompt: nothing in A, "Briefly: {{ input }}" in B' in refused.err
+    assert done.code == 0
+    assert "Compared though they were answered or judged differently\ntarget.temperature" in done.out

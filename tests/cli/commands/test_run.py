@@ -322,7 +322,66 @@ def test_a_judge_that_is_typed_replaces_that_of_the_suite(
     done = command("run", "suite.yaml", "--judge", "openai/other", "--json")
 
     assert done.json["summary"]["judges"] == ["openai/other"]
-    assert done.json["run"]["definition"]["judge"] == "openai/other"
+    assert done.json["run"]["definition"]["judge"]["model"] == "openai/other"
+
+
+def test_a_judge_that_is_typed_is_asked_with_the_settings_of_the_suite(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    settings = {"base_url": provider.url, "api_key": "${JUDGE_KEY}", "temperature": 0.3, "seed": 7, "max_tokens": 99}
+    suite(1, judge={"model": "openai/gpt-4o-mini", **settings})
+
+    command("run", "suite.yaml", "--judge", "openai/other")
+
+    (body,) = provider.bodies
+    assert (body["model"], body["temperature"], body["seed"]) == ("other", 0.3, 7)
+    assert 99 in (body.get("max_tokens"), body.get("max_completion_tokens"))
+
+
+def test_a_judge_of_another_provider_gets_neither_the_key_nor_the_address_of_the_suites(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = serve()
+    settings = {"base_url": provider.url, "api_key": "${JUDGE_KEY}", "temperature": 0.3, "max_tokens": 99}
+    suite(1, judge={"model": "openai/gpt-4o-mini", **settings})
+    monkeypatch.setenv("VLLM_API_KEY", "another-key")
+    monkeypatch.setenv("VLLM_BASE_URL", other.url)
+
+    done = command("run", "suite.yaml", "--judge", "vllm/qwen")
+
+    assert done.code == 0
+    assert (provider.asked, other.keys) == ([], {"bearer another-key"})
+    assert (other.bodies[0]["temperature"], other.bodies[0]["max_tokens"]) == (0.3, 99)
+    assert "--judge vllm/qwen: base_url, api_key of the suite's judge are not carried over to it" in done.err
+
+
+def test_a_target_that_is_typed_is_asked_as_the_suite_says(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    settings = {"base_url": provider.url, "api_key": "${JUDGE_KEY}", "temperature": 0.3, "max_tokens": 99}
+    target = {"model": "openai/small", "prompt": "Briefly: {{ input }}", "system": "You are terse.", **settings}
+    suite(cases=[{"id": "a", "input": "Why?"}], evaluators=[{"type": "contains", "value": "x"}], target=target)
+
+    done = command("run", "suite.yaml", "--target", "openai/large", "--json")
+
+    (body,) = provider.bodies
+    assert [message["content"] for message in body["messages"]] == ["You are terse.", "Briefly: Why?"]
+    assert (body["model"], body["temperature"]) == ("large", 0.3)
+    assert done.json["run"]["definition"]["target"] == {**target, "model": "openai/large"}
+
+
+def test_that_nothing_of_a_program_goes_over_to_a_model_is_said(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    target = {"command": ["python", "bot.py"], "timeout": 5}
+    suite(cases=[{"id": "a", "input": "Why?"}], evaluators=[{"type": "contains", "value": "x"}], target=target)
+
+    done = command("run", "suite.yaml", "--target", "openai/large")
+
+    assert "--target openai/large: command, timeout of the suite's target are not carried over to it" in done.err
+    assert provider.asked == ["Why?"]
 
 
 def test_a_judge_of_the_environment_is_for_suites_that_name_none(

@@ -80,7 +80,7 @@ def compare(
     ] = _DEFAULT_LIMIT,
     files: ComparisonFiles = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were judged differently.")
+        bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were answered or judged differently.")
     ] = False,
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit with 100 if B is significantly worse.")

@@ -23,7 +23,7 @@ from evenhand.models.resolve import resolve
 from evenhand.models.settings import ModelSettings
 
 _INPUT: Final = ("input", "question")
-_OWN: Final = ("prompt", "system", "response_schema")
+OWN_KEYS: Final = ("prompt", "system", "response_schema")
 _TEXTS: Final = ("prompt", "system")
 
 
@@ -57,7 +57,7 @@ class ModelTarget:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ModelTarget:
         """Make a target from ``{"model": …, "prompt": …, "system": …}`` and the settings of the model."""
-        settings = {name: value for name, value in options.items() if name not in _OWN}
+        settings = {name: value for name, value in options.items() if name not in OWN_KEYS}
         _check_names(settings)
         model, has_settings = settings["model"], len(settings) > 1
         if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
@@ -158,7 +158,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
     """Refuse a misspelt name of ours; those of settings are the provider's to know."""
     known = {field.name for field in fields(ModelSettings)}
     for name in settings.keys() - known:
-        near = difflib.get_close_matches(name, (*_OWN, "model"), n=1, cutoff=0.7)
+        near = difflib.get_close_matches(name, (*OWN_KEYS, "model"), n=1, cutoff=0.7)
         if near and near[0] != name:
             raise ConfigError(f"target: no key {name!r}; did you mean {near[0]!r}?")
 

@@ -140,7 +140,7 @@ def compare_two_runs(
     ] = None,
     limit: Annotated[int, Query(ge=0, le=10_000, description="How many changed cases to list.")] = MOST_CHANGES,
     anyway: Annotated[
-        bool, Query(description="Compare even if a run is not finished, or they were judged differently.")
+        bool, Query(description="Compare even if a run is not finished, or they were answered or judged differently.")
     ] = False,
 ) -> Any:
     """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
