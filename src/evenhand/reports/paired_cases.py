@@ -126,7 +126,7 @@ class PairedSummarizer:
         found = {name: one.compared() for name, one in self._counted.items() if name is not None}
         if self._evaluator is not None and self._evaluator not in found:
             known = did_you_mean(str(self._evaluator), found)
-            raise ConfigError(f"no evaluator of these runs has the name {self._evaluator!r:.80}{known}")
+            raise ConfigError(f"no evaluator of these runs is named {self._evaluator!r:.80}{known}")
         corrected = holm({name: one.scores.p for name, one in found.items() if one.scores.p is not None})
         return {name: replace(one, p_holm=corrected.get(name)) for name, one in found.items()}
 

@@ -95,7 +95,7 @@ def format_of(path: str | Path) -> str:
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in _WRITERS:
         known = ", ".join(f".{name}" for name in FORMATS)
-        raise ConfigError(f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {known}")
+        raise ConfigError(f"{path}: unknown extension {f'.{ending}' if ending else '(none)'}; a report can be {known}")
     return ending
 
 
