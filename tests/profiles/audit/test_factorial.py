@@ -63,7 +63,9 @@ def test_more_base_profiles_than_the_budget_are_refused(tmp_path: Path) -> None:
     design = AuditDesign.of({"template": "{name}: {profile}", "factors": {"name": ["Anna", "Ben"]}, "groups": ["name"],
                         "criteria": "Experience", "profiles": "people.csv", "max_profiles": 4})  # fmt: skip
 
-    with pytest.raises(ConfigError, match=r"profiles: people\.csv has more than max_profiles, 4"):
+    with pytest.raises(
+        ConfigError, match=r"profiles: people\.csv has more than 4 profiles, the limit set by max_profiles"
+    ):
         Factorial.of(design, tmp_path)
 
 
