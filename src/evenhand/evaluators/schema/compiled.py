@@ -120,7 +120,7 @@ def _as_dict(value: object) -> dict[Any, Any]:
 @functools.lru_cache(maxsize=128)
 def _compiled(text: str) -> CompiledSchema:
     if len(text) > MAX_SCHEMA_TEXT:
-        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are taken")
+        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are allowed")
     try:
         schema = parse_strict(text)
     except ContractError as error:
