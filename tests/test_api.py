@@ -517,7 +517,7 @@ def test_a_provider_that_is_gone_for_a_while_is_waited_for_and_logged(caplog: py
     run = evaluate([FRANCE, ITALY], PromptEvaluator(judge=Vanishing()), store=None, concurrency=1, outage_timeout=90)
 
     assert (run.summary.cases.scored, run.summary.cases.errors) == (2, 0)
-    assert "always does not answer (connection: refused); pausing, and trying again for up to 1 min 30 s" in caplog.text
+    assert "always does not answer (connection: refused); pausing, and retrying for up to 1 min 30 s" in caplog.text
     assert "always is back after " in caplog.text
 
 

@@ -260,8 +260,8 @@ def test_people_are_told_in_a_table_with_the_rules() -> None:
     assert lines[4].endswith("unknown")
     assert lines[5].endswith("unknown")
     assert len({len(line) for line in lines[2:6]}) == 1
-    assert "4 a token in ASCII, else 1.5" in text
-    assert f"Prices are of {PRICES_AS_OF}" in text
+    assert "4 characters per token in ASCII, 1.5 otherwise" in text
+    assert f"Prices are as of {PRICES_AS_OF}" in text
 
 
 def test_a_run_of_checks_alone_costs_nothing() -> None:

@@ -289,7 +289,7 @@ def test_a_key_of_the_environment_is_hidden_in_what_a_function_raises_or_returns
 def test_a_function_that_takes_too_long_is_an_error() -> None:
     made = call(lambda text: time.sleep(5), timeout=0.05)
 
-    assert made.error == "timeout: the function did not answer within the time that the case has"
+    assert made.error == "timeout: the function did not answer within the time limit of the case"
 
 
 def test_a_function_is_described_by_its_name() -> None:

@@ -98,7 +98,7 @@ def test_a_schema_is_kept_as_it_was_typed_or_written_out(given: Any, kept: str |
         ({"const": 10**5000}, "it holds what JSON cannot"),
         ({"const": "\ud800"}, "half of a surrogate pair"),
         ({"const": "\0"}, None),
-        ('{"$ref": "#/nowhere"}', r"\$\.\$ref is '#/nowhere', where there is no schema"),
+        ('{"$ref": "#/nowhere"}', r"\$\.\$ref is '#/nowhere', but there is no schema there"),
     ],
 )
 def test_a_schema_that_is_none_is_refused_with_its_place(given: Any, told: str | None) -> None:
