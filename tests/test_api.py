@@ -238,7 +238,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a misspelt key": ({"cases": [{"inptu": "x"}]}, "case 1: no key 'inptu'; did you mean 'input'"),
     "a misspelt key of a named case": ({"cases": [{"id": "a", "inptu": "x"}]}, "case 'a': no key 'inptu'"),
     "the same id twice": ({"cases": [FRANCE, FRANCE]}, "two cases have the id 'france'"),
-    "a class": ({"evaluators": Contains}, "make one: Contains"),
+    "a class": ({"evaluators": Contains}, "create an instance: Contains"),
     "a text": ({"evaluators": "llm_judge"}, "'type': 'llm_judge'"),
     "no such type": ({"evaluators": {"type": "llm-jugde"}}, "did you mean 'llm_judge'"),
     "no evaluators": ({"evaluators": None}, "case 'france': nothing judges it"),

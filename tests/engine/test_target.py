@@ -89,7 +89,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"model": "ollama/x", "system": ["Be brief."]}, "target: system must be text, not list"),
         (
             {"model": "ollama/x", "prompt": "Answer {input}"},
-            "the prompt must use {{ input }}, in double braces, or a key of the metadata; as it is, every case would be",
+            "the prompt must use {{ input }}, in double braces, or a key of the metadata; as it is, every case would send",
         ),
         ({"model": "ollama/x", "prompt": "Hello"}, "the prompt must use {{ input }}, or a key of the metadata"),
         (

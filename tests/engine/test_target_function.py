@@ -104,7 +104,9 @@ def test_a_module_of_the_same_name_from_elsewhere_is_not_taken_for_the_suites_ow
     write("two/same_app.py", "def answer(text): return 'two'")
 
     assert call("same_app:answer", folder=first / "one").text == "one"
-    with pytest.raises(ConfigError, match=r"target: same_app means .*two.*, yet .*one.* was loaded under that name"):
+    with pytest.raises(
+        ConfigError, match=r"target: same_app should be .*two.*, but .*one.* was loaded under that name"
+    ):
         target_of({"python": "same_app:answer"}, folder=str(first / "two"))
 
 
