@@ -234,7 +234,7 @@ def test_deep_nesting_is_refused(read: Read, text: str) -> None:
 
 
 def test_deep_lists_on_one_line_are_refused_as_well(read: Read) -> None:
-    with pytest.raises(ConfigError, match="nested more than 50 deep"):
+    with pytest.raises(ConfigError, match="nested more than 50 levels deep"):
         read("a:\n" + "- " * 400)
 
 

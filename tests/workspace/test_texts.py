@@ -114,7 +114,7 @@ def test_a_schema_that_is_nested_without_end_is_refused() -> None:
     for _ in range(5000):
         deep = {"not": deep}
 
-    with pytest.raises(FieldError, match="nested more than 100 deep"):
+    with pytest.raises(FieldError, match="nested more than 100 levels deep"):
         schema_of(deep)
 
 

@@ -218,7 +218,7 @@ def test_a_schema_may_refer_to_itself_further_down() -> None:
     ("schema", "complaint"),
     [
         ({"enum": list(range(MAX_SCHEMA_VALUES))}, "more than 10000 values"),
-        ({"const": nested(101)}, "nested more than 100 deep"),
+        ({"const": nested(101)}, "nested more than 100 levels deep"),
         ('{"not":' * 200 + "true" + "}" * 200, "nested too deep"),
         ({"description": "x" * 1_000_001}, "characters; at most"),
         (doubling(19), "more than 1000000 times"),
@@ -245,7 +245,7 @@ def test_a_value_that_contains_itself_is_no_schema() -> None:
     schema: dict[str, Json] = {}
     schema["not"] = schema
 
-    with pytest.raises(ConfigError, match="nested more than 100 deep"):
+    with pytest.raises(ConfigError, match="nested more than 100 levels deep"):
         compile_schema(schema)
 
 

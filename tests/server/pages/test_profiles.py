@@ -92,7 +92,7 @@ def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient
 
     for said in (
         "12 profiles ranked in",
-        "The ranking agrees with 100% of the judge's",
+        "The ranking agrees with 100% of the judge&#39;s pairwise preferences",
         "Position bias: ",
         "Length: doubling the length of a text",
         "Cycles: none.",

@@ -71,7 +71,7 @@ class CompiledSchema:
             return self.apart
         size, depth = measure(value)
         if depth > MAX_DEPTH:
-            return f"it is nested more than {MAX_DEPTH} deep"
+            return f"it is nested more than {MAX_DEPTH} levels deep"
         if size * self._work[depth] > _WORK_HERE:
             return "it may take too many steps"
         return "it may nest too deep" if self._chain * (depth + 1) > _NESTED_HERE else None
@@ -157,7 +157,7 @@ def _check_size(schema: object) -> None:
             raise ConfigError(f"schema: the key {key!r:.80} is not text; put it in quotes")
         if not (level := [member for value in level for member in _members(value)]):
             return
-    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} deep")
+    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} levels deep")
 
 
 def _check_form(schema: Any) -> None:
