@@ -238,7 +238,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a misspelt key": ({"cases": [{"inptu": "x"}]}, "case 1: no key 'inptu'; did you mean 'input'"),
     "a misspelt key of a named case": ({"cases": [{"id": "a", "inptu": "x"}]}, "case 'a': no key 'inptu'"),
     "the same id twice": ({"cases": [FRANCE, FRANCE]}, "two cases have the id 'france'"),
-    "a class": ({"evaluators": Contains}, "make one: Contains"),
+    "a class": ({"evaluators": Contains}, "create an instance: Contains"),
     "a text": ({"evaluators": "llm_judge"}, "'type': 'llm_judge'"),
     "no such type": ({"evaluators": {"type": "llm-jugde"}}, "did you mean 'llm_judge'"),
     "no evaluators": ({"evaluators": None}, "case 'france': nothing judges it"),
@@ -517,7 +517,7 @@ def test_a_provider_that_is_gone_for_a_while_is_waited_for_and_logged(caplog: py
     run = evaluate([FRANCE, ITALY], PromptEvaluator(judge=Vanishing()), store=None, concurrency=1, outage_timeout=90)
 
     assert (run.summary.cases.scored, run.summary.cases.errors) == (2, 0)
-    assert "always does not answer (connection: refused); pausing, and trying again for up to 1 min 30 s" in caplog.text
+    assert "always does not answer (connection: refused); pausing, and retrying for up to 1 min 30 s" in caplog.text
     assert "always is back after " in caplog.text
 
 

@@ -102,7 +102,7 @@ def test_an_unfinished_run_is_refused_unless_wanted_anyway() -> None:
     found = compare(stopped.value.run, whole, anyway=True)
 
     assert (found.cases.scores.n, found.cases.pending) == (6, 2)
-    assert "is not finished (stopped): what is not judged yet is in no number" in found.notes[0]
+    assert "is not finished (stopped): cases not judged yet are in none of the numbers" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_same_case_with_another_reference_is_refused() -> None:
         for one in ("Paris", "Rome")
     )
 
-    with pytest.raises(ConfigError, match=r"1 case is judged by something else \(question, .*: 'one'"):
+    with pytest.raises(ConfigError, match=r"1 case is judged differently \(question, .*: 'one'"):
         compare(a, b)
 
 
@@ -152,7 +152,7 @@ def test_an_evaluator_may_be_asked_for() -> None:
 
     assert found.subject.scores.better
     assert (len(found.changes), found.changed) == (6, 6)
-    with pytest.raises(ConfigError, match="no evaluator of these runs has the name 'shrot'"):
+    with pytest.raises(ConfigError, match="no evaluator of these runs is named 'shrot'"):
         compare(a, b, evaluator="shrot")
 
 
@@ -173,4 +173,4 @@ def test_repeats_and_clusters_that_differ_are_noted() -> None:
     found = compare(answered(*["Rome"] * 6), evaluate(cases, PARIS, store=None, repeat=2))
 
     assert "each case was judged 1 time in A, 2 times in B" in found.notes
-    assert "6 cases have another cluster in B; those of A count, where it has any" in found.notes
+    assert "6 cases have a different cluster in B; those of A are used, if there are any" in found.notes

@@ -240,7 +240,7 @@ def test_a_client_that_raises_or_hangs_is_a_failed_request_and_no_exception() ->
     hanging = PromptEvaluator(judge=Hanging()).evaluate(CASE, timeout=0.01)
 
     assert broken.error == "crashed: KeyError: 'choices'"
-    assert hanging.error == "timeout: the judge did not answer within the time that the case has"
+    assert hanging.error == "timeout: the judge did not answer within the time limit of the case"
     assert [attempt.kind for attempt in (*broken.attempts, *hanging.attempts)] == ["transport", "transport"]
 
 

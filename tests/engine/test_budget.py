@@ -207,7 +207,10 @@ def test_a_limit_in_dollars_cannot_be_kept_to_where_costs_are_unknown(
     run = made.run(store, made.job(made.cases(50), judge, prices=PRICES), limits=Limits(max_cost=5), concurrency=4)
 
     assert run.status == "stopped"
-    assert run.reason == "budget: max_cost: what some replies cost is unknown, so 5 dollars could not be kept to"
+    assert (
+        run.reason
+        == "budget: max_cost: the cost of some replies is unknown, so the limit of 5 dollars cannot be enforced"
+    )
     assert len(judge.asked) <= 4
 
 

@@ -256,19 +256,19 @@ def test_people_are_told_in_a_table_with_the_rules() -> None:
 
     lines = text.splitlines()
     assert lines[0] == "1 case, 2 to 6 calls to models, 1 program"
-    assert [line.split()[0] for line in lines[2:6]] == ["model", "judge", "nobody/knows", "in"]
+    assert [line.split()[0] for line in lines[2:6]] == ["model", "judge", "nobody/knows", "total"]
     assert lines[4].endswith("unknown")
     assert lines[5].endswith("unknown")
     assert len({len(line) for line in lines[2:6]}) == 1
-    assert "4 a token in ASCII, else 1.5" in text
-    assert f"Prices are of {PRICES_AS_OF}" in text
+    assert "4 characters per token in ASCII, 1.5 otherwise" in text
+    assert f"Prices are as of {PRICES_AS_OF}" in text
 
 
 def test_a_run_of_checks_alone_costs_nothing() -> None:
     text = estimated(Contains(value="Paris"), cases=[CASE, CASE], repeat=3).text()
 
     assert text.startswith("2 cases, 3 times each, 0 calls to models\n")
-    assert text.splitlines()[3].split() == ["in", "all", "0", "0.00"]
+    assert text.splitlines()[3].split() == ["total", "0", "0.00"]
 
 
 @pytest.mark.parametrize(

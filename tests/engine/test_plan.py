@@ -142,7 +142,7 @@ def test_two_cases_of_one_id_are_refused_by_name(store: Store, made: Any, second
 def test_an_id_that_cannot_be_kept_is_refused(store: Store, made: Any, identity: str) -> None:
     job = made.job([Case(id=identity)], evaluators=[Contains(value="x")])
 
-    with pytest.raises(ConfigError, match="its id has letters that no database can keep"):
+    with pytest.raises(ConfigError, match="its id contains characters that a database cannot store"):
         plan(store, job, Scope())
 
     assert store.runs.newest() == []

@@ -127,7 +127,7 @@ def test_more_or_fewer_cases_are_a_difference(store: Store, made: Any, count: in
     found = differences(store, made, made.cases(10), made.cases(count))
 
     assert found[:2] == [f"case 'case-{count}' is gone", f"case 'case-{count + 1}' is gone"]
-    assert found[-1] == f"and {10 - count - 5} more of which each is gone"
+    assert found[-1] == f"and {10 - count - 5} more, each of which is gone"
 
 
 # Forks: what still holds is taken over (REL-D3)

@@ -231,7 +231,7 @@ def test_a_judge_that_never_answers_is_given_up_in_time(store: Store, judging: J
     run = made.run(store, made.job(made.cases(2), judge, timeout=0.05))
 
     errors = [one.evaluation.error for result in store.results(run) for one in result.judgments]
-    assert errors == ["timeout: the judge did not answer within the time that the case has"] * 2
+    assert errors == ["timeout: the judge did not answer within the time limit of the case"] * 2
 
 
 # Interrupts
@@ -361,7 +361,7 @@ def test_a_run_that_is_cancelled_leaves_nobody_at_work(store: Store, judging: Ju
 
     assert len(left) == 1
     found = store.runs.find(run.id)
-    assert (found.status, found.reason) == (RunStatus.INTERRUPTED, "it broke off")
+    assert (found.status, found.reason) == (RunStatus.INTERRUPTED, "it failed")
     assert store.extent(run)[1] >= len(judge.asked) - 4
 
 

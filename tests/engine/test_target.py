@@ -71,8 +71,14 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"modle": "openai/gpt-5-mini"}, "it has modle; did you mean 'model'?"),
         ({"model": "ollama/x", "command": ["app"]}, "target: it has model and command; it must be one of them"),
         ({"model": 3}, "target: judge is an object of type int"),
-        ({"model": {"model": "ollama/x"}}, "target: model is of type dict; settings go beside the model's name"),
-        ({"model": Scripted([]), "temperature": 0}, "target: model is of type Scripted; settings go beside"),
+        (
+            {"model": {"model": "ollama/x"}},
+            "target: model must be text, not dict; put settings next to it, under target",
+        ),
+        (
+            {"model": Scripted([]), "temperature": 0},
+            "target: model must be text, not Scripted; put settings next to it",
+        ),
         ({"model": "ollama/x", "promt": "{{ input }}"}, "target: no key 'promt'; did you mean 'prompt'?"),
         (
             {"model": "ollama/x", "temprature": 0},
@@ -83,7 +89,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"model": "ollama/x", "system": ["Be brief."]}, "target: system must be text, not list"),
         (
             {"model": "ollama/x", "prompt": "Answer {input}"},
-            "the prompt must use {{ input }}, in double braces, or a key of the metadata; as it is, every case would be",
+            "the prompt must use {{ input }}, in double braces, or a key of the metadata; as it is, every case would send",
         ),
         ({"model": "ollama/x", "prompt": "Hello"}, "the prompt must use {{ input }}, or a key of the metadata"),
         (
@@ -97,7 +103,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"python": "app"}, "target: python is 'app'; write 'package.module:function'"),
         ({"python": "app.py:answer()"}, "write 'package.module:function'"),
         ({"python": 3}, "target: python is 3; write 'package.module:function'"),
-        ({"python": "json:dumps", "timeout": 3}, "target: no key 'timeout'; a Python function has 'python' only"),
+        ({"python": "json:dumps", "timeout": 3}, "target: no key 'timeout'; a Python function takes only 'python'"),
         ({"python": "json:dmups"}, "target: json has no 'dmups'; did you mean 'dumps'?"),
         ({"python": "json:__name__"}, "target: json:__name__ is not a function, but of type str"),
         ({"python": "json:JSONEncoder"}, "target: json:JSONEncoder is not a function, but of type type"),

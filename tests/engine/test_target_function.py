@@ -104,7 +104,9 @@ def test_a_module_of_the_same_name_from_elsewhere_is_not_taken_for_the_suites_ow
     write("two/same_app.py", "def answer(text): return 'two'")
 
     assert call("same_app:answer", folder=first / "one").text == "one"
-    with pytest.raises(ConfigError, match=r"target: same_app means .*two.*, yet .*one.* was loaded under that name"):
+    with pytest.raises(
+        ConfigError, match=r"target: same_app should be .*two.*, but .*one.* was loaded under that name"
+    ):
         target_of({"python": "same_app:answer"}, folder=str(first / "two"))
 
 
@@ -289,7 +291,7 @@ def test_a_key_of_the_environment_is_hidden_in_what_a_function_raises_or_returns
 def test_a_function_that_takes_too_long_is_an_error() -> None:
     made = call(lambda text: time.sleep(5), timeout=0.05)
 
-    assert made.error == "timeout: the function did not answer within the time that the case has"
+    assert made.error == "timeout: the function did not answer within the time limit of the case"
 
 
 def test_a_function_is_described_by_its_name() -> None:

@@ -152,7 +152,7 @@ def test_words_of_refusal_are_an_answer() -> None:
             "truncated: the answer was cut off at its token limit; set max_tokens, or a higher one",
         ),
         ("", "length", True, "truncated: the answer was cut off"),
-        ("", "refusal", False, "refusal: the model refused without a word"),
+        ("", "refusal", False, "refusal: the model refused, with an empty reply"),
         ("Pa", "filtered", False, "filtered: the provider's content filter cut the answer off"),
         ("", "filtered", True, "filtered: "),
     ],

@@ -76,8 +76,8 @@ def test_the_warning_on_the_page_is_the_real_one() -> None:
 
 def test_the_figures_on_the_page_about_costs_are_the_real_ones() -> None:
     assert f"dated {PRICES_AS_OF}" in COSTS
-    assert f"{CHARACTERS_A_TOKEN} characters a token in ASCII, {OTHER_CHARACTERS_A_TOKEN} otherwise" in COSTS
-    assert f"{JUDGMENT_TOKENS} tokens, and {ITEM_TOKENS} more for each rubric item" in COSTS
+    assert f"{CHARACTERS_A_TOKEN} characters per token in ASCII, {OTHER_CHARACTERS_A_TOKEN} otherwise" in COSTS
+    assert f"{JUDGMENT_TOKENS} tokens, plus {ITEM_TOKENS} for each rubric item" in COSTS
     assert f"as long as the reference answer, or {ANSWER_TOKENS} tokens" in COSTS
 
 

@@ -331,7 +331,7 @@ def test_a_jury_asks_every_judge_the_same_and_reports_agreement() -> None:
 
 
 def test_a_jury_takes_no_judge_beside_its_own() -> None:
-    with pytest.raises(ConfigError, match="it takes no judge beside them"):
+    with pytest.raises(ConfigError, match="a jury takes a list of judges; leave out judge"):
         jury([Scripted([]), Scripted([])], judge=Scripted([]))
     with pytest.raises(ConfigError, match="jury: no option 'agregator'"):
         jury([Scripted([]), Scripted([])], agregator="median")

@@ -171,8 +171,8 @@ def test_a_group_of_one_is_not_evaluated_and_one_of_too_many_is_refused() -> Non
     alone = evaluator.evaluate(Case(metadata={"profiles": GROUP[:1]}))
     crowd = evaluator.evaluate(Case(metadata={"profiles": GROUP * 9}))
 
-    assert (alone.status, alone.reasoning) == (Status.NOT_EVALUATED, "There are no two profiles to put in order.")
-    assert crowd.error == f"too_many: 27 profiles in one group; {MOST_MEMBERS} are the most"
+    assert (alone.status, alone.reasoning) == (Status.NOT_EVALUATED, "A group needs at least two profiles.")
+    assert crowd.error == f"too_many: 27 profiles in one group; at most {MOST_MEMBERS} are allowed"
 
 
 def test_criteria_have_to_be_said() -> None:

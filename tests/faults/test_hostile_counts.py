@@ -113,7 +113,9 @@ def test_a_limit_of_dollars_is_kept_where_a_cost_is_unknown(
     run = run_all(store, resolve(provider.settings), limits=Limits(max_cost=1.0))
 
     assert run.status is RunStatus.STOPPED
-    assert run.reason == ("budget: max_cost: what some replies cost is unknown, so 1 dollars could not be kept to")
+    assert run.reason == (
+        "budget: max_cost: the cost of some replies is unknown, so the limit of 1 dollars cannot be enforced"
+    )
     assert len(provider.asked) <= 4
 
 

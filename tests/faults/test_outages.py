@@ -141,7 +141,7 @@ def test_a_provider_that_is_gone_for_a_while_costs_no_case(
     assert statuses(store, run) == ["scored"] * 400
     assert [one.lasted is None for one in told] == [True, False]
     assert str(told[0]).startswith("openai/judge does not answer (")
-    assert str(told[0]).endswith("; pausing, and trying again for up to 10 min")
+    assert str(told[0]).endswith("; pausing, and retrying for up to 10 min")
     assert re.fullmatch(r"openai/judge is back after [\d.]+ s", str(told[1]))
     attempts = [one.evaluation.attempts for result in store.results(run) for one in result.judgments]
     # What failed during the outage is on record, in the evaluations that were asked for again.

@@ -78,7 +78,7 @@ def test_no_difference_is_no_proof_of_none(comparison: Any) -> None:
     text = comparison_text(comparison(*[(0.4, 0.6), (0.6, 0.4), (0.5, 0.45), (0.7, 0.8)] * 3), width=WIDE)
 
     assert "no difference shown: " in text
-    assert "four times in five; for one of 0.05 it would take about " in text
+    assert "with 80 % power; detecting 0.05 would take about " in text
 
 
 def test_an_interval_and_an_exact_test_that_disagree_are_a_hint(comparison: Any) -> None:
@@ -87,19 +87,19 @@ def test_an_interval_and_an_exact_test_that_disagree_are_a_hint(comparison: Any)
     assert found.cases.scores.p > 0.05
     assert found.cases.scores.is_hint
     assert not found.cases.scores.better
-    assert "take it for a hint" in comparison_text(found)
+    assert "treat this as a hint" in comparison_text(found)
 
 
 def test_a_difference_larger_than_scores_allow_is_not_promised(comparison: Any) -> None:
     text = comparison_text(comparison(*[(0.1, 1.0), (1.0, 0.1)] * 3), width=WIDE)
 
-    assert "as many cases cannot be relied on to show any true difference; for one of 0.05 it would take" in text
+    assert "this many cases cannot reliably detect any true difference; detecting 0.05 would take" in text
 
 
 def test_what_was_left_out_is_counted(comparison: Any) -> None:
     text = comparison_text(comparison((0.5, "timeout: late"), (None, 0.5), (None, None), *[(0.1, 0.2)] * 7))
 
-    assert "left out: 1 without a score in A, 1 without a score in B, 1 without a score in both\n" in text
+    assert "left out: 1 without a score in A, 1 without a score in B, 1 without a score in either\n" in text
     assert re.search(r"^✗ fail +· +· +7 +1 +·$", text, re.MULTILINE)
 
 
@@ -153,7 +153,7 @@ def test_the_ending_of_a_file_says_its_format(comparison: Any, tmp_path: Path) -
 
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == comparison_markdown(found)
     assert json.loads((tmp_path / "found.JSON").read_text(encoding="utf-8"))["evaluator"] is None
-    with pytest.raises(ConfigError, match=r"written to \.html; give a name in \.md or \.json"):
+    with pytest.raises(ConfigError, match=r"unknown extension \.html; a comparison can be \.md or \.json"):
         comparison_writer("found.html")
-    with pytest.raises(ConfigError, match="written to no ending"):
+    with pytest.raises(ConfigError, match=r"unknown extension \(none\)"):
         comparison_writer("found")

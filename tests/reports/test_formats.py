@@ -33,12 +33,17 @@ def test_the_ending_says_which_format(made: Any, tmp_path: Path, name: str, begi
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(beginning)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("report.pdf", ".pdf"), ("report", "no ending"), (".json", "no ending")])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("report.pdf", ".pdf"), ("report", "(none)"), (".json", "(none)")],
+)
 def test_an_unknown_ending_is_refused_with_the_known_ones(name: str, shown: str) -> None:
     with pytest.raises(ConfigError) as caught:
         format_of(name)
 
-    assert str(caught.value) == f"{name}: no report is written to {shown}; known: .jsonl, .json, .csv, .md, .xml, .html"
+    assert (
+        str(caught.value) == f"{name}: unknown extension {shown}; a report can be .jsonl, .json, .csv, .md, .xml, .html"
+    )
 
 
 @pytest.mark.parametrize("name", FORMATS)

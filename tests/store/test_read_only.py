@@ -102,7 +102,7 @@ def test_a_file_without_tables_is_refused(tmp_path: Path) -> None:
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no such file, and mode=ro makes none"):
+    with pytest.raises(StoreError, match="there is no such file, and mode=ro does not create one"):
         open_store(f"sqlite:///{tmp_path / 'none.db'}?mode=ro")
 
     assert list(tmp_path.iterdir()) == []

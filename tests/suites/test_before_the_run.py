@@ -168,7 +168,7 @@ def test_a_name_in_the_targets_prompt_must_be_in_the_metadata_of_what_it_answers
 
     (found,) = mistakes(f"{target}{HEAD}{CASES}{cases}")
 
-    assert found.startswith("suite.yaml:5, case \"b\": target: the prompt uses 'context', which the metadata does not")
+    assert found.startswith("suite.yaml:5, case \"b\": target: the prompt uses 'context', which is not in the metadata")
     assert found.endswith("; did you mean 'contxt'?")
 
 

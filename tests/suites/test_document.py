@@ -102,9 +102,9 @@ def test_lines_find_the_suite_beside_them(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("other.yaml", EVALUATORS, "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators beside it"),
-        ("suite.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators beside it"),
-        ("cases.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.yaml has cases of its own; run cases.yaml, or let its cases be cases.jsonl"),
+        ("other.yaml", EVALUATORS, "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators next to it"),
+        ("suite.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.jsonl has cases and nothing to judge them by; write cases.yaml with evaluators next to it"),
+        ("cases.yaml", f"{EVALUATORS}cases: [{{id: a}}]", "cases.yaml has its own cases; run cases.yaml, or set its cases to cases.jsonl"),
     ],
 )  # fmt: skip
 def test_lines_without_a_suite_are_refused(name: str, text: str, told: str) -> None:
@@ -147,7 +147,7 @@ def test_cases_that_are_not_there_are_missed(mistakes: Callable[[str], list[str]
         ("folder", "folder is a folder; name a file in it, such as folder/suite.yaml"),
         (
             "suite.toml",
-            "suite.toml: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file beside it",
+            "suite.toml: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file next to it",
         ),
     ],
 )

@@ -115,16 +115,16 @@ def test_what_is_no_finite_number_is_refused(value: str, told: str) -> None:
         ('{"a" 1}', "suite.json:1:6: not JSON: expected a colon after the key 'a'"),
         ("{a: 1}", "suite.json:1:2: not JSON: expected a key in double quotes"),
         ("{'a': 1}", "suite.json:1:2: not JSON: expected a key in double quotes"),
-        ("{\"a\": 'b'}", 'suite.json:1:7: not JSON: "\'" begins no value'),
+        ("{\"a\": 'b'}", 'suite.json:1:7: not JSON: "\'" cannot begin a value'),
         ('{"a": b}', "suite.json:1:7: not JSON: b is not JSON; put text in double quotes"),
-        ('{"a": +1}', "suite.json:1:7: not JSON: '+' begins no value"),
+        ('{"a": +1}', "suite.json:1:7: not JSON: '+' cannot begin a value"),
         ('{"a": 1 // one\n}', "suite.json:1:9: not JSON: expected a comma or }"),
         ('{"a": "b\n"}', "suite.json:1:9: not JSON: a control character in a string, such as a line break; write \\n"),
         ('{"a": "\\x"}', "suite.json:1:8: not JSON: a backslash in a string begins an escape; double it"),
         ('{"a": "b', "suite.json:1:7: not JSON: a string is opened here and never closed"),
         ('{"a": [1, 2', "suite.json:1:12: not JSON: expected a comma or ]"),
         ('{"a":', "suite.json:1:6: not JSON: the text ends where a value should be"),
-        ('{"a": ' + "[" * 60 + "]" * 60 + "}", "suite.json:1:56: this is nested more than 50 deep"),
+        ('{"a": ' + "[" * 60 + "]" * 60 + "}", "suite.json:1:56: this is nested more than 50 levels deep"),
     ],
 )
 def test_what_is_no_json_is_said_with_its_place(text: str, told: str) -> None:
@@ -166,7 +166,7 @@ def test_a_broken_line_does_not_hide_the_next() -> None:
     pieces = lines('{"id": "a"}\n{"id": }\n{"id": "b"} x\n{"id": NaN, "id": 1}\nnull\n')
 
     assert faults(pieces) == [
-        (2, "column 8: not JSON: '}' begins no value"),
+        (2, "column 8: not JSON: '}' cannot begin a value"),
         (3, "column 13: not JSON: unexpected text after the value; write one case per line"),
         (4, "NaN is not JSON; write null, or a finite number"),
         (4, "duplicate key 'id'; first in line 4"),

@@ -31,7 +31,7 @@ def test_a_mapping_is_read_as_plain_values(tmp_path: Path) -> None:
         ("", "the file is empty; a design is a mapping with factors"),
         ("- a\n", ":1: a design is a mapping with factors, not a list"),
         ("a: 1\nb: {x: 1, x: 2}\n", ":2: duplicate key 'x'; first in line 2"),
-        ("a: no\n", ":1: no is false to some readers of YAML"),
+        ("a: no\n", ":1: no is false to some YAML parsers"),
         ("a: &x 1\nb: *x\n", ":2: *x is an alias"),
         ("judge:\n  api_key: sk-1\n", ":2: api_key is written out"),
     ],

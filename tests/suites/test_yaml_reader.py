@@ -174,7 +174,7 @@ def test_a_key_that_is_a_collection_is_refused(read: Read, text: str) -> None:
         ("a:\n\t- b\n", "suite.yaml:2: a tab; indent with spaces"),
         ("a: 1\nb: @c\n", "suite.yaml:2: text cannot begin with @; put it in quotes"),
         ("a: 1\nb: `c`\n", "suite.yaml:2: text cannot begin with `; put it in quotes"),
-        ("a: 1\nb: c: d\n", "suite.yaml:2: a colon where none can be; put text with ': ' in quotes, or indent it right"),
+        ("a: 1\nb: c: d\n", "suite.yaml:2: a colon is not allowed here; quote text that has ': ', or fix the indentation"),
         ("a: 1\nb: \"c\n\nd: e\n", "suite.yaml:2: a quote is opened here and never closed"),
         ("a: 1\nb: [c,\n d\n", "suite.yaml:2: a list that is opened with [ is not closed, or lacks a comma"),
         ("a: 1\nb: {c: d\n", "suite.yaml:2: a mapping that is opened with { is not closed, or lacks a comma"),
@@ -200,7 +200,7 @@ def test_without_libyaml_a_question_mark_within_brackets_needs_quotes_and_that_i
         list(YamlReader(file, loader=yaml.SafeLoader).suite(KEYS))
 
     assert str(raised.value) == (
-        "suite.yaml:2: PyYAML has no libyaml here, and without it takes no ? within [ ] or { }; put the text in quotes"
+        "suite.yaml:2: PyYAML has no libyaml here, and so does not accept ? within [ ] or { }; put the text in quotes"
     )
 
 
@@ -229,12 +229,12 @@ def test_a_byte_order_mark_is_fine(read: Read) -> None:
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 60 + "]" * 60, "a: " + "{b: " * 60 + "}" * 60])
 def test_deep_nesting_is_refused(read: Read, text: str) -> None:
-    with pytest.raises(ConfigError, match=r"^suite\.yaml:1: this is nested more than 50 deep$"):
+    with pytest.raises(ConfigError, match=r"^suite\.yaml:1: this is nested more than 50 levels deep$"):
         read(text)
 
 
 def test_deep_lists_on_one_line_are_refused_as_well(read: Read) -> None:
-    with pytest.raises(ConfigError, match="nested more than 50 deep"):
+    with pytest.raises(ConfigError, match="nested more than 50 levels deep"):
         read("a:\n" + "- " * 400)
 
 

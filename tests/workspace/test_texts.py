@@ -98,7 +98,7 @@ def test_a_schema_is_kept_as_it_was_typed_or_written_out(given: Any, kept: str |
         ({"const": 10**5000}, "it holds what JSON cannot"),
         ({"const": "\ud800"}, "half of a surrogate pair"),
         ({"const": "\0"}, None),
-        ('{"$ref": "#/nowhere"}', r"\$\.\$ref is '#/nowhere', where there is no schema"),
+        ('{"$ref": "#/nowhere"}', r"\$\.\$ref is '#/nowhere', but there is no schema there"),
     ],
 )
 def test_a_schema_that_is_none_is_refused_with_its_place(given: Any, told: str | None) -> None:
@@ -114,7 +114,7 @@ def test_a_schema_that_is_nested_without_end_is_refused() -> None:
     for _ in range(5000):
         deep = {"not": deep}
 
-    with pytest.raises(FieldError, match="nested more than 100 deep"):
+    with pytest.raises(FieldError, match="nested more than 100 levels deep"):
         schema_of(deep)
 
 

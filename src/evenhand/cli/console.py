@@ -147,7 +147,7 @@ def confirm(console: Console, question: str) -> None:
     """Ask whether to delete something; a no ends the command, and without a terminal ``--yes`` is needed."""
     answer = console.confirm(question)
     if answer is None:
-        raise ConfigError(f"{question} There is no terminal to ask on; give --yes")
+        raise ConfigError(f"{question} Cannot ask for confirmation without a terminal; use --yes")
     if not answer:
         console.note("nothing was deleted")
         raise typer.Exit

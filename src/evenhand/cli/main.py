@@ -30,7 +30,7 @@ RUNS: Final = Group(
     },
 )
 AUDIT: Final = Group(
-    help="Audit a judge: does it score people by what must not matter?",
+    help="Audit a judge: do its scores depend on what must not matter?",
     examples=("evenhand audit design.yaml", "evenhand audit diff 20261115-093000-k7mq last"),
     default="run",
     default_takes_argument=True,

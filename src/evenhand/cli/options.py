@@ -105,9 +105,7 @@ def _require_duration(seconds: float | None) -> float | None:
     return seconds
 
 
-NoEnvFile = Annotated[
-    bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read the .env file beside the settings.")
-]
+NoEnvFile = Annotated[bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read .env files.")]
 Db = Annotated[str, option("--db", metavar="URL", help="The database of runs: a file, or postgresql://user@host/name.")]
 Verbose = Annotated[
     bool,
@@ -156,11 +154,11 @@ OutageTimeout = Annotated[
         help="How long to wait for a provider that stops answering, before the run stops.",
     ),
 ]
-Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Take only the first N cases.")]
+Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Use only the first N cases.")]
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
 Only = Annotated[
     list[str] | None,
-    option("--only", metavar="ID", help="Take only the case with this id, or those like refund-*. Can be repeated."),
+    option("--only", metavar="ID", help="Use only the case with this id, or those like refund-*. Can be repeated."),
 ]
 AnswersFrom = Annotated[
     str | None, option("--answers-from", metavar="RUN", help="Judge the answers of this run instead of new ones.")
@@ -242,7 +240,7 @@ def read_texts(values: Mapping[str, str | None]) -> dict[str, str]:
     """
     piped = [flag for flag, value in values.items() if value == "-"]
     if len(piped) > 1:
-        raise ConfigError(f"standard input can be read once, not for {' and '.join(piped)}")
+        raise ConfigError(f"standard input can be read only once, not for {' and '.join(piped)}")
     return {flag: read_text(flag, value) for flag, value in values.items() if value is not None}
 
 

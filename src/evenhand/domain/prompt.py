@@ -137,4 +137,4 @@ def _require_text(owner: Any, field: str, *, or_none: bool = False) -> None:
 
 def _refuse(field: str, text: str, wrong: re.Pattern[str], why: str) -> None:
     if match := wrong.search(text):
-        raise FieldError(field, f"its character {match.start() + 1} is U+{ord(match[0]):04X}, {why}; take it out")
+        raise FieldError(field, f"its character {match.start() + 1} is U+{ord(match[0]):04X}, {why}; remove it")

@@ -201,7 +201,7 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     except (Exception, SystemExit, KeyboardInterrupt) as crash:  # a client is anybody's code
         error = Failure("crashed", f"{type(crash).__name__}: {message_of(crash, ask.judge)}")
         if timeout is not None and timeout.expired():
-            error = Failure("timeout", "the judge did not answer within the time that the case has")
+            error = Failure("timeout", "the judge did not answer within the time limit of the case")
     failed = Attempt(kind="transport", error=error, latency=time.monotonic() - began)
     return Unanswered(error=error, attempts=(failed,))
 

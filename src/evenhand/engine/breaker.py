@@ -45,7 +45,7 @@ class Outage:
         if self.lasted is not None:
             return f"{self.model} is back after {duration_text(self.lasted)}"
         patience = duration_text(self.limit).removesuffix(" 0 s").removesuffix(" 0 min")
-        return f"{self.model} does not answer ({self.error}); pausing, and trying again for up to {patience}"
+        return f"{self.model} does not answer ({self.error}); pausing, and retrying for up to {patience}"
 
 
 # Told when a provider is gone, and when it is back.

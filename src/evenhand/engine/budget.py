@@ -51,12 +51,13 @@ class Budget:
             return f"max_calls: {most_calls} {'call was' if most_calls == 1 else 'calls were'} allowed"
         if most_cost is not None:
             if not self.cost_is_known:
-                return f"max_cost: what some replies cost is unknown, so {most_cost:g} dollars could not be kept to"
+                why = f"so the limit of {most_cost:g} dollars cannot be enforced"
+                return f"max_cost: the cost of some replies is unknown, {why}"
             typical = self.cost / self._priced if self._priced else 0.0
             expected = self.cost + (self._under_way + 1) * typical
             if self.cost >= most_cost or not reaches(most_cost, expected):  # sums of small prices are a little off
                 return (
-                    f"max_cost: {self.cost:.4f} of {most_cost:g} dollars are spent, and calls under way may need more"
+                    f"max_cost: {self.cost:.4f} of {most_cost:g} dollars are spent, and calls in progress may need more"
                 )
         return None
 

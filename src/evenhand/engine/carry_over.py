@@ -47,7 +47,7 @@ def _name_cases(change: str, ids: list[str]) -> Iterator[str]:
     for identity in ids[:_MOST_NAMED]:
         yield f"case {identity!r} {change}"
     if len(ids) > _MOST_NAMED:
-        yield f"and {len(ids) - _MOST_NAMED} more of which each {change}"
+        yield f"and {len(ids) - _MOST_NAMED} more, each of which {change}"
 
 
 def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> int:

@@ -121,7 +121,7 @@ def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     problem = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
         raise IncomparableError(f"{problem}; resume with: evenhand resume {run.id}", advice=ANYWAY)
-    return f"{problem}: what is not judged yet is in no number"
+    return f"{problem}: cases not judged yet are in none of the numbers"
 
 
 def _refuse(a: RunRecord, b: RunRecord, differing: Sequence[str], *, anyway: bool) -> None:
@@ -145,9 +145,9 @@ def _unlike(ids: Sequence[str]) -> Iterator[str]:
         names = ", ".join(f"{identity!r:.60}" for identity in ids[:_MOST_NAMED]) + (
             " …" if len(ids) > _MOST_NAMED else ""
         )
-        terms = "question, reference, expected outcome, schema, rubrics or evaluators of its own"
+        terms = "question, reference, expected outcome, schema, or its own rubrics or evaluators"
         is_judged = "1 case is" if len(ids) == 1 else f"{len(ids):,} cases are"
-        yield f"{is_judged} judged by something else ({terms}): {names}"
+        yield f"{is_judged} judged differently ({terms}): {names}"
 
 
 def _notes(a: RunRecord, b: RunRecord, reclustered: int) -> Iterator[str]:
@@ -157,4 +157,4 @@ def _notes(a: RunRecord, b: RunRecord, reclustered: int) -> Iterator[str]:
         yield f"each case was judged {counted(a.repeat, 'time')} in A, {counted(b.repeat, 'time')} in B"
     if reclustered:
         have = "case has" if reclustered == 1 else "cases have"
-        yield f"{reclustered:,} {have} another cluster in B; those of A count, where it has any"
+        yield f"{reclustered:,} {have} a different cluster in B; those of A are used, if there are any"

@@ -35,11 +35,11 @@ ITEM_TOKENS: Final = 50
 ANSWER_TOKENS: Final = 200
 
 RULES: Final = (
-    f"Tokens are estimated from characters: {CHARACTERS_A_TOKEN} a token in ASCII, else {OTHER_CHARACTERS_A_TOKEN}.",
-    f"A judgment is assumed to be {JUDGMENT_TOKENS} tokens long, and {ITEM_TOKENS} more for each rubric item.",
-    f"An answer still to be generated is assumed to be as long as the reference, or {ANSWER_TOKENS} tokens long.",
-    "What a model thinks before it answers is billed too, and is not in these figures.",
-    "The upper end: every judgment needs as many attempts as are allowed.",
+    f"Tokens are estimated: {CHARACTERS_A_TOKEN} characters per token in ASCII, {OTHER_CHARACTERS_A_TOKEN} otherwise.",
+    f"A judge's reply is assumed to be {JUDGMENT_TOKENS} tokens long, plus {ITEM_TOKENS} for each rubric item.",
+    f"An answer yet to be generated is assumed to be as long as the reference answer, or {ANSWER_TOKENS} tokens.",
+    "Reasoning tokens are billed too, but are not included in these figures.",
+    "The upper end assumes that every question takes as many attempts as are allowed.",
 )
 
 
@@ -152,8 +152,8 @@ class Estimate:
             )
             for model in self.models
         ]
-        rows.append(("in all", _format_range(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
-        notes = [*RULES, f"Prices are of {PRICES_AS_OF}, or your own; unknown ones can be given under 'prices'."]
+        rows.append(("total", _format_range(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
+        notes = [*RULES, f"Prices are as of {PRICES_AS_OF}, or your own; unknown ones can be set under 'prices'."]
         return "\n".join([", ".join(parts), "", *_table(rows), "", *notes])
 
 

@@ -188,7 +188,7 @@ def _matches(identity: str, pattern: str) -> bool:
 def _refuse_odd_id(identity: str) -> None:
     """Refuse an id that the store could only keep as another one."""
     if column(identity) != identity:
-        raise ConfigError(f"case {identity!r}: its id has letters that no database can keep; take them out")
+        raise ConfigError(f"case {identity!r}: its id contains characters that a database cannot store; remove them")
 
 
 def _refuse_doubles(store: Store, run: RunRecord, page: list[tuple[Any, ...]]) -> None:

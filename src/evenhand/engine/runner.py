@@ -129,7 +129,7 @@ class Runner:
             await asyncio.gather(*self._workers, return_exceptions=True)
             await self._committer.settle()
             with contextlib.suppress(StoreError):  # the first trouble is the one to report
-                self._mark(RunStatus.INTERRUPTED, "it broke off")
+                self._mark(RunStatus.INTERRUPTED, "it failed")
             raise
         finally:
             heart.cancel()

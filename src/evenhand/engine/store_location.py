@@ -55,7 +55,7 @@ class StoreLocation:
             yield self._store
             return
         if to_read and "://" not in self._url and not Path(self._url).exists():
-            raise RunNotFoundError(f"there is no {self._url}; runs are kept elsewhere, or there is none yet")
+            raise RunNotFoundError(f"there is no {self._url}; the runs are stored elsewhere, or there are none yet")
         store = open_store(self._url)
         try:
             if not (to_read or or_read_only):

@@ -111,7 +111,7 @@ def jury(
     if isinstance(judges, str) or not isinstance(judges, Sequence) or len(judges) < 2:
         raise ConfigError("a jury needs a list of at least two judges")
     if "judge" in options:
-        raise ConfigError("a jury has its judges; it takes no judge beside them")
+        raise ConfigError("a jury takes a list of judges; leave out judge")
     own = {key: options.pop(key) for key in ("name", "weight", "required") if key in options}
     clients = [registry.judge(judge) for judge in judges]
     jurors = [

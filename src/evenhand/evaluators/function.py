@@ -65,5 +65,5 @@ class FunctionEvaluator(BaseEvaluator):
 
 def _failure_of(exception: Exception, message: str) -> Failure:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return Failure("timeout", "the function did not answer within the time that the case has")
+        return Failure("timeout", "the function did not answer within the time limit of the case")
     return Failure("function_error", f"{type(exception).__name__}: {shortened(message)}")

@@ -103,10 +103,10 @@ class GroupRankingEvaluator(CriteriaEvaluator):
         """Rank the profiles of a case."""
         members: Sequence[Mapping[str, str]] = case.metadata.get(MEMBERS) or ()
         if len(members) < 2:
-            return self.not_evaluated("There are no two profiles to put in order.")
+            return self.not_evaluated("A group needs at least two profiles.")
         if len(members) > MOST_MEMBERS:
             return self.failed(
-                Failure("too_many", f"{len(members)} profiles in one group; {MOST_MEMBERS} are the most")
+                Failure("too_many", f"{len(members)} profiles in one group; at most {MOST_MEMBERS} are allowed")
             )
         labels = ascii_uppercase[: len(members)]
         material = {"criteria": self.criteria}

@@ -249,7 +249,7 @@ def _fenced(text: str, begin: int, end: int) -> tuple[int, int] | None:
 
 
 def _undecided() -> ContractError:
-    why = "where the reasoning ends cannot be told for certain; reply with the JSON object and nothing else"
+    why = "it is unclear where the reasoning ends; reply with the JSON object and nothing else"
     return ContractError(why, kind="reasoning")
 
 

@@ -122,7 +122,7 @@ def is_ranking(definition: Mapping[str, Any]) -> bool:
 def require_scores(run: RunRecord) -> None:
     """Refuse to compare a ranking by scores: a group has none."""
     if is_ranking(run.definition):
-        raise ConfigError(f"run {run.id} ranks profiles, and a place is no score; compare the two orders instead")
+        raise ConfigError(f"run {run.id} ranks profiles, and a rank is not a score; compare the two rankings instead")
 
 
 def is_audit(definition: Mapping[str, Any]) -> bool:

@@ -137,7 +137,7 @@ def _sentences(report: Report, numbers: ScoringNumbers, *, shown: int | None = N
     yield f"scores from 0 to 10: {mean_sentence(from_0_to_10(summary.cases))}"
     if numbers.invalid_replies:
         invalid = counted(numbers.invalid_replies, "reply", "replies")
-        yield f"{invalid} could not be used, {numbers.total_retries:,} asked for again"
+        yield f"{invalid} could not be used; {counted(numbers.total_retries, 'retry', 'retries')}"
     for identity, failed in list(numbers.failures_by_profile.items())[:MOST_SHOWN]:
         yield f"failed: {identity} ({failed:,} of {summary.repeat:,})"
     if who := judges_phrase(summary):

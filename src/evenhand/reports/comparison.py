@@ -21,7 +21,7 @@ _WHY: Final = {
     MCNEMAR: "since all scores are 0 or 1",
     PAIRED_T: "since scores lie between 0 and 1",
     CLUSTERED_T: "since cases share clusters",
-    SIGN: "since all cases differ by the same",
+    SIGN: "since all cases differ by the same amount",
 }
 _NAME: Final = 40
 _CASE: Final = 60
@@ -32,7 +32,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
     subject = comparison.subject
     yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))
     if comparison.differing:
-        yield Sentences(title="Compared though they were answered or judged differently", lines=comparison.differing)
+        yield Sentences(title="Compared although they were answered or judged differently", lines=comparison.differing)
     about = "" if comparison.evaluator is None else f"evaluator {plain(comparison.evaluator, _NAME)}: "
     yield Sentences(
         lines=(
@@ -114,15 +114,15 @@ def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
         return
     yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
     if paired.is_hint:
-        yield "the interval leaves out 0, but the exact test does not call that unlikely: take it for a hint"
+        yield "the interval excludes 0, but the exact test is not significant: treat this as a hint"
     if paired.minimum_detectable is not None:
         yield f"{_reach(paired.minimum_detectable)}{_to_see_less(paired)}"
 
 
 def _reach(smallest: float) -> str:
     if smallest > 1:  # more than scores can differ by
-        return "as many cases cannot be relied on to show any true difference"
-    return f"as many cases show a true difference of {smallest:.3f} four times in five"
+        return "this many cases cannot reliably detect any true difference"
+    return f"this many cases detect a true difference of {smallest:.3f} with 80 % power"
 
 
 def _effect(effect: Effect) -> str:
@@ -139,7 +139,7 @@ def _equals(p: float | None) -> str:
 def _to_see_less(paired: PairedDifference) -> str:
     if paired.needed is None or paired.needed <= paired.n:
         return ""
-    return f"; for one of {SMALL} it would take about {paired.needed:,}"
+    return f"; detecting {SMALL} would take about {paired.needed:,}"
 
 
 def _outcomes(paired: PairedDifference) -> str:
@@ -154,7 +154,7 @@ def _left_out(subject: Compared) -> Iterator[str]:
         (subject.only_b, "only in B"),
         (subject.unscored_a, "without a score in A"),
         (subject.unscored_b, "without a score in B"),
-        (subject.unscored_both, "without a score in both"),
+        (subject.unscored_both, "without a score in either"),
     )
     reasons = [f"{count:,} {why}" for count, why in ways if count]
     if reasons:
@@ -241,7 +241,7 @@ def comparison_writer(path: str) -> Callable[[Comparison], str]:
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
         endings = " or ".join(_WRITERS)
-        raise ConfigError(f"{path}: no comparison is written to {ending or 'no ending'}; give a name in {endings}")
+        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a comparison can be {endings}")
     return _WRITERS[ending]
 
 

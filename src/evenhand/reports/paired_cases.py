@@ -126,7 +126,7 @@ class PairedSummarizer:
         compared = {name: counts.compared() for name, counts in self._counted.items() if name is not None}
         if self._evaluator is not None and self._evaluator not in compared:
             suggestion = did_you_mean(str(self._evaluator), compared)
-            raise ConfigError(f"no evaluator of these runs has the name {self._evaluator!r:.80}{suggestion}")
+            raise ConfigError(f"no evaluator of these runs is named {self._evaluator!r:.80}{suggestion}")
         corrected = holm({name: numbers.scores.p for name, numbers in compared.items() if numbers.scores.p is not None})
         return {name: replace(numbers, p_holm=corrected.get(name)) for name, numbers in compared.items()}
 

@@ -167,12 +167,12 @@ class Effort:
 # What a flag says of an evaluation, to be read behind "1 evaluation" as well as behind "2 evaluations".
 _FLAGS: Final = {
     "embedded": "had the verdict within other text",
-    "echo_skipped": "passed over an object that merely repeats one from the prompt",
+    "echo_skipped": "skipped an object that only repeats one from the prompt",
     "ambiguous": "had several different verdicts in one reply",
-    "reasoning_removed": "had reasoning before the reply, which was set aside",
+    "reasoning_removed": "had reasoning before the reply, which was removed",
     "clamped": "had a score out of range, which was clamped",
-    "coerced": "had a number in quotes, which was taken",
-    "trimmed": "had hits or misses that were empty, no text, or too many",
+    "coerced": "had a number in quotes, which was accepted",
+    "trimmed": "had hits or misses that were empty, not text, or too many",
     "unknown_ids": "had checks for items that do not exist, which were dropped",
     "unquoted": "had a check without the evidence that was asked for",
     "logprobs": "took the score from token probabilities",

@@ -96,7 +96,7 @@ def format_of(path: str | Path) -> str:
     if ending not in _WRITERS:
         endings = ", ".join(f".{name}" for name in FORMATS)
         raise ConfigError(
-            f"{path}: no report is written to {f'.{ending}' if ending else 'no ending'}; known: {endings}"
+            f"{path}: unknown extension {f'.{ending}' if ending else '(none)'}; a report can be {endings}"
         )
     return ending
 

@@ -210,7 +210,7 @@ def connect(url: str) -> SQLite:
     if not path:  # SQLite would take it for a file that is deleted at the end
         raise ConfigError("the path of the database is empty; give one, such as .evenhand/evenhand.db")
     if query == _READ_ONLY and not Path(path).is_file():
-        raise StoreError(f"cannot open {path}: there is no such file, and {_READ_ONLY} makes none")
+        raise StoreError(f"cannot open {path}: there is no such file, and {_READ_ONLY} does not create one")
     return SQLite(path, durable=query == _DURABLE, read_only=query == _READ_ONLY)
 
 

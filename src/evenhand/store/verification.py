@@ -156,7 +156,7 @@ def _verify_cases(store: Store, run: RunRecord, verified: Verified) -> int:
     count = 0
     for row in _rows(store, CASES, run, "position"):
         if row[0] != count:
-            verified.add(f"its case at position {row[0]!r:.20} stands where {count} should")
+            verified.add(f"its case at position {row[0]!r:.20} is where {count} should be")
         count += 1
         _verify_row(CASES, run, row, verified)
     if run.status is not RunStatus.PLANNING and count != run.cases:

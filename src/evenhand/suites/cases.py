@@ -143,7 +143,9 @@ class CaseMaker:
         line = raw.lines["evaluators"]
         if not isinstance(evaluators, Listed) or not evaluators:
             problem = (
-                "is empty; leave it out for those of the suite" if isinstance(evaluators, Listed) else "must be a list"
+                "is empty; leave it out to use those of the suite"
+                if isinstance(evaluators, Listed)
+                else "must be a list"
             )
             faults.append(Fault(line, f"evaluators {problem}"))
             return None
@@ -156,7 +158,7 @@ class CaseMaker:
                 own.append(self._named[evaluator])
             elif self._usual is not None:
                 near = did_you_mean(evaluator[:MOST_GUESSED], self._named)
-                faults.append(Fault(where, f"the suite has no evaluator of the name {evaluator!r:.80}{near}"))
+                faults.append(Fault(where, f"the suite has no evaluator named {evaluator!r:.80}{near}"))
         return tuple(own)
 
     def _check_names(
@@ -170,7 +172,7 @@ class CaseMaker:
         for name in doubles(map(name_of, definitions)):
             note = " (its rubrics are checked by one of that name)" if name == RUBRIC_NAME and has_rubrics else ""
             line = raw.lines.get("evaluators", raw.lines.get("rubrics", raw.line))
-            faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{note}; give one another name"))
+            faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{note}; rename one"))
 
 
 def doubles(names: Iterable[str]) -> list[str]:
@@ -228,7 +230,7 @@ def id_problem(identity: str) -> str | None:
     if not identity.strip():
         return "id is empty; leave it out, or write some text"
     if len(identity) > _MOST_ID:
-        return f"id has {len(identity)} characters; at most {_MOST_ID} are taken"
+        return f"id has {len(identity)} characters; at most {_MOST_ID} are allowed"
     if match := _CONTROL.search(identity):
-        return f"id has the control character U+{ord(match[0]):04X}; take it out"
+        return f"id contains the control character U+{ord(match[0]):04X}; remove it"
     return None

@@ -217,7 +217,9 @@ def _python_target(target: Mapping[str, Any], line: int) -> Iterator[Fault]:
         )
     for key in target:
         if key != "python":
-            yield Fault(_line_of(target, key, line), f"target: no key {key!r:.80}; a Python function has 'python' only")
+            yield Fault(
+                _line_of(target, key, line), f"target: no key {key!r:.80}; a Python function takes only 'python'"
+            )
 
 
 def _line_of(value: Any, key: str, line: int) -> int:

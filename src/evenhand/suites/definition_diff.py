@@ -55,7 +55,7 @@ def _same(stored: object, now: object) -> bool:
 
 
 def _words(value: object) -> str:
-    return "not there" if value is _NOTHING else shown(value)
+    return "not set" if value is _NOTHING else shown(value)
 
 
 # What has a part in reaching a judge, and none in what it says.

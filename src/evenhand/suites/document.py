@@ -85,7 +85,7 @@ def open_document(path: Path) -> Document:
         return _beside(path)
     if path.suffix.lower() not in _YAML + _JSON:
         raise ConfigError(
-            f"{path}: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file beside it"
+            f"{path}: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file next to it"
         )
     return _read_document(path)
 
@@ -96,7 +96,7 @@ def _beside(cases: Path) -> Document:
         if suite.is_file():
             document = _read_document(suite, cases=cases)
             if document.case_file is not None and not document.case_file.samefile(cases):
-                raise ConfigError(f"{suite} has cases of its own; run {suite}, or let its cases be {cases.name}")
+                raise ConfigError(f"{suite} has its own cases; run {suite}, or set its cases to {cases.name}")
             return document
     for suite in (cases.with_name(f"suite{suffix}") for suffix in _YAML):
         if suite.is_file():
@@ -104,7 +104,7 @@ def _beside(cases: Path) -> Document:
             if document.case_file is not None and document.case_file.samefile(cases):
                 return document
     suite_path = cases.with_suffix(".yaml")
-    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {suite_path} with evaluators beside it")
+    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {suite_path} with evaluators next to it")
 
 
 def _read_document(path: Path, *, cases: Path | None = None) -> Document:

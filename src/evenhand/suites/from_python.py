@@ -116,7 +116,7 @@ def _case(case: object, position: int, maker: CaseMaker) -> PlannedCase:
         return PlannedCase(position=position, case=case)
     number = f"case {position + 1}"
     if not isinstance(case, Mapping):
-        records = "; of a data frame, give frame.to_dict('records')" if isinstance(case, str) else ""
+        records = "; for a data frame, pass frame.to_dict('records')" if isinstance(case, str) else ""
         raise ConfigError(f"{number} must be a Case or a mapping, not {case!r:.80}{records}")
     faults: list[Fault] = []
     planned = maker.planned(Piece(position + 1, _mapped(case, position + 1)), position, faults)

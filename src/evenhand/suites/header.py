@@ -118,7 +118,7 @@ def _evaluators(value: Any, line: int, checks: Checks) -> Iterator[Fault]:
         second = [
             definition for definition in value if isinstance(definition, Mapping) and name_of(definition) == name
         ][1]
-        yield Fault(getattr(second, "line", line), f"two evaluators have the name {name!r:.80}; give one another name")
+        yield Fault(getattr(second, "line", line), f"two evaluators have the name {name!r:.80}; rename one")
 
 
 _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {

@@ -104,7 +104,7 @@ class JsonText:
         if match := _WORD.match(self.text, at):
             return self._word(at, match[0]), match.end()
         raise _NotJsonError(
-            at, "the text ends where a value should be" if not opening else f"{opening!r} begins no value"
+            at, "the text ends where a value should be" if not opening else f"{opening!r} cannot begin a value"
         )
 
     def string(self, at: int) -> tuple[str, int]:

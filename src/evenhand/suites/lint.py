@@ -76,7 +76,7 @@ class TargetPrompts:
                 if name not in planned.case.metadata:
                     near = did_you_mean(name[:MOST_GUESSED], {*_CASE_NAMES, *map(str, planned.case.metadata)})
                     yield Fault(
-                        planned.line or 0, f"target: {who} uses {name!r:.80}, which the metadata does not have{near}"
+                        planned.line or 0, f"target: {who} uses {name!r:.80}, which is not in the metadata{near}"
                     )
 
 

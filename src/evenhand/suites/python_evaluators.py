@@ -50,7 +50,7 @@ class Panel:
         ]
         self._made = dict(zip(map(canonical, self.definitions), self._usual, strict=True))
         for name in doubles(evaluator.name for evaluator in self._usual):
-            raise ConfigError(f"two evaluators have the name {name!r:.80}; give one another name")
+            raise ConfigError(f"two evaluators have the name {name!r:.80}; rename one")
 
     def evaluators_for(self, planned: PlannedCase) -> tuple[Evaluator, ...]:
         """Return the evaluators of a case: its own or these, and one for its rubrics if none reads them (SPEC-S1)."""
@@ -69,7 +69,9 @@ class Panel:
         if isinstance(evaluator, Mapping):
             return build(settled(evaluator, self._judge), folder=self._folder, client=self._client)
         if isinstance(evaluator, type):
-            raise ConfigError(f"an evaluator is the class {evaluator.__name__}; make one: {evaluator.__name__}(…)")
+            raise ConfigError(
+                f"an evaluator is the class {evaluator.__name__}; create an instance: {evaluator.__name__}(…)"
+            )
         if hasattr(evaluator, "steps"):
             missing = [name for name in _NEEDED if not hasattr(evaluator, name)]
             if missing:

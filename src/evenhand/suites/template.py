@@ -18,13 +18,13 @@ name: first-suite
 # The model that judges. It finds its key in the environment, here in OPENAI_API_KEY.
 # judge: openai/gpt-5-mini
 
-# What judges each case, unless the case has evaluators of its own.
+# What judges each case, unless the case has its own evaluators.
 evaluators:
   - {{name: right, type: contains}}  # the answer contains the reference answer
   - {{name: brief, type: regex, value: '^.{{1,80}}$'}}  # one line of at most 80 characters
   # - {{name: quality, type: llm_judge}}  # the judge reads expected_outcome and reference_answer
 
-# Without gates, a run ends well whatever it finds.
+# Without gates, a run succeeds whatever it finds.
 # gates: {{min_pass_rate: 0.9}}
 
 cases:

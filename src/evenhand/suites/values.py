@@ -15,7 +15,7 @@ MAX_VALUES: Final = 100_000
 # How much of an unknown name is compared with the known ones: a long one would take long.
 MOST_GUESSED: Final = 80
 
-TOO_DEEP: Final = f"this is nested more than {MAX_DEPTH} deep"
+TOO_DEEP: Final = f"this is nested more than {MAX_DEPTH} levels deep"
 TOO_MANY: Final = f"this has more than {MAX_VALUES:,} values; split it"
 TOO_LARGE: Final = "too large a whole number; put it in quotes"
 

@@ -46,17 +46,17 @@ _TAB: Final = "a tab; indent with spaces"
 # What the parsers say, and what it means to the author of a suite.
 _PROBLEMS: Final = (
     ("tab character", _TAB),
-    ("mapping values are not allowed", "a colon where none can be; put text with ': ' in quotes, or indent it right"),
+    ("mapping values are not allowed", "a colon is not allowed here; quote text that has ': ', or fix the indentation"),
     ("unexpected end of stream", "a quote is opened here and never closed"),
     ("unexpected document indicator", "a quote is opened here and not closed before the document ends"),
-    ("but got '?'", "PyYAML has no libyaml here, and without it takes no ? within [ ] or { }; put the text in quotes"),
+    ("but got '?'", "PyYAML has no libyaml here, and so does not accept ? within [ ] or { }; put the text in quotes"),
     ("',' or ']'", "a list that is opened with [ is not closed, or lacks a comma"),
     ("',' or '}'", "a mapping that is opened with { is not closed, or lacks a comma"),
     ("unknown escape character", "a backslash in double quotes begins an escape; use single quotes, or double it"),
     ("Unicode character escape", "an escape that is not a character; write the character itself"),
     ("expected ':'", "a line that is neither a key with its colon nor part of a text; look at the indentation"),
     ("expected key", "the indentation does not fit the lines above; or a text needs quotes"),
-    ("expected '-' indicator", "an item of a list must begin with '- ', as far in as the others"),
+    ("expected '-' indicator", "an item of a list must begin with '- ', with the same indentation as the others"),
     ("<block end>", "the indentation does not fit the lines above; or a text needs quotes"),
     ("undefined tag handle", "a tag; suites have none, so put text that begins with ! in quotes"),
 )  # fmt: skip
@@ -258,7 +258,7 @@ class YamlReader:
         except SurpriseError as surprise:
             return self._fault(_line(event), str(surprise))
         if not isinstance(value, _TAGS[name]) or (isinstance(value, bool) and name != "bool"):
-            return self._fault(_line(event), f"{event.value!r:.80} is not what its tag !!{name} says")
+            return self._fault(_line(event), f"{event.value!r:.80} does not fit its tag !!{name}")
         return value
 
     def _check_node(self, event: Any) -> None:

@@ -49,7 +49,7 @@ def meaning(text: str) -> str | float | bool | None:
             return _WORDS[text]
         if meant := _SWITCHES.get(text.lower()):
             raise SurpriseError(
-                f"{text} is {meant} to some readers of YAML and text to others; write {meant}, or put it in quotes"
+                f"{text} is {meant} to some YAML parsers and text to others; write {meant}, or put it in quotes"
             )
     if len(text) > _MOST_DIGITS or text[0] not in "0123456789+-.":
         return text
@@ -63,7 +63,7 @@ def _number(text: str) -> str | float:
             raise SurpriseError(f"{text:.40} is {TOO_LARGE}")
         return number
     if _LEADING_ZERO.fullmatch(text):
-        problem = "begins with 0, which is base 8 to some readers of YAML; write it without the 0, or put it in quotes"
+        problem = "begins with 0, which is base 8 to some YAML parsers; write it without the 0, or put it in quotes"
         raise SurpriseError(f"{text:.40} {problem}")
     if _FLOAT.fullmatch(text):
         decimal = float(text)
@@ -71,9 +71,9 @@ def _number(text: str) -> str | float:
             raise SurpriseError(f"{text:.40} is too large a number")
         return decimal
     if _BASE_SIXTY.fullmatch(text):
-        raise SurpriseError(f"{text:.40} is a number in base 60 to some readers of YAML; put it in quotes")
+        raise SurpriseError(f"{text:.40} is a number in base 60 to some YAML parsers; put it in quotes")
     if _OTHER_BASE.fullmatch(text) or _UNDERSCORED.fullmatch(text):
-        problem = "is a number to some readers of YAML and text to others; write plain digits, or put it in quotes"
+        problem = "is a number to some YAML parsers and text to others; write plain digits, or put it in quotes"
         raise SurpriseError(f"{text:.40} {problem}")
     if _NOT_FINITE.fullmatch(text):
         raise SurpriseError(f"{text} is not a finite number; put it in quotes if it is text")

@@ -159,7 +159,7 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
 
     assert done.code == 101
     assert "missing: name 'man' has no score; it is reported as missing, not as zero" in done.out
-    assert "8 of 16 scores failed; they are missing, and in no mean" in done.out
+    assert "8 of 16 scores failed; they are missing, and not in any mean" in done.out
     assert told["effects"][0]["estimate"] is None
     assert told["effects"][1]["estimate"] == pytest.approx(3)
     assert told["missing"] == [{"factor": "name", "level": "man"}]
@@ -260,7 +260,7 @@ def test_artifacts_have_everything_and_replace_only_those_of_an_earlier_audit(
     again = command("audit", "artifacts", "last", "kept")
 
     assert refused.code == 2
-    assert "full has other files in it" in refused.err
+    assert "full contains other files" in refused.err
     assert (done.code, again.code) == (0, 0)
     assert sorted(path.name for path in (folder / "kept").iterdir()) == [
         "inputs.jsonl", "metadata.json", "metrics.json", "outputs.jsonl", "replies.jsonl", "report.html", "report.md",

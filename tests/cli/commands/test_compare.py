@@ -79,7 +79,7 @@ def test_a_file_of_another_kind_is_refused_before_anything_is_read(command: Any,
     done = command("compare", "a", "b", "-o", "found.csv")
 
     assert done.code == 2
-    assert "found.csv: no comparison is written to .csv; give a name in .md or .json" in done.err
+    assert "found.csv: unknown extension .csv; a comparison can be .md or .json" in done.err
 
 
 def test_the_limit_and_output_of_other_commands_do_not_count_here(runs: Any, command: Any, folder: Path) -> None:
@@ -111,7 +111,7 @@ def test_runs_that_were_judged_differently_want_to_be_compared_anyway(runs: Any,
     assert refused.code == 2
     assert '- evaluators[right].value: "Paris" in A, "aris" in B' in refused.err
     assert done.code == 0
-    assert "Compared though they were answered or judged differently\nevaluators[right].value" in done.out
+    assert "Compared although they were answered or judged differently\nevaluators[right].value" in done.out
 
 
 def test_too_few_cases_are_no_failure_and_no_number(suite: Any, command: Any) -> None:
@@ -152,4 +152,4 @@ def test_runs_whose_targets_were_asked_differently_want_to_be_compared_anyway(
     assert "- target.temperature: 0 in A, 1 in B" in refused.err
     assert '- target.prompt: nothing in A, "Briefly: {{ input }}" in B' in refused.err
     assert done.code == 0
-    assert "Compared though they were answered or judged differently\ntarget.temperature" in done.out
+    assert "Compared although they were answered or judged differently\ntarget.temperature" in done.out

@@ -79,7 +79,10 @@ def test_a_judge_that_fails_is_101(command: Callable[..., Any], judge: Callable[
     [
         (["--answer", "x", "--criteria", "y"], "no judge: give --judge openai/gpt-5-mini, or set EVENHAND_JUDGE"),
         (["--answer", "x", "--judge", "openai/one"], "nothing to judge by: give --criteria, --reference or --rubric"),
-        (["--answer", "-", "--criteria", "-", "--judge", "openai/one"], "read once, not for --answer and --criteria"),
+        (
+            ["--answer", "-", "--criteria", "-", "--judge", "openai/one"],
+            "read only once, not for --answer and --criteria",
+        ),
         (["--answer", "x", "--criteria", "y", "--judge", "openai/one"], "OPENAI_API_KEY"),
         (["--criteria", "y"], "--answer"),
         (["--answer", "-", "--criteria", "y", "--judge", "openai/one"], "standard input: byte 2 is not UTF-8"),

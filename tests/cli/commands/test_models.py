@@ -82,7 +82,7 @@ def test_models_are_listed_with_their_state_and_how_they_judge(
         "    Tiny, of noise; 0 MB; CC0-1.0; a fixture\n"
         f"    as a judge: {quality.summary}\n"
     )
-    assert done.err == f"models are stored in {kept}; to use a file of your own: --judge embedded/path/to/file.gguf\n"
+    assert done.err == f"models are stored in {kept}; to use your own file: --judge embedded/path/to/file.gguf\n"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,10 @@ def test_where_nobody_can_be_asked_nothing_is_removed(kept: Path, command: Calla
     done = command("models", "remove", "tiny")
 
     assert done.code == 2
-    assert done.err == f"evenhand: Delete {kept / 'tiny.gguf'}? There is no terminal to ask on; give --yes\n"
+    assert (
+        done.err
+        == f"evenhand: Delete {kept / 'tiny.gguf'}? Cannot ask for confirmation without a terminal; use --yes\n"
+    )
     assert (kept / "tiny.gguf").is_file()
 
 

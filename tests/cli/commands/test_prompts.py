@@ -95,7 +95,10 @@ def test_texts_come_typed_from_files_and_through_a_pipe(prompts: Callable[..., A
         (["new", "p", "--mode", "shema"], "--mode: no mode 'shema'; did you mean 'schema'?"),
         (["new", "p", "--expected-schema", '{"a":}'], "--expected-schema: not JSON at line 1 column 6"),
         (["new", "p", "--content", "@none.md"], "--content: none.md: No such file or directory; a text that begins"),
-        (["new", "p", "--content", "-", "--criteria", "-"], "standard input can be read once, not for --content and"),
+        (
+            ["new", "p", "--content", "-", "--criteria", "-"],
+            "standard input can be read only once, not for --content and",
+        ),
         (["new", " "], "name: it is empty; give the prompt a name"),
         (["new", "there"], "there is a prompt named 'there' already"),
         (["edit", "there"], "nothing to change: give --name, --content"),
@@ -107,7 +110,10 @@ def test_texts_come_typed_from_files_and_through_a_pipe(prompts: Callable[..., A
         (["edit-case", "t-none", "--input", "x"], "no test case 't-none' in "),
         (["edit-case", "t-none"], "nothing to change: give --input, --schema or --reference"),
         (["remove-case", "t-none"], "no test case 't-none' in "),
-        (["delete", "there"], "Delete there (1 version, 0 test cases)? There is no terminal to ask on; give --yes"),
+        (
+            ["delete", "there"],
+            "Delete there (1 version, 0 test cases)? Cannot ask for confirmation without a terminal; use --yes",
+        ),
         (["export", "--suite"], "--suite exports one prompt; name exactly one"),
         (["export", "there", "--suite"], "prompt 'there' has no test cases yet, and a suite needs some"),
         (["export", "--model", "openai/x"], "--model requires --suite"),
@@ -280,7 +286,7 @@ def test_several_models_are_told_apart_in_every_report(
     assert done.json["run"]["repeat"] == 2
     assert re.search(r"^model +mean .*\n.*\nopenai/a ", command("report").out, re.MULTILINE)
     assert "## Models" in (folder / "r.md").read_text(encoding="utf-8")
-    assert "<dd>openai/a, openai/b</dd>" in (folder / "r.html").read_text(encoding="utf-8")
+    assert '<dd dir="auto">openai/a, openai/b</dd>' in (folder / "r.html").read_text(encoding="utf-8")
 
 
 def test_one_test_case_and_an_earlier_version_can_be_chosen(

@@ -89,7 +89,7 @@ def test_a_budget_stops_it_in_the_middle_and_resume_goes_on_though_the_file_is_g
     again = command("report", "--json")
 
     assert stopped.code == 102
-    assert "the order may change" in stopped.out
+    assert "the ranking may change" in stopped.out
     assert "to use others, start a new run with: evenhand rank" in other.err
     assert done.code == 0
     assert done.json["profiles"] == whole.json["profiles"]
@@ -151,7 +151,7 @@ def test_what_was_asked_before_comes_from_the_cache(people: Path, judge: Any, co
         (("people.jsonl", *USUAL, "--group-size", "1"), "group_size is 1; it must be a whole number from 2 to 26"),
         (("people.jsonl", *USUAL, "--rounds", "0"), "rounds is 0; it must be a whole number, 1 or more"),
         (("twice.jsonl", *USUAL), "twice.jsonl:2: duplicate id 'a', first in twice.jsonl:1"),
-        (("people.jsonl", *USUAL, "-o", "ranking.xls"), "no report is written to .xls"),
+        (("people.jsonl", *USUAL, "-o", "ranking.xls"), "unknown extension .xls"),
     ],
 )
 def test_a_mistake_is_told_before_anybody_is_asked(

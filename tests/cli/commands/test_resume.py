@@ -84,7 +84,7 @@ def test_a_finished_run_is_shown_again_with_its_exit_code(
     ("change", "told"),
     [
         ({"judge": {"temperature": 0.3}}, "judge.temperature: 0.2 in the run, 0.3 now"),
-        ({"thresholds": {"pass": 0.95}}, "thresholds: not there in the run"),
+        ({"thresholds": {"pass": 0.95}}, "thresholds: not set in the run"),
         (
             {"evaluators": [{"name": "quality", "type": "llm_judge", "max_attempts": 1}]},
             "evaluators[quality].max_attempts",

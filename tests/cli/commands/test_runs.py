@@ -44,7 +44,9 @@ def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str
     done = command("runs", "delete", finished, finished[:-1], "--yes")
 
     assert unasked.code == 2
-    assert f"Delete {finished} (suite, 3 cases)? There is no terminal to ask on; give --yes" in unasked.err
+    assert (
+        f"Delete {finished} (suite, 3 cases)? Cannot ask for confirmation without a terminal; use --yes" in unasked.err
+    )
     assert (done.code, done.err) == (0, f"deleted {finished}\n")
     assert command("runs").out == "no runs yet\n"
 

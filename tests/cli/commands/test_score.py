@@ -52,7 +52,7 @@ def test_the_table_has_the_highest_score_first_and_says_what_failed(
         ["8.00", "–", "0", "anna"], ["3.50", "–", "0", "ben"], ["error", "–", "1", "lia"],
     ]  # fmt: skip
     assert "failed: lia (1 of 1)" in done.out
-    assert "2 replies could not be used, 1 asked for again" in done.out
+    assert "2 replies could not be used; 1 retry" in done.out
     with Path("scores.csv").open(newline="") as file:
         assert [row["id"] for row in csv.DictReader(file)] == ["anna", "ben", "lia"]
     assert len(judge.asked) == 4
@@ -148,7 +148,7 @@ def test_an_estimate_asks_nobody_and_leaves_no_run(people: Path, judge: Any, com
         (("people.jsonl", "--criteria", " ", "--judge", "openai/a"), "criteria is ' '"),
         (("people.jsonl", "--criteria", "@nowhere.md", "--judge", "openai/a"), "--criteria: nowhere.md: No such file"),
         (("nowhere.csv", *USUAL), "nowhere.csv: it cannot be read"),
-        (("people.jsonl", *USUAL, "-o", "scores.xls"), "no report is written to .xls"),
+        (("people.jsonl", *USUAL, "-o", "scores.xls"), "unknown extension .xls"),
         (("people.jsonl", *USUAL, "--only", "ana"), "no case has the id 'ana'; did you mean 'anna'?"),
         (("broken.jsonl", *USUAL), "broken.jsonl:2: the profile has no text"),
     ],

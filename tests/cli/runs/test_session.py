@@ -85,7 +85,7 @@ def test_a_provider_that_is_gone_is_told_on_the_terminal_and_in_the_journal(
 
     assert done.code == quiet.code == 0
     assert (done.json["summary"]["scored"], done.json["summary"]["errors"]) == (20, 0)
-    assert "does not answer (overloaded: HTTP 503: down); pausing, and trying again for up to 5 min\n" in done.err
+    assert "does not answer (overloaded: HTTP 503: down); pausing, and retrying for up to 5 min\n" in done.err
     assert "openai/gpt-4o-mini is back after " in done.err
     notes = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     gone, back = (note for note in notes if note["event"].startswith("provider_"))

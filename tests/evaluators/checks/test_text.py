@@ -126,7 +126,7 @@ def test_a_negated_check_is_turned_around(right: str, options: dict[str, Any]) -
         ({"type": "regex", "value": ""}, "it must be a regular expression"),
         ({"type": "regex", "value": "("}, r'regex: "\(" is not a regular expression'),
         ({"type": "regex", "value": "(a{1000}){1000}"}, "or is too large"),
-        ({"type": "regex", "value": "a" * 10_001}, "value has 10001 characters; at most 10000 are taken"),
+        ({"type": "regex", "value": "a" * 10_001}, "value has 10001 characters; at most 10000 are allowed"),
         ({"type": "regex", "value": "(?=a)b"}, "looks around or refers back"),
         ({"type": "regex", "value": "(?<!a)b"}, "looks around or refers back"),
         ({"type": "regex", "value": r"(a)\1"}, "looks around or refers back"),

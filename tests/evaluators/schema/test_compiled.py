@@ -161,8 +161,11 @@ def test_any_mapping_is_taken_for_a_schema() -> None:
         ({"$id": "https://example.org/a", "$ref": "b"}, "'https://example.org/b', which is elsewhere"),
         ({"$ref": "other.json"}, "'other.json', which is elsewhere"),
         ({"$ref": "file:///etc/passwd"}, "which is elsewhere"),
-        ({"items": {"$ref": "#/$defs/nowhere"}}, r"\$\.items\.\$ref is '#/\$defs/nowhere', where there is no schema"),
-        ({"$ref": "#nowhere"}, "where there is no schema"),
+        (
+            {"items": {"$ref": "#/$defs/nowhere"}},
+            r"\$\.items\.\$ref is '#/\$defs/nowhere', but there is no schema there",
+        ),
+        ({"$ref": "#nowhere"}, "but there is no schema there"),
         ({"$ref": "#/foo", "foo": {"pattern": 5}}, r"\$\.foo\.pattern"),
     ],
 )
@@ -215,7 +218,7 @@ def test_a_schema_may_refer_to_itself_further_down() -> None:
     ("schema", "complaint"),
     [
         ({"enum": list(range(MAX_SCHEMA_VALUES))}, "more than 10000 values"),
-        ({"const": nested(101)}, "nested more than 100 deep"),
+        ({"const": nested(101)}, "nested more than 100 levels deep"),
         ('{"not":' * 200 + "true" + "}" * 200, "nested too deep"),
         ({"description": "x" * 1_000_001}, "characters; at most"),
         (doubling(19), "more than 1000000 times"),
@@ -242,7 +245,7 @@ def test_a_value_that_contains_itself_is_no_schema() -> None:
     schema: dict[str, Json] = {}
     schema["not"] = schema
 
-    with pytest.raises(ConfigError, match="nested more than 100 deep"):
+    with pytest.raises(ConfigError, match="nested more than 100 levels deep"):
         compile_schema(schema)
 
 
@@ -271,11 +274,11 @@ def test_usual_schemas_and_answers_are_checked_at_once(schema: Json) -> None:
     ("schema", "reason"),
     [
         ({"$dynamicAnchor": "node", "items": {"$dynamicRef": "#node"}}, r"\$\.items has a \$dynamicRef"),
-        ({"$defs": {"a": {"$id": "a"}}, "items": {"$ref": "a"}}, r"\$\.\$defs\.a has an \$id of its own"),
+        ({"$defs": {"a": {"$id": "a"}}, "items": {"$ref": "a"}}, r"\$\.\$defs\.a has its own \$id"),
         ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, r"\$\.\$ref leads out of the schema"),
         (
             {"items": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}},
-            r"\$\.items has a \$schema of its own",
+            r"\$\.items has its own \$schema",
         ),
         ({"pattern": "(?:[a-z]{1,500}){1,20}x"}, "huge pattern"),
         ({"allOf": [chained(25)], "unevaluatedProperties": False}, "asks what is unevaluated across many subschemas"),

@@ -88,7 +88,7 @@ def test_a_file_of_another_size_is_damaged(known: Any, change: int) -> None:
         ("qwen2.5-coder-1.5B", f"did you mean '{DEFAULT}'?"),
         ("zzz", "no embedded model 'zzz'; known: qwen2.5-coder-1.5b, smollm2-135m"),
         ("", "no embedded model ''; known: "),
-        ("my models/own.bin", "; a file of your own must end in .gguf"),
+        ("my models/own.bin", "; your own model file must end in .gguf"),
     ],
 )
 def test_a_name_that_nobody_has_says_which_was_meant(name: str, told: str) -> None:

@@ -110,7 +110,7 @@ def test_artifacts_take_the_place_of_nothing_but_an_earlier_audit(tmp_path: Path
     found.save_artifacts(tmp_path / "kept")
 
     assert (tmp_path / "kept" / "report.md").exists()
-    for name, told in (("file", "is not a folder"), ("full", "has other files in it")):
+    for name, told in (("file", "is not a folder"), ("full", "contains other files")):
         with pytest.raises(ConfigError, match=told):
             found.save_artifacts(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "kept"]
@@ -134,7 +134,7 @@ def test_a_diff_is_by_how_much_effects_differ_profile_by_profile(tmp_path: Path)
     assert "beyond chance: name: Ben − Anna" in diff_markdown(found).replace("\\", "")
     write_diff(found, str(tmp_path / "diff.json"))
     assert json.loads((tmp_path / "diff.json").read_text())["worse"] == ["name: Ben − Anna"]
-    with pytest.raises(ConfigError, match=r"no diff is written to \.pdf"):
+    with pytest.raises(ConfigError, match=r"unknown extension \.pdf; a diff can be"):
         write_diff(found, str(tmp_path / "diff.pdf"))
 
 
@@ -178,8 +178,8 @@ def test_a_diff_names_the_level_that_differs_and_not_the_whole_design() -> None:
     told = str(refused.value).splitlines()
     assert "have different designs" in told[0]
     assert told[1:] == [
-        '- factor years, level 10: "10" in A, not there in B',
-        '- factor years, level 11: not there in A, "11" in B',
+        '- factor years, level 10: "10" in A, missing in B',
+        '- factor years, level 11: missing in A, "11" in B',
     ]
 
 

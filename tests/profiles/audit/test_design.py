@@ -38,22 +38,22 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
         ({"template": None}, "d.yaml: template is missing"),
         ({"criteria": " "}, "d.yaml: criteria is ' '; it must be text"),
         ({"factors": ["name"]}, "d.yaml: factors must be a mapping of names to lists of levels, not ['name']"),
-        ({"factors": {"name": ["Anna"]}}, "d.yaml: factors.name has one level; what varies has two or more"),
-        ({"factors": {"name": []}}, "d.yaml: factors.name has no level; what varies has two or more"),
+        ({"factors": {"name": ["Anna"]}}, "d.yaml: factors.name has one level; a factor needs at least two"),
+        ({"factors": {"name": []}}, "d.yaml: factors.name has no level; a factor needs at least two"),
         ({"factors": {"name": "Anna"}}, "d.yaml: factors.name must be a list of levels, or a mapping"),
         ({"factors": {"name": ["A", "A"]}}, "d.yaml: factors.name: duplicate level 'A'"),
-        ({"factors": {"name": {"a": "A", "b": "A"}}}, "d.yaml: factors.name: two levels have the text 'A'"),
+        ({"factors": {"name": {"a": "A", "b": "A"}}}, "d.yaml: factors.name: two levels have the same text, 'A'"),
         ({"factors": {"name": [True, False]}}, "d.yaml: factors.name: a level is text or a number, not True"),
         ({"factors": {"first name": ["A", "B"]}}, "d.yaml: factors: 'first name' must be a name of letters"),
-        ({"factors": {"name": list(range(51))}}, "d.yaml: factors.name has 51 levels; 50 are the most"),
+        ({"factors": {"name": list(range(51))}}, "d.yaml: factors.name has 51 levels; at most 50 are allowed"),
         ({"factors": {"name": ["A" * 201, "B"]}}, "d.yaml: factors.name: the name of a level has 1 to 200"),
         ({"groups": ["nam"]}, "d.yaml: groups: no factor is called 'nam'; did you mean 'name'?"),
         ({"groups": []}, "d.yaml: groups: name at least one factor that must not matter"),
         ({"groups": ["name", "name"]}, "d.yaml: groups: duplicate factor 'name'"),
         ({"groups": 3}, "d.yaml: groups must be a list of names of factors, not 3"),
         ({"template": "{name} {year}"}, "d.yaml: template uses 'year', which has no value here; did you mean 'years'?"),
-        ({"template": "{name}"}, "d.yaml: template: it does not show {years}"),
-        ({"profiles": "people.jsonl"}, "d.yaml: template: it does not show {profile}"),
+        ({"template": "{name}"}, "d.yaml: template: it does not use {years}"),
+        ({"profiles": "people.jsonl"}, "d.yaml: template: it does not use {profile}"),
         ({"repetitions": 0}, "d.yaml: repetitions is 0; it must be a whole number, from 1 to 1,000"),
         ({"seed": -1}, "d.yaml: seed is -1; it must be a whole number, from 0 to"),
         (
@@ -64,7 +64,7 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
         ({"gates": [1]}, "d.yaml: gates must be a mapping"),
         ({"gates": {"max_groups_effect": 1}}, "d.yaml: gates: no gate 'max_groups_effect'; did you mean"),
         ({"gates": {"max_group_effect": -1}}, "d.yaml: gates.max_group_effect is -1; it must be a number from 0 to 10"),
-        ({"gates": {"min_impact_ratio": 0.8}}, "d.yaml: gates.min_impact_ratio: it takes select_at"),
+        ({"gates": {"min_impact_ratio": 0.8}}, "d.yaml: gates.min_impact_ratio: it needs select_at"),
         ({"gates": {"max_unscored": 1.5}}, "max_unscored is 1.5"),
         ({"prices": {"a/b": 3}}, "d.yaml: prices: a/b"),
     ],
@@ -79,7 +79,7 @@ def test_a_mistake_is_told_with_the_path_of_its_key(changes: dict[str, Any], tol
 def test_a_factor_may_not_have_the_name_of_the_base_text() -> None:
     wrong = {"template": "{profile}", "factors": {"profile": ["A", "B"]}, "groups": ["profile"], "profiles": "p.csv"}
 
-    with pytest.raises(ConfigError, match=r"factors\.profile: this name stands for the text of a base profile"):
+    with pytest.raises(ConfigError, match=r"factors\.profile: this name is reserved for the text of a base profile"):
         AuditDesign.of(GOOD | wrong)
 
 

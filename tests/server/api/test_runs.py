@@ -141,7 +141,7 @@ def test_a_run_tells_that_it_waits_for_a_provider_that_is_gone(
 
     assert paused.startswith("vllm/")
     assert "does not answer (connection: " in paused
-    assert paused.endswith("; pausing, and trying again for up to 8 min 20 s")
+    assert paused.endswith("; pausing, and retrying for up to 8 min 20 s")
     assert "does not answer" in page
     assert (finished["status"], finished["summary"]["errors"]) == ("finished", 0)
     assert client.get(f"/api/runs/{run}/progress").json()["paused"] == ""

@@ -141,7 +141,7 @@ def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Jud
     assert "p, Holm" in told(whole)
     assert "By evaluator brief." in told(one)
     assert "No difference shown: +0.000" in told(one)
-    assert "no evaluator of these runs has the name 'none'" in told(
+    assert "no evaluator of these runs is named 'none'" in told(
         parsed(client.get(f"/compare?a={a.id}&b={b.id}&evaluator=none"))
     )
 

@@ -78,7 +78,7 @@ def test_trouble_is_told_without_letting_markup_in(client: TestClient) -> None:
 
 @pytest.mark.parametrize("standing", list(Standing))
 def test_a_badge_is_a_sign_a_word_and_a_colour(standing: Standing) -> None:
-    badge = part(f"badge('{standing.value}')")
+    badge = templates().from_string("{{ badge(standing) }}").render(standing=standing.value)
 
     assert f'class="badge {standing.value}"' in badge
     assert standing.glyph in badge

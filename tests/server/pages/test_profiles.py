@@ -92,9 +92,9 @@ def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient
 
     for said in (
         "12 profiles ranked in",
-        "The order agrees with 100% of what the judge said",
+        "The ranking agrees with 100% of the judge&#39;s pairwise preferences",
         "Position bias: ",
-        "Length: a text of twice the length",
+        "Length: doubling the length of a text",
         "Cycles: none.",
     ):
         assert said in told
@@ -248,7 +248,7 @@ def test_rankings_are_not_compared_nor_pinned(
 
     refused = client.get(f"/compare?a={ranked}&b={again}").text
 
-    assert "ranks profiles, and a place is no score" in refused
+    assert "ranks profiles, and a rank is not a score" in refused
     assert parsed(client.get("/runs")).all("input", type="radio") == []
     assert "Pin as baseline" not in client.get(f"/runs/{ranked}").text
     assert post(f"/runs/{ranked}/pin").status_code == 409
@@ -283,8 +283,8 @@ def test_an_audit_shows_gates_effects_and_what_is_missing(
         "Interactions with groups",
         "Levels",
     ]
-    assert "Selected at 6 or more, and the four-fifths line" in titles
-    assert "The same profile with another group" in titles
+    assert "Selected at 6 or more, and the four-fifths rule" in titles
+    assert "The same profile with a different group" in titles
     for said in ("max_group_effect: wanted at most 0.3", "is missing", "it is not a legal certificate"):
         assert said in answer.text
     assert "name: Ben − Anna: +0.50" in " ".join(one.text for one in shown.all("title"))

@@ -55,7 +55,7 @@ def run_audit(
     ] = None,
     options: RunOptions,
 ) -> ExitCode:
-    """Audit a judge over profiles made by a design.
+    """Audit a judge with profiles generated from a design.
 
     `evenhand audit DESIGN` is the short form. Every combination of levels becomes a profile, or a fraction of them if
     there would be too many. The judge scores each from 0 to 10, several times. The report shows the effect of each
@@ -131,12 +131,12 @@ def diff_audits(
 
 def save_artifacts(
     run: Annotated[str, typer.Argument(metavar="RUN", help=f"The audit: {RUN_HELP}")],
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or of an earlier audit.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or from an earlier audit.")],
     *,
     db: Db = DB,
     quiet: Quiet = False,
 ) -> None:
-    """Save everything of an audit in a folder.
+    """Save everything about an audit in a folder.
 
     The folder has what the judge was shown, every reply, the scores, the report, and the versions and settings used.
     """

@@ -46,7 +46,7 @@ def config(
     known = {*map(variable_of, SETTINGS), *_OTHER_VARIABLES}
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known:
-            console.note(f"note: {name} is set but has no meaning{did_you_mean(name, known)}")
+            console.note(f"note: {name} is set but has no effect{did_you_mean(name, known)}")
 
 
 def _values(ctx: typer.Context, *, without_env_file: bool) -> Iterator[tuple[str, Any, str]]:

@@ -58,7 +58,7 @@ def demo(
         f"- change an answer in {suite} and judge it again: {program} run {typed}\n"
         f"- judge with a larger model: {program} run {typed} --judge openai/gpt-5-mini\n"
         f"- view it as web pages: {program} serve --db {database}\n"
-        f"- start a suite of your own: {program} init my-suite\n"
+        f"- start your own suite: {program} init my-suite\n"
         f"- see how well this small model judges, and what it gets wrong: {program} models"
     )
     return code

@@ -33,7 +33,7 @@ def judge_answer(
 ) -> ExitCode:
     """Judge a single answer.
 
-    Prints the evaluation and stores nothing. For any of the texts, - stands for standard input.
+    Prints the evaluation and stores nothing. For any of the texts, - means standard input.
 
     Exit codes: 0 whatever the verdict; 101 the judge failed; 2 usage or configuration.
     """
@@ -43,7 +43,7 @@ def judge_answer(
     texts = {"answer": answer, "question": question, "reference": reference, "criteria": criteria}
     piped = [name for name, value in texts.items() if value == "-"]
     if len(piped) > 1:
-        raise ConfigError(f"standard input can be read once, not for --{' and --'.join(piped)}")
+        raise ConfigError(f"standard input can be read only once, not for --{' and --'.join(piped)}")
     texts |= {name: read_input() for name in piped}
     evaluation = _evaluate(texts, rubric, judge, timeout)
     Console().result(strict_json(evaluation.as_dict()) if json else "\n".join(_lines(evaluation)))

@@ -81,9 +81,7 @@ def list_models(
         return
     for model in MODELS.values():
         console.result("\n".join(_lines(model)))
-    console.note(
-        f"models are stored in {models_folder()}; to use a file of your own: --judge embedded/path/to/file.gguf"
-    )
+    console.note(f"models are stored in {models_folder()}; to use your own file: --judge embedded/path/to/file.gguf")
 
 
 def pull_model(

@@ -106,7 +106,7 @@ def export_prompts(
 
 def import_prompts(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A file of `evenhand prompts export`; - is standard input.")
+        str, typer.Argument(metavar="FILE", help="A file written by `evenhand prompts export`; - is standard input.")
     ],
     *,
     dry_run: DryRun = False,

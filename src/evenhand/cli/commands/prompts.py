@@ -247,7 +247,7 @@ def run_prompt(
     # Not called only here: that is a setting of other commands.
     test_cases: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID", help="Take only the test case with this id. Can be repeated."),
+        typer.Option("--only", metavar="ID", help="Use only the test case with this id. Can be repeated."),
     ] = None,
     repeat: Repeat = None,
     options: RunOptions,

@@ -68,15 +68,15 @@ _DEFAULT_LIMIT: Final = 10
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help=f"The run before: {RUN_HELP}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run after, which is compared with it.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=f"The baseline: {RUN_HELP}")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it.")],
     *,
     evaluator: Annotated[
         str | None, typer.Option("--evaluator", metavar="NAME", help="Compare by this evaluator, not by whole cases.")
     ] = None,
     # Not called limit here: that is a setting of other commands, and means something else.
     max_changes: Annotated[
-        int, typer.Option("--limit", metavar="N", min=0, help="How many changed cases to list, the largest first.")
+        int, typer.Option("--limit", metavar="N", min=0, help="How many changed cases to list, largest changes first.")
     ] = _DEFAULT_LIMIT,
     files: ComparisonFiles = None,
     anyway: Annotated[

@@ -106,7 +106,7 @@ def resume(
     *,
     fork: Fork = False,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Let an imported run run programs and use its own addresses.")
+        bool, typer.Option("--trust", help="Allow an imported run to start programs and use its own addresses.")
     ] = False,
     judge: Judge = None,
     target: Target = None,
@@ -114,7 +114,7 @@ def resume(
 ) -> ExitCode:
     """Resume a run and complete it.
 
-    The result is that of a run that was never interrupted. If the suite has changed since, nothing is done and the
+    The result is the same as without the interruption. If the suite has changed since, nothing is done and the
     changes are listed. With --fork they are accepted: a new run keeps what is still valid, and judges the rest again.
 
     The exit codes are those of `evenhand run`.

@@ -78,7 +78,9 @@ def serve(
     token_file: Annotated[
         str,
         typer.Option(
-            "--token-file", metavar="FILE", help="The file with the token, created if missing. EVENHAND_TOKEN wins."
+            "--token-file",
+            metavar="FILE",
+            help="The file with the token, created if missing. EVENHAND_TOKEN takes precedence.",
         ),
     ] = TOKEN_FILE,
     quiet: Quiet = False,

@@ -36,7 +36,9 @@ def export(run: RunId, *, file: ExportFile = None, db: Db = DB, quiet: Quiet = F
 
 
 def import_run(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file of `evenhand export`; - is standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file written by `evenhand export`; - is standard input.")
+    ],
     *,
     dry_run: DryRun = False,
     db: Db = DB,
@@ -45,7 +47,7 @@ def import_run(
     """Import a run that was exported elsewhere.
 
     All of it is imported, or nothing if one line is wrong. No code that the run names is loaded or run: to resume a run
-    that would run programs or use servers of its own, `evenhand resume` requires --trust.
+    that would run programs or use its own servers, `evenhand resume` requires --trust.
     """
     name = "standard input" if file == "-" else file
     console = Console(quiet=quiet)

@@ -46,7 +46,7 @@ class FunctionTarget:
         """Make a target from ``{"python": "package.module:function"}``, which imports the module."""
         for name in settings:
             if name != "python":
-                raise ConfigError(f"target: no key {name!r}; a Python function has 'python' only")
+                raise ConfigError(f"target: no key {name!r}; a Python function takes only 'python'")
         path = settings["python"]
         if callable(path) and not isinstance(path, type):
             return cls.around(path)
@@ -176,7 +176,7 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
 
 def _failure_of(exception: Exception, message: str) -> str:
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return Failure("timeout", "the function did not answer within the time that the case has")
+        return Failure("timeout", "the function did not answer within the time limit of the case")
     return Failure("function_error", f"{type(exception).__name__}: {quoted(message)}")
 
 
@@ -232,5 +232,5 @@ def _require_own(module: Any, name: str, folder: str | None) -> None:
     own = [path for path in (beside.with_suffix(".py"), beside / "__init__.py") if path.is_file()]
     if own and Path(module.__file__).resolve() not in own:
         raise ConfigError(
-            f"target: {name} means {own[0]}, yet {module.__file__} was loaded under that name; call it something else"
+            f"target: {name} should be {own[0]}, but {module.__file__} was loaded under that name; rename it"
         )

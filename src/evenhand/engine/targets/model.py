@@ -51,7 +51,7 @@ class ModelTarget:
             single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
             raise TemplateError(
                 f"target: the prompt must use {{{{ input }}}}{single}, or a key of the metadata; "
-                "as it is, every case would be asked the same"
+                "as it is, every case would send the same prompt"
             )
 
     @classmethod
@@ -61,7 +61,9 @@ class ModelTarget:
         _check_names(settings)
         model, has_settings = settings["model"], len(settings) > 1
         if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
-            raise ConfigError(f"target: model is of type {type(model).__name__}; settings go beside the model's name")
+            raise ConfigError(
+                f"target: model must be text, not {type(model).__name__}; put settings next to it, under target"
+            )
         return cls(
             client=resolved(settings if has_settings else model),
             prompt=options.get("prompt"),
@@ -131,7 +133,7 @@ class ModelTarget:
             case "filtered":
                 return "filtered: the provider's content filter cut the answer off"
             case "refusal" if not reply.text:
-                return "refusal: the model refused without a word"
+                return "refusal: the model refused, with an empty reply"
             case "length" if not (self.limited and reply.text):
                 return "truncated: the answer was cut off at its token limit; set max_tokens, or a higher one"
         return None
@@ -202,7 +204,7 @@ class SeveralModels:
             raise ConfigError("target: models must be a list of names, such as [openai/gpt-5-mini, ollama/qwen2.5:7b]")
         for name in options:
             if name not in ("models", *_SHARED):
-                raise ConfigError(f"target: beside models there may be {', '.join(_SHARED)}, not {name!r:.80}")
+                raise ConfigError(f"target: next to models, only {', '.join(_SHARED)} may be set, not {name!r:.80}")
         shared = {name: options[name] for name in _SHARED if name in options}
         made: dict[str, ModelTarget] = {}
         for model in models:

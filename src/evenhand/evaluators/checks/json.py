@@ -253,7 +253,9 @@ class JsonMatch(GradedCheck):
             text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
             parse_strict(text)
         except (ContractError, TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"{self.where}: value is not JSON: {error}; a text needs quotes of its own") from None
+            raise ConfigError(
+                f"{self.where}: value is not JSON: {error}; text needs its own quotes within the JSON"
+            ) from None
         return text
 
     def look(self, case: Case) -> Steps[Finding]:

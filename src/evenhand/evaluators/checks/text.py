@@ -173,7 +173,7 @@ class Regex(DeterministicCheck):
         if not isinstance(self.value, str) or not self.value:
             raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a regular expression")
         if len(self.value) > MAX_LENGTH:
-            raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are taken")
+            raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are allowed")
         match kind_of(self.value):
             case None:
                 raise ConfigError(f"{self.where}: {quoted(self.value)} is not a regular expression, or is too large")

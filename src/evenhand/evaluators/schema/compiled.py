@@ -71,7 +71,7 @@ class CompiledSchema:
             return self.apart
         size, depth = measure(value)
         if depth > MAX_DEPTH:
-            return f"it is nested more than {MAX_DEPTH} deep"
+            return f"it is nested more than {MAX_DEPTH} levels deep"
         if size * self._work[depth] > _WORK_HERE:
             return "it may take too many steps"
         return "it may nest too deep" if self._chain * (depth + 1) > _NESTED_HERE else None
@@ -120,7 +120,7 @@ def _as_dict(value: object) -> dict[Any, Any]:
 @functools.lru_cache(maxsize=128)
 def _compiled(text: str) -> CompiledSchema:
     if len(text) > MAX_SCHEMA_TEXT:
-        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are taken")
+        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are allowed")
     try:
         schema = parse_strict(text)
     except ContractError as error:
@@ -157,7 +157,7 @@ def _check_size(schema: object) -> None:
             raise ConfigError(f"schema: the key {key!r:.80} is not text; put it in quotes")
         if not (level := [member for value in level for member in _members(value)]):
             return
-    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} deep")
+    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} levels deep")
 
 
 def _check_form(schema: Any) -> None:

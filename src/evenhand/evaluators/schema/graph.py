@@ -120,10 +120,10 @@ class SchemaGraph:
             if name.startswith("#"):  # how drafts 6 and 7 spell an anchor
                 self._anchors[name[1:]] = schema
             else:
-                self.beyond = f"{path} has an {self._id} of its own"
+                self.beyond = f"{path} has its own {self._id}"
                 self._one_document = False
         if path != "$" and "$schema" in schema:
-            self.beyond = f"{path} has a $schema of its own"
+            self.beyond = f"{path} has its own $schema"
         for keyword in ("$dynamicRef", "$recursiveRef"):
             if keyword in schema:
                 self.beyond = f"{path} has a {keyword}"
@@ -160,7 +160,7 @@ class SchemaGraph:
         if isinstance(target, bool):
             return None
         if not isinstance(target, Mapping):
-            raise ConfigError(f"schema: {path}.$ref is {reference!r:.120}, where there is no schema")
+            raise ConfigError(f"schema: {path}.$ref is {reference!r:.120}, but there is no schema there")
         return target
 
     def _order(self) -> list[int]:

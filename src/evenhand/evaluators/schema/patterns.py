@@ -44,7 +44,7 @@ def kinds_of(patterns: Mapping[str, str]) -> dict[str, Kind]:
     for pattern, place in patterns.items():
         if len(pattern) > MAX_LENGTH:
             raise ConfigError(
-                f"schema: {place} has a pattern of {len(pattern)} characters; at most {MAX_LENGTH} are taken"
+                f"schema: {place} has a pattern of {len(pattern)} characters; at most {MAX_LENGTH} are allowed"
             )
         kind = kind_of(pattern)
         if kind is None:

@@ -214,4 +214,4 @@ def known_model(name: str) -> KnownModel:
 
 
 def _hint(name: str) -> str:
-    return "; a file of your own must end in .gguf" if "/" in name or "\\" in name else ""
+    return "; your own model file must end in .gguf" if "/" in name or "\\" in name else ""

@@ -34,9 +34,9 @@ def require_free(folder: str | os.PathLike[str]) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise ConfigError(f"{path} is not a folder; name one that is new, empty, or of an earlier audit")
+        raise ConfigError(f"{path} is not a folder; name one that is new, empty, or from an earlier audit")
     if any(path.iterdir()) and not _is_ours(path):
-        raise ConfigError(f"{path} has other files in it; name a folder that is new, empty, or of an earlier audit")
+        raise ConfigError(f"{path} contains other files; name a folder that is new, empty, or from an earlier audit")
 
 
 def write_artifacts(report: Report, folder: str | os.PathLike[str]) -> Path:
@@ -132,7 +132,7 @@ def _git(folder: Path) -> dict[str, Any]:
     try:
         commit, changes = (_run_git(folder, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     except (OSError, subprocess.SubprocessError):
-        return {"commit": None, "note": f"{folder} is in no git repository, or git could not be asked"}
+        return {"commit": None, "note": f"{folder} is not in a git repository, or git could not be run"}
     return {"commit": commit.strip(), "changed": bool(changes.strip())}
 
 

@@ -82,5 +82,5 @@ class Audit:
         effects = [
             f"{effect.name} {effect.estimate:+.2f}" for effect in self.effects if effect.found and effect.is_group
         ]
-        finding = f"beyond chance: {'; '.join(effects)}" if effects else "no effect of a group beyond chance"
+        finding = f"beyond chance: {'; '.join(effects)}" if effects else "no group effect beyond chance"
         return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {finding}"

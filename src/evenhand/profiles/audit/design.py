@@ -180,15 +180,15 @@ class AuditDesign:
         if not self.groups:
             raise ConfigError("groups: name at least one factor that must not matter, such as the applicant's name")
         if self.profiles is not None and BASE in factor_names:
-            raise ConfigError(f"factors.{BASE}: this name stands for the text of a base profile; give it another")
+            raise ConfigError(f"factors.{BASE}: this name is reserved for the text of a base profile; choose another")
         placeholders = factor_names | ({BASE} if self.profiles is not None else set())
         PriceBook(self.prices)
         template = self.filled
         template.require_known(placeholders, where="template")
         for name in sorted(placeholders - template.names):
-            raise ConfigError(f"template: it does not show {{{name}}}, so that it could make no difference")
+            raise ConfigError(f"template: it does not use {{{name}}}, so this factor could make no difference")
         if self.gates.min_impact_ratio is not None and self.select_at is None:
-            raise ConfigError("gates.min_impact_ratio: it takes select_at, the score at which a profile is selected")
+            raise ConfigError("gates.min_impact_ratio: it needs select_at, the score at which a profile is selected")
 
     @property
     def filled(self) -> Template:
@@ -265,9 +265,9 @@ def _parse_factor(name: object, value: object) -> Factor:
         raise ConfigError(f"{where} must be a list of levels, or a mapping of levels to texts, not {value!r:.80}")
     if len(pairs) < 2:
         count = "no level" if not pairs else "one level"
-        raise ConfigError(f"{where} has {count}; what varies has two or more")
+        raise ConfigError(f"{where} has {count}; a factor needs at least two")
     if len(pairs) > _MOST_LEVELS:
-        raise ConfigError(f"{where} has {len(pairs):,} levels; {_MOST_LEVELS} are the most")
+        raise ConfigError(f"{where} has {len(pairs):,} levels; at most {_MOST_LEVELS} are allowed")
     levels: dict[str, str] = {}
     for level, text in pairs:
         level_name = _parse_level(level, where)
@@ -278,7 +278,7 @@ def _parse_factor(name: object, value: object) -> Factor:
             raise ConfigError(f"{where}: duplicate level {level_name!r:.80}")
         level_text = _parse_level(text, f"{where}.{level_name:.80}")
         if level_text in levels.values():
-            raise ConfigError(f"{where}: two levels have the text {level_text!r:.80}; nobody could tell them apart")
+            raise ConfigError(f"{where}: two levels have the same text, {level_text!r:.80}; they must differ")
         levels[level_name] = level_text
     return Factor(name=name, levels=levels)
 

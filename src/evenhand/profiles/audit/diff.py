@@ -156,13 +156,13 @@ def _differing(name: str, ours: Any, theirs: Any) -> Iterator[str]:
             if a.get(level) != b.get(level):
                 yield f"factor {factor}, level {level}: {_text(a.get(level))} in A, {_text(b.get(level))} in B"
         if a == b and list(a) != list(b):
-            yield f"factor {factor}: its levels stand in another order"
+            yield f"factor {factor}: its levels are in a different order"
     if levels[0] == levels[1] and before and list(levels[0]) != list(levels[1]):
-        yield "factors: they stand in another order"
+        yield "factors: they are in a different order"
 
 
 def _text(text: str | None) -> str:
-    return "not there" if text is None else shown(text)
+    return "missing" if text is None else shown(text)
 
 
 def _lost(design: AuditDesign, before: Iterable[Observed], after: Iterable[Observed]) -> Iterator[str]:
@@ -208,7 +208,7 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
         if configurations[0][name] != configurations[1][name]:
             yield f"{name}: {shown(configurations[0][name])} in A, {shown(configurations[1][name])} in B"
     if unscored:
-        yield f"{unscored:,} profiles are not scored in both, and left out"
+        yield f"{unscored:,} profiles are not scored in both audits, and are left out"
 
 
 _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
@@ -240,7 +240,7 @@ def diff_writer(path: str) -> Callable[[AuditDiff], str]:
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
         endings = " or ".join(_WRITERS)
-        raise ConfigError(f"{path}: no diff is written to {ending or 'no ending'}; give a name in {endings}")
+        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a diff can be {endings}")
     return _WRITERS[ending]
 
 
@@ -252,7 +252,7 @@ def write_diff(audit_diff: AuditDiff, path: str) -> None:
 
 
 def _parts(audit_diff: AuditDiff) -> Iterator[Block]:
-    mean = f"B scores {signed(audit_diff.mean)} {signed_interval(audit_diff.interval)} points on the whole"
+    mean = f"B scores {signed(audit_diff.mean)} {signed_interval(audit_diff.interval)} points overall"
     yield Sentences(lines=(f"A: {_who(audit_diff.a)}", f"B: {_who(audit_diff.b)}", *audit_diff.notes))
     yield Sentences(lines=(f"{audit_diff.profiles:,} profiles are scored in both; {mean}",))
     yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, audit_diff.changes)), words=(NOTE,))

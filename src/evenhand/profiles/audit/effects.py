@@ -190,7 +190,7 @@ class _Estimator:
         if lacking := self._unseen(term, levels, against):
             return _Estimated(replace(effect, lacking=lacking))
         if model.fit is None:
-            few = f"{len(self._scored):,} scored profiles are too few for so many levels, or these too many to be told"
+            few = f"{len(self._scored):,} scored profiles are too few to estimate so many levels"
             return _Estimated(replace(effect, lacking=few))
         indices, other_indices = (
             [self._seen[place].index(level) for place, level in zip(term, side, strict=True)]
@@ -198,7 +198,9 @@ class _Estimator:
         )
         estimate = model.fit.estimate(model.coding.contrast(term, indices, other_indices))
         if estimate is None:
-            return _Estimated(replace(effect, lacking="the scored profiles cannot tell it apart from other effects"))
+            return _Estimated(
+                replace(effect, lacking="with the scored profiles, it cannot be separated from other effects")
+            )
         effect = replace(
             effect,
             estimate=estimate.value,

@@ -95,8 +95,8 @@ def fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]:
     least = 1 + sum(size - 1 for size in sizes)
     if most < least:
         raise ConfigError(
-            f"max_profiles leaves room for {most:,} of {math.prod(sizes):,} combinations of levels; to tell the "
-            f"factors apart takes {least:,} or more"
+            f"max_profiles allows {most:,} of {math.prod(sizes):,} combinations of levels; separating the factors "
+            f"takes at least {least:,}"
         )
     return _regular_fraction(len(sizes), most) if set(sizes) == {2} else _balanced_fraction(sizes, most, seed)
 
@@ -142,7 +142,7 @@ def _balanced_fraction(sizes: Sequence[int], most: int, seed: int) -> list[Cell]
         if _rank(main, cells) == main.width:
             return cells
     raise ConfigError(
-        f"no {count:,} of {math.prod(sizes):,} combinations of levels were found that tell the factors apart; raise "
+        f"found no set of {count:,} of {math.prod(sizes):,} combinations of levels that separates the factors; raise "
         "max_profiles, or change the seed"
     )
 
@@ -249,7 +249,7 @@ class Alias:
         effect, other = " × ".join(self.one), " × ".join(self.other)
         if self.is_whole:
             return f"{effect} cannot be told apart from {other}"
-        return f"{effect} is mixed in part with {other} (correlation {self.mixed:.2f})"
+        return f"{effect} is partly confounded with {other} (correlation {self.mixed:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the alias as plain JSON values."""
@@ -304,8 +304,8 @@ class Factorial:
         most = design.max_profiles // max(len(bases), 1)
         if not most:
             raise ConfigError(
-                f"profiles: {design.profiles} has more than max_profiles, {design.max_profiles:,}; each of them is "
-                "shown with every combination of levels that is taken"
+                f"profiles: {design.profiles} has more than {design.max_profiles:,} profiles, the limit set by "
+                "max_profiles; each of them is shown with every combination of levels in the design"
             )
         if math.prod(sizes) <= most:
             cells = list(itertools.product(*map(range, sizes)))

@@ -34,7 +34,7 @@ class AuditGate(GateResult):
         """
         demand = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
         if self.found is None:
-            return f"{demand}, found nothing to decide by: {self.problem}"
+            return f"{demand}, which cannot be decided: {self.problem}"
         finding = f"{demand}, found {self.found:.4g} ({self.about})"
         if self.interval is None:
             return f"{finding}; there is no interval"

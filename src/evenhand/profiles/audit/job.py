@@ -89,7 +89,7 @@ class AuditJob:
             mixed = aliases_of(design, list(factorial.cells))
             lines += [alias.words for alias in mixed[:MOST_ALIASES]]
             if len(mixed) > MOST_ALIASES:
-                lines.append(f"and {len(mixed) - MOST_ALIASES:,} more that are mixed; the report lists them")
+                lines.append(f"and {len(mixed) - MOST_ALIASES:,} more confounded effects; the report lists them")
         return lines
 
 

@@ -36,10 +36,10 @@ def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Bl
         yield _swaps(numbers, most)
     yield _levels(numbers, most)
     if lines := tuple(_offsets(numbers)):
-        yield Sentences(title="What makes up for a group", lines=_cut_lines(lines, most))
+        yield Sentences(title="What offsets a group", lines=_cut_lines(lines, most))
     if numbers.aliases:
         lines = tuple(alias.words for alias in numbers.aliases)
-        yield Sentences(title="What this fraction cannot tell apart", lines=_cut_lines(lines, most))
+        yield Sentences(title="What this fraction cannot separate", lines=_cut_lines(lines, most))
     yield Sentences(lines=tuple(_method(numbers)))
 
 
@@ -53,19 +53,19 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
     for level in numbers.missing:
         yield f"missing: {level.factor} {level.level!r} has no score; it is reported as missing, not as zero"
     if numbers.failed:
-        yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and in no mean"
+        yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and not in any mean"
     if numbers.pending:
-        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are those of the others"
+        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are based on the others"
     significant = [effect for effect in numbers.effects if effect.found and effect.is_group]
     if significant:
         names = "; ".join(f"{effect.name} {signed(effect.estimate)}" for effect in significant[:MOST_ROWS])
         yield f"beyond chance: {names}"
     elif any(effect.p is not None for effect in numbers.effects if effect.is_group):
         least = max(effect.detectable or 0.0 for effect in numbers.effects if effect.is_group and effect.kind == MAIN)
-        tail = f"; of {least:.2f} points or more, it would be found 4 times in 5" if least else ""
-        yield f"no effect of a group beyond chance{tail}"
+        tail = f"; one of {least:.2f} points or more would be found with 80 % power" if least else ""
+        yield f"no group effect beyond chance{tail}"
     else:
-        yield "no effect of a group can be told from chance: too few profiles are scored"
+        yield "no group effect can be distinguished from chance: too few profiles were scored"
     yield from _spread(numbers)
 
 
@@ -127,9 +127,9 @@ def p_text(p: float | None) -> str:
 def _spread(numbers: AuditNumbers) -> Iterator[str]:
     spread = numbers.spread
     if spread.mean is None:
-        yield "no profile was scored twice, so how far the judge agrees with itself is unknown"
+        yield "no profile was scored twice, so it is unknown how consistent the judge is"
         return
-    widest = "" if spread.widest is None else f"; the widest {score_text(spread.largest)} ({spread.widest})"
+    widest = "" if spread.widest is None else f"; widest: {score_text(spread.largest)} ({spread.widest})"
     around = interval_text(spread.interval)
     yield f"spread of a profile's repetitions: {spread.mean:.2f} {around} over {spread.profiles:,}{widest}"
 
@@ -146,7 +146,7 @@ def _impacts(numbers: AuditNumbers) -> Grid:
         )
         for impact in numbers.impacts
     )
-    title = f"Selected at {numbers.design.select_at:g} or more, and the four-fifths line"
+    title = f"Selected at {numbers.design.select_at:g} or more, and the four-fifths rule"
     headings = ("level", "selected", "rate", IMPACT_RATIO, "95 %", NOTE)
     return Grid(title=title, headings=headings, rows=rows, words=(NOTE,))
 
@@ -172,7 +172,7 @@ def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
     ]
     headings = ("swap", "pairs", "points", "95 %", "changed", "flipped", "largest")
     return Grid(
-        title="The same profile with another group", headings=headings, rows=_cut(rows, most), words=("largest",)
+        title="The same profile with a different group", headings=headings, rows=_cut(rows, most), words=("largest",)
     )
 
 
@@ -200,14 +200,14 @@ def _method(numbers: AuditNumbers) -> Iterator[str]:
     who = "base profiles" if numbers.design.profiles else "profiles"
     tested = sum(effect.p is not None for effect in numbers.effects)
     yield (
-        f"Effects are differences in points from 0 to 10, on the average over all other factors. Errors are clustered "
-        f"by {numbers.clusters:,} {who} (CR2), p values corrected for {tested:,} effects (Holm). "
-        "Detectable is the smallest true effect that would be found 4 times in 5, with that correction."
+        f"Effects are differences in points from 0 to 10, averaged over all other factors. Standard errors are "
+        f"clustered by {numbers.clusters:,} {who} (CR2), and p values are corrected for {tested:,} effects (Holm). "
+        "Detectable is the smallest true effect that would be found with 80 % power after that correction."
     )
     if any(effect.error == 0 for effect in numbers.effects):
-        yield "Where scores show no noise at all, intervals have no width; that is no certainty about other profiles."
+        yield "If scores have no noise at all, intervals have no width; that is no guarantee about other profiles."
     if numbers.aliases:
-        yield f"Effects that are mixed by less than {LEAST_MIXED} are not listed."
+        yield f"Correlations below {LEAST_MIXED} are not listed."
     yield NO_CERTIFICATE
 
 

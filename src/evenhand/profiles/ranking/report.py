@@ -41,7 +41,7 @@ def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN
     yield Grid(headings=_headings(design), rows=tuple(_row(profile, design) for profile in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
     if left:
-        yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) has all of them",))
+        yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) lists all of them",))
     yield about(ranks, design)
     yield trust(ranks)
 
@@ -53,7 +53,7 @@ def about(ranks: Ranks, design: RankingDesign) -> Sentences:
 
 def trust(ranks: Ranks) -> Sentences:
     """Return how far the judge can be trusted."""
-    return Sentences(title="How far the judge can be trusted", lines=tuple(_trust(ranks)))
+    return Sentences(title="How reliable the judge is", lines=tuple(_trust(ranks)))
 
 
 def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
@@ -62,7 +62,7 @@ def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> 
 
 
 def _headings(design: RankingDesign) -> tuple[str, ...]:
-    rates = ("wins", "95 %", "wins, length apart") if design.in_pairs else ()
+    rates = ("wins", "95 %", "wins, length-adjusted") if design.in_pairs else ()
     return ("rank", "95 %", "tier", "profile", "strength", *rates, "groups")
 
 
@@ -107,7 +107,7 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         summary += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
     yield summary
     if (left := planned - judged - ranks.failed) > 0:
-        yield f"{counted(left, 'group')} not judged yet; the order may change"
+        yield f"{counted(left, 'group')} not judged yet; the ranking may change"
     if ranks.failed:
         group, error = ranks.errors[0]
         failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
@@ -120,19 +120,19 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
     if ranks.profiles.in_tier(None):
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
-        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used and were asked for again"
+        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
 
 
 def _trust(ranks: Ranks) -> Iterator[str]:
     if ranks.agreement is not None:
-        yield f"the order agrees with {ranks.agreement:.0%} of what the judge said of two profiles"
+        yield f"the ranking agrees with {ranks.agreement:.0%} of the judge's pairwise preferences"
     yield position_sentence(ranks)
     if ranks.length is not None:
         low, high = ranks.length.interval
         yield (
-            f"length: a text of twice the length has {ranks.length.doubling:+.2f} of strength "
+            f"length: doubling the length of a text changes its strength by {ranks.length.doubling:+.2f} "
             f"[{low:+.2f}, {high:+.2f}]; "
-            "only reading can tell whether it deserves that"
+            "only reading the texts shows whether this is deserved"
         )
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
@@ -156,8 +156,8 @@ def position_sentence(ranks: Ranks) -> str:
     sentence = f"position bias: {outcome} ({test.test} test, {p}, n = {test.n:,})"
     if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
         low, high = bias.interval
-        sentence += f"; along a line from the last slot to the first, strength gains {bias.advantage:+.2f} "
-        sentence += f"[{low:+.2f}, {high:+.2f}], which the order allows for"
+        sentence += f"; in a linear model, the first slot gains {bias.advantage:+.2f} "
+        sentence += f"[{low:+.2f}, {high:+.2f}] of strength over the last, which the ranking corrects for"
     return sentence
 
 
@@ -179,7 +179,7 @@ def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
     axis = Axis(left=1, right=last)
     headings = ["profile", "rank", "95 %", "tier", "strength"]
     if design.in_pairs:
-        headings += ["wins", "95 %", "wins, length apart"]
+        headings += ["wins", "95 %", "wins, length-adjusted"]
     rows = [(profile.id, _rank_mark(profile, axis), _numbers(profile, design)) for profile in best]
     return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
 

@@ -252,7 +252,7 @@ def _left_out(subject: Compared) -> Iterator[str]:
         (subject.only_b, "only in B"),
         (subject.unscored_a, "without a score in A"),
         (subject.unscored_b, "without a score in B"),
-        (subject.unscored_both, "without a score in both"),
+        (subject.unscored_both, "without a score in either"),
         (subject.pending, "not fully judged"),
     )
     yield from (f"{count:,} {why}" for count, why in ways if count)

@@ -96,7 +96,7 @@ class Prepared:
     run_request: RunRequest
     job: Job
     estimate: Estimate
-    rules: tuple[str, ...] = (*RULES, f"Prices are of {PRICES_AS_OF}.")
+    rules: tuple[str, ...] = (*RULES, f"Prices are as of {PRICES_AS_OF}.")
 
     @classmethod
     def of(cls, store: Store, settings: ServerSettings, draft: Draft, *, to_ask: bool) -> Prepared:
