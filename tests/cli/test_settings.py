@@ -30,7 +30,7 @@ TYPED_ONLY = {
     "prompts export --suite", "prompts export --model", "prompts export --output",
     "prompts run --model", "prompts run --version", "prompts run --only",
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --fail-if-worse",
-    "score --criteria", "score --max-attempts",
+    "score --criteria", "score --max-attempts", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
     "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
     "audit run --max-attempts", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
@@ -435,3 +435,12 @@ def test_a_folder_of_that_name_is_none_of_our_business(folder: Path, command: Ca
     (folder / ".env").mkdir()
 
     assert command("config").code == 0
+
+
+@pytest.mark.parametrize("line", ["{} = 1", "[{}]", "x = {{ {} = 1 }}"])
+def test_a_key_of_very_many_parts_is_refused_at_once(folder: Path, line: str) -> None:
+    # The parser would take minutes.
+    (folder / "evenhand.toml").write_text("# a comment\n" + line.format("a." * 50_000 + "a") + "\n")
+
+    with pytest.raises(ConfigError, match=r"evenhand\.toml, line 2: more than 1,000 dots; shorten the line"):
+        load_settings(folder, {"judge": str}, with_env_file=False)

@@ -243,7 +243,14 @@ def _require_own(file: Path, read: OwnFile) -> None:
         raise ConfigError(f"{file}: {read.problem}")
 
 
+# The parser takes time with the square of a key's parts: seconds at ten thousand.
+_MOST_DOTS: Final = 1_000
+
+
 def _parse_toml(file: Path, content: bytes) -> Mapping[str, Any]:
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.count(b".") > _MOST_DOTS:
+            raise ConfigError(f"{file}, line {number}: more than {_MOST_DOTS:,} dots; shorten the line")
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
