@@ -131,6 +131,17 @@ def test_a_minimum_gates_the_verdict() -> None:
     assert judged(checks(tone=9), rubrics=[gated]).verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize("samples", [None, 3])
+def test_an_item_below_its_minimum_is_a_miss(samples: int | None) -> None:
+    gated = TONE | {"required_min_score": 9}
+
+    evaluation = judged(*[checks(tone=8)] * (samples or 1), rubrics=[gated], samples=samples)
+
+    assert (evaluation.hits, evaluation.misses) == ((), ("[tone] Tone",))
+    assert [check.satisfied for check in evaluation.checks] == [False]
+    assert (evaluation.verdict, evaluation.score) == (Verdict.FAIL, pytest.approx(0.8))
+
+
 def test_the_items_and_their_bands_stand_in_the_system_prompt_also_with_a_template() -> None:
     judge = Scripted([checks(tone=8)])
 

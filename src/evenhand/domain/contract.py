@@ -269,7 +269,7 @@ class Checks:
             raise ContractError(f"check {item.id!r} lacks its score")
         score, coerced = _BAND_SCORE.read(finding["score"], name=f"check {item.id!r}: score")
         flags += coerced
-        satisfied = band_satisfied(int(score), self.thresholds)
+        satisfied = band_satisfied(item, int(score), self.thresholds)
         return Check(id=item.id, satisfied=satisfied, score=int(score), reasoning=reasoning, evidence=evidence)
 
     def _evidence(self, item: Rubric, finding: Mapping[str, Any], flags: list[str]) -> str | None:

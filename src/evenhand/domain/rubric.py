@@ -231,9 +231,12 @@ def _misses_requirement(item: Rubric, check: Check) -> bool:
     return item.required and not check.satisfied
 
 
-def band_satisfied(score: int, thresholds: Thresholds) -> bool:
-    """Return whether a band score makes its item a hit: it reaches the borderline threshold (SPEC-P4)."""
-    return reaches(score / TOP_BAND, thresholds.borderline_at)
+def band_satisfied(item: Rubric, score: int, thresholds: Thresholds) -> bool:
+    """Return whether a band score makes its item a hit: it reaches the borderline threshold (SPEC-P4).
+
+    What fails the verdict is no hit: it reaches the minimum that is required, too.
+    """
+    return reaches(score / TOP_BAND, thresholds.borderline_at) and score >= (item.required_min_score or 0)
 
 
 def as_line(item: Rubric, check: Check) -> str:

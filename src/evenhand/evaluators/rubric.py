@@ -102,7 +102,7 @@ def _by_sheets(evaluator: PromptSettings, items: tuple[Rubric, ...], sheets: Seq
         return evaluator.failed(sheets[-1].error, details=details, **record.fields())
     sheet_checks = [sheet.checks(items) for sheet in complete]
     scores = [rubric_score(items, checks) for checks in sheet_checks]
-    checks = sheet_checks[0] if len(sheet_checks) == 1 else _majority(sheet_checks, evaluator.marks)
+    checks = sheet_checks[0] if len(sheet_checks) == 1 else _majority(items, sheet_checks, evaluator.marks)
     if len(sheets) > 1:
         details |= spread(scores, lost=len(sheets) - len(complete))
     return _evaluation(
@@ -203,13 +203,15 @@ def _by_probability(evaluator: PromptSettings, case: Case, items: tuple[Rubric, 
     )
 
 
-def _majority(sheet_checks: Sequence[tuple[Check, ...]], thresholds: Thresholds) -> tuple[Check, ...]:
+def _majority(
+    items: Sequence[Rubric], sheet_checks: Sequence[tuple[Check, ...]], thresholds: Thresholds
+) -> tuple[Check, ...]:
     """Settle each item by most samples, a tie against it, in the words of the first sample that agrees."""
     settled = []
-    for several in zip(*sheet_checks, strict=True):
+    for item, *several in zip(items, *sheet_checks, strict=True):
         share = statistics.fmean(check.satisfied for check in several)
         score = statistics.median_low([check.score or 0 for check in several]) if several[0].score is not None else None
-        satisfied = share > YES_FROM if score is None else band_satisfied(score, thresholds)
+        satisfied = share > YES_FROM if score is None else band_satisfied(item, score, thresholds)
         spoken = next((check for check in several if check.satisfied == satisfied), several[0])
         settled.append(replace(spoken, satisfied=satisfied, score=score, probability=share))
     return tuple(settled)
