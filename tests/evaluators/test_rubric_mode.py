@@ -139,7 +139,8 @@ def test_an_item_below_its_minimum_is_a_miss(samples: int | None) -> None:
 
     assert (evaluation.hits, evaluation.misses) == ((), ("[tone] Tone",))
     assert [check.satisfied for check in evaluation.checks] == [False]
-    assert (evaluation.verdict, evaluation.score) == (Verdict.FAIL, pytest.approx(0.8))
+    assert evaluation.verdict is Verdict.FAIL
+    assert evaluation.score == pytest.approx(0.8)
 
 
 def test_the_items_and_their_bands_stand_in_the_system_prompt_also_with_a_template() -> None:
