@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional
 import pydantic
 import pytest
 import typing_extensions
+from langchain_core.prompts.structured import StructuredPrompt
 
 from evenhand import (
     Ask,
@@ -368,6 +369,35 @@ def test_an_output_schema_returns_a_dict_that_satisfies_it(schema: Any, bad: str
     assert result == json.loads(good)
     assert len(judge.asked) == 2
     assert '"quality"' in judge.asked[0].messages[0].content
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"name": "grade", "strict": True, "schema": JSON_SCHEMA},
+        {"name": "grade", "description": "A grade.", "schema": JSON_SCHEMA},
+        {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": JSON_SCHEMA}},
+    ],
+)
+def test_a_schema_in_the_form_of_openai_is_checked(schema: Any) -> None:
+    judge = Scripted(['{"quality": "x"}', '{"quality": 0.5}'])
+
+    result = create_llm_as_judge(prompt="Rate {outputs}", judge=judge, output_schema=schema)(outputs="x")
+
+    assert result == {"quality": 0.5}
+    assert judge.asked[0].contract is not None
+    assert judge.asked[0].contract.schema() == JSON_SCHEMA
+
+
+def test_the_schema_of_a_structured_prompt_of_langchain_is_checked() -> None:
+    prompt = StructuredPrompt.from_messages_and_schema([("human", "Rate {outputs}")], JSON_SCHEMA)
+    judge = Scripted(['{"quality": "x"}', '{"quality": 0.5}'])
+
+    result = create_llm_as_judge(prompt=prompt, judge=judge)(outputs="x")
+
+    assert result == {"quality": 0.5}
+    with pytest.raises(ConfigError, match="the prompt brings a schema of its own; leave out one of them"):
+        create_llm_as_judge(prompt=prompt, judge=judge, output_schema=JSON_SCHEMA)
 
 
 def test_a_pydantic_model_returns_an_instance() -> None:

@@ -84,13 +84,21 @@ class PromptedJudge:
             object.__setattr__(self, name, value)
 
     def _contract(self) -> Contract:
-        if self.output_schema is not None:
-            return output_contract(self.output_schema)
+        schema = self._schema()
+        if schema is not None:
+            return output_contract(schema)
         score = Score(scale=self._scale(), about="your judgment, in the sense of the task")
         if not self.use_reasoning:
             return FieldContract(name="judgment", fields=(score,))
         reasoning = Text(name="reasoning", required=True, about="your reasons, step by step, before the score")
         return FieldContract(name="judgment", fields=(reasoning, score))
+
+    def _schema(self) -> object:
+        """Return the schema of the output: the one that was given, or that of LangChain's ``StructuredPrompt``."""
+        own = None if isinstance(self.prompt, str) else getattr(self.prompt, "schema_", None)
+        if own is not None and self.output_schema is not None:
+            raise ConfigError("output_schema: the prompt brings a schema of its own; leave out one of them")
+        return self.output_schema if own is None else own
 
     def _scale(self) -> Scale:
         if self.choices is not None:
@@ -148,7 +156,7 @@ class PromptedJudge:
 
     def _result(self, asked: Answered) -> Any:
         values = asked.accepted.values
-        if self.output_schema is not None:
+        if VALUE in values:  # by an output schema
             return values[VALUE]
         record = asked.record
         other = (

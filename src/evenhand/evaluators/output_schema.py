@@ -166,6 +166,7 @@ def output_contract(schema: object) -> SchemaContract:
         return SchemaContract(described=described, make=_instance_of(schema, _compiled(described)))
     if isinstance(schema, type) and is_typed_dict(schema):
         schema = typed_dict_schema(schema)
+    schema = _unwrapped(schema)
     if not isinstance(schema, Mapping):
         raise ConfigError(f"output_schema must be a JSON Schema, a TypedDict or a Pydantic model, not {schema!r:.80}")
     if schema.get("type", "object") != "object":
@@ -180,6 +181,19 @@ def output_contract(schema: object) -> SchemaContract:
 
     # A copy: what the user does with theirs later must not change what the judge is told.
     return SchemaContract(described=copy.deepcopy(dict(schema)), make=valid)
+
+
+# The keys around a schema in OpenAI's ``response_format``.
+_AROUND_A_SCHEMA = frozenset({"name", "description", "strict", "schema"})
+
+
+def _unwrapped(schema: object) -> object:
+    """Return the schema within OpenAI's form of it, in which it would check nothing; any other as it is."""
+    if isinstance(schema, Mapping) and schema.get("type") == "json_schema":
+        schema = schema.get("json_schema")
+    if isinstance(schema, Mapping) and "schema" in schema and schema.keys() <= _AROUND_A_SCHEMA:
+        return schema["schema"]
+    return schema
 
 
 def _compiled(described: Mapping[str, Any]) -> CompiledSchema:
