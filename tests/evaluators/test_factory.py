@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import inspect
 import json
+import re
 import typing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, Optional
@@ -194,8 +195,38 @@ def test_a_callable_prompt_is_called_with_the_given_values_by_keyword() -> None:
     judge = Scripted([TRUE])
     create_llm_as_judge(prompt=prompt, judge=judge)(outputs=[1], style="x")
 
-    assert seen == {"outputs": [1], "style": "x"}
+    assert seen == {"inputs": None, "outputs": [1], "reference_outputs": None, "style": "x"}
     assert asked_with(judge) == "Rate {outputs} literally"
+
+
+def test_a_callable_prompt_gets_every_standard_name() -> None:
+    given: list[Any] = []
+
+    def prompt(inputs: Any, outputs: Any, reference_outputs: Any) -> str:
+        given.append((inputs, outputs, reference_outputs))
+        return f"Rate {outputs}"
+
+    create_llm_as_judge(prompt=prompt, judge=Scripted([TRUE]))(outputs="x")
+
+    assert given == [(None, "x", None)]
+
+
+@pytest.mark.parametrize("place", ["{outputs!r}", "{outputs[text]}", "{outputs.text}", "{outputs:>10}"])
+def test_a_place_that_would_not_be_filled_in_is_refused(place: str) -> None:
+    judge = Scripted([])
+
+    with pytest.raises(TemplateError, match=re.escape(f"the prompt has {place}; only {{outputs}} is filled in")):
+        create_llm_as_judge(prompt=f"Rate {place}, of {{inputs}}", judge=judge)(inputs="?", outputs="x")
+
+    assert judge.asked == []
+
+
+def test_json_in_a_prompt_is_text() -> None:
+    judge = Scripted([TRUE])
+
+    create_llm_as_judge(prompt='Rate {outputs}, as {"outputs": "x"} or {score: 1}', judge=judge)(outputs="x")
+
+    assert judge.asked[0].messages[-1].content == 'Rate x, as {"outputs": "x"} or {score: 1}'
 
 
 def test_a_callable_prompt_may_be_async_and_return_messages() -> None:

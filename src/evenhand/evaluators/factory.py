@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypedDict, cast
+from typing import Any, Final, TypeAlias, TypedDict, cast
 
 from evenhand import registry
 from evenhand.domain.ask import Call, ModelClient, Steps
@@ -123,7 +125,7 @@ class PromptedJudge:
         if isinstance(source, ReadyPrompt):
             return (Message("user", source.render(_texts(arguments))),)
         if source is self.prompt:
-            call = Call(function=source, kwargs=arguments)
+            call = Call(function=source, kwargs=_with_standard_names(source, arguments))
         else:  # a Runnable takes one mapping, and says which of its places are for messages and not for text
             as_they_are = getattr(self.prompt, "input_types", None) or ()
             texts = _texts({name: value for name, value in arguments.items() if name not in as_they_are})
@@ -138,7 +140,10 @@ class PromptedJudge:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
     def _require_a_place(self, source: Template, arguments: Mapping[str, Any]) -> None:
-        """Refuse a prompt whose only places are in doubled braces, as other templates have them: it judges nothing."""
+        """Refuse a prompt with places as other templates have them, which would be sent as they are written."""
+        for match in _OTHER_PLACE.finditer(str(self.prompt)):
+            if match[1] in arguments:
+                raise TemplateError(f"the prompt has {match[0]:.80}; only {{{match[1]}}} is filled in")
         for name in arguments:
             if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & arguments.keys():
                 raise TemplateError(
@@ -204,6 +209,23 @@ def _jsonable(value: object) -> object:
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+# What ``inputs``, ``outputs`` and ``reference_outputs`` are in libraries with such a factory: always given.
+_STANDARD_NAMES: Final = ("inputs", "outputs", "reference_outputs")
+# An attribute, an item, a conversion or a format of a value, as Python's own templates have them.
+_OTHER_PLACE: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w{0,99})[.\[!:][^{}\n]{0,200}\}(?!\})")
+
+
+def _with_standard_names(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the standard names that a function takes, as None where they were not given."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of some callables nobody can say
+        return dict(arguments)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    names = [name for name in _STANDARD_NAMES if takes_all or name in parameters]
+    return dict.fromkeys(names) | dict(arguments)
 
 
 def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
