@@ -10,6 +10,8 @@ READY := .venv/ready
 DECIDING := domain evaluators stats engine store
 DEMO_READY := .venv/demo-ready
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
+# Tests wait for browsers, servers and programs for a third of their time, which one worker more makes use of.
+ONE_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 		python=; \
@@ -41,7 +43,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(PYTEST) -m 'not long and not sweep'
+	$(ONE_MORE) $(PYTEST) -m 'not long and not sweep'
 
 test-fast: env  ## Run the tests that take no time
 	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis \

@@ -8,8 +8,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-import orjson
-
 from evenhand.domain.contract import storable
 
 # A control sequence, a string such as a window title up to its end, any other escape. Each runs up to where the next
@@ -62,6 +60,8 @@ def strict_json(value: object, *, sort_keys: bool = False) -> str:
     >>> strict_json({"mean": float("nan"), "said": "a\nb"})
     '{"mean":null,"said":"a\\nb"}'
     """
+    import orjson  # noqa: PLC0415 - the command line makes text plain without it
+
     options = orjson.OPT_NON_STR_KEYS | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         text = orjson.dumps(value, default=_plain, option=options).decode()
