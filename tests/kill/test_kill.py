@@ -149,7 +149,7 @@ def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(tmp_path: 
     check_taken_over(str(tmp_path / "shared.db"), suite, provider, cases=2000)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("postgres")
 def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes_in_postgresql(
@@ -176,7 +176,7 @@ def test_10000_cases_survive_50_kills(tmp_path: Path, provider: Any) -> None:
     check(str(tmp_path / "killed.db"), suite, provider, kills=50, cases=10_000, seed=2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.xdist_group("postgres")
 def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any, postgres_url: str) -> None:

@@ -62,6 +62,7 @@ def asked(judge: str | dict[str, Any], *messages: str, **options: Any) -> Reply 
     )
 
 
+@pytest.mark.long
 def test_it_grades_freely_in_the_form_that_was_asked_for(smollm: str) -> None:
     evaluation = scored(PromptEvaluator(judge=smollm).evaluate(CANBERRA))
 
@@ -91,6 +92,7 @@ def test_what_two_checks_of_a_case_share_is_read_once(smollm: str) -> None:
     assert new <= 40
 
 
+@pytest.mark.long
 def test_it_checks_items_in_words_when_told_to(smollm: str) -> None:
     evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS, score_from="text").evaluate(CANBERRA))
 
@@ -123,6 +125,7 @@ def test_a_schema_binds_what_it_writes(smollm: str, contract: FieldContract) -> 
     contract.accept(json.loads(reply.text))
 
 
+@pytest.mark.long
 def test_without_a_schema_it_writes_what_it_likes_and_that_is_an_error_with_a_record(smollm: str) -> None:
     judge = {"model": smollm, "structured": "none", "max_tokens": 24}
 
@@ -241,6 +244,7 @@ def test_a_run_with_it_is_stored_and_the_second_comes_from_the_cache(smollm: str
     assert [result.outcome.score for result in first] == [result.outcome.score for result in second]
 
 
+@pytest.mark.long
 def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str) -> None:
     ranked = rank(PROFILES / "texts", criteria="Has led children", judge=smollm, group_size=2, rounds=1, store=None)
 

@@ -57,9 +57,9 @@ def write_html(
 
 def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
     run, summary = report.run, report.summary
-    view = RunView(
-        run=run, summary=summary, cases=summary.cases, bins=report.bins(), gates=report.gates, noun=noun
-    )  # fmt: skip
+    # Where the numbers are others, nobody reads the results for a histogram.
+    bins = report.bins() if section is None else ()
+    view = RunView(run=run, summary=summary, cases=summary.cases, bins=bins, gates=report.gates, noun=noun)
     about = [("Run", run.id), ("Status", run.status.value), *run_facts(run, summary.judges, noun=noun)]
     return render("run_in_report.html", view=view, about=about, section=section)
 
