@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _SHOWN_BY_THEMSELVES: Final = frozenset(
 )  # fmt: skip
 
 
+@functools.cache
 def badge(standing: str) -> Markup:
     """Show a standing, or that a group was ranked, by sign, word and colour."""
     sign, word = ("✓", RANKED) if standing == RANKED else (Standing(standing).glyph, Standing(standing).word)

@@ -22,6 +22,8 @@ def visible(value: str) -> str:
     >>> visible("a\x1b[2J\r\nb")
     'a␛[2J\nb'
     """
+    if value.isascii() and value.isprintable():  # as most are
+        return value
     if _CONTROLS.search(value):
         value = _CONTROLS.sub(_picture, value.replace("\r\n", "\n"))
     return storable(value)
