@@ -21,6 +21,8 @@ from evenhand.reports.summary import MODEL, Summarizer
 
 # The key of a case's metadata that has the profiles of a group, each with its id.
 _MEMBERS: Final = "profiles"
+# Profiles beyond this many are refused by rankings.
+_MOST_NUMBERED: Final = 10_000_000
 # The keys of metadata by which cases are counted.
 _COUNTED_BY: Final = frozenset((_MEMBERS, MODEL))
 _WITHOUT_JUDGE: Final = (PROGRAM, FUNCTION)
@@ -116,7 +118,7 @@ class Survey:
         self._summarizer = Summarizer()
         self._bins: Sequence[Counter[Standing]] = [Counter() for _ in range(BINS)]
         self._worst: Worst[int] = Worst()
-        self._ranked: set[str] = set()
+        self._ranked = _Profiles()
         self._alike: dict[tuple[object, ...], _Alike] = {}
 
     def add(self, result: CaseResult) -> None:
@@ -150,7 +152,7 @@ class Survey:
         if outcome is not None:
             self._place(outcome, [result.position])
             if _MEMBERS in result.case.metadata and outcome.status is Status.SCORED:
-                self._ranked.update(_ids(result.case.metadata[_MEMBERS]))
+                self._ranked.add(result.case.metadata[_MEMBERS])
 
     def _count_alike(self) -> None:
         """Count the cases that were gathered."""
@@ -251,7 +253,27 @@ def survey(results: Iterable[CaseResult]) -> Overview:
     return collected.overview()
 
 
-def _ids(members: object) -> list[str]:
-    """Return the ids of the profiles of a group; an imported run may have anything there."""
-    entries = members if isinstance(members, list | tuple) else ()
-    return [member["id"] for member in entries if isinstance(member, Mapping) and isinstance(member.get("id"), str)]
+class _Profiles:
+    """Counts different profiles by their numbers, with a bit each: a ranking may have a hundred thousand."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+        # An imported run may have anything in the place of a number.
+        self._unnumbered: set[str] = set()
+
+    def add(self, members: object) -> None:
+        """Take in the profiles of a group."""
+        for member in members if isinstance(members, list | tuple) else ():
+            if not isinstance(member, Mapping) or not isinstance(member.get("id"), str):
+                continue
+            number = member.get("number")
+            if type(number) is int and 0 <= number < _MOST_NUMBERED:
+                byte, bit = divmod(number, 8)
+                if byte >= len(self._bits):
+                    self._bits.extend(bytes(byte + 1 - len(self._bits)))
+                self._bits[byte] |= 1 << bit
+            else:
+                self._unnumbered.add(member["id"])
+
+    def __len__(self) -> int:
+        return int.from_bytes(self._bits).bit_count() + len(self._unnumbered)
