@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.store.store import open_store
+from evenhand.store.sqlite import SQLite
+from evenhand.store.store import Store, open_store
 
 AT_ONCE = 32
 
@@ -106,6 +110,32 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
     assert canonical(database, suite.parent) == expected
 
 
+def suspend(process: subprocess.Popen[bytes], store: Store) -> None:
+    """Suspend a process between two transactions: within one it would hold its locks, and others could only wait."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        if not holds_locks(store):
+            return
+        process.send_signal(signal.SIGCONT)
+
+
+def holds_locks(store: Store) -> bool:
+    """Return whether another process is in the middle of a transaction."""
+    if isinstance(store.database, SQLite):
+        try:
+            with contextlib.closing(sqlite3.connect(store.database.where, timeout=0, isolation_level=None)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                database.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return True
+        return False
+    others = "FROM pg_stat_activity WHERE application_name = 'evenhand' AND pid <> pg_backend_pid()"
+    while store.database.rows(f"SELECT 1 {others} AND state = 'active'"):  # the server does what it was asked for
+        time.sleep(0.01)
+    return bool(store.database.rows(f"SELECT 1 {others} AND state LIKE 'idle in transaction%'"))
+
+
 def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -> None:
     """Suspend a process in the middle of its run, let another go on with that, and wake the first one up."""
     calm = f"{suite.parent / 'calm.db'}"
@@ -114,11 +144,12 @@ def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -
     provider.calls = 0
     first = go_on(database, suite)
     try:
+        assert provider.wait_for(1, seconds=60)
+        store = open_store(database)
         assert provider.wait_for(cases // 2, seconds=60)
-        first.send_signal(signal.SIGSTOP)
+        suspend(first, store)
         while provider.in_flight:  # what was under way is on its way back
             time.sleep(0.01)
-        store = open_store(database)
         # As if it were on another machine, and had not been heard of for long.
         store.database.execute("UPDATE runs SET owner = 'elsewhere:1:1:another/1:t', seen = 0")
         store.close()

@@ -43,6 +43,25 @@ def test_both_usual_schemes_are_understood(postgres_url: str, scheme: str) -> No
     store.close()
 
 
+def test_a_process_that_is_suspended_within_a_transaction_does_not_hold_up_others(
+    postgres_url: str, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.store.postgres.IDLE_SECONDS", 0.2)
+    suspended, other = open_store(postgres_url), open_store(postgres_url)
+    made.run(other, cases=1)
+
+    with (
+        pytest.raises(StoreError, match="the connection is lost: what was committed before is safe, and a run can be"),
+        suspended.database.transaction(),
+    ):
+        suspended.database.execute("UPDATE runs SET seen = 1")
+        other.database.execute("UPDATE runs SET seen = 2")  # waits until the server has ended the other's connection
+
+    assert other.database.rows("SELECT seen FROM runs") == [(2,)]
+    suspended.close()
+    other.close()
+
+
 @pytest.fixture
 def free_port() -> Iterator[int]:
     """A port on which nobody listens, and which nobody else can take meanwhile."""

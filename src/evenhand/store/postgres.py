@@ -12,8 +12,12 @@ from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.domain.scrubber import Scrubber
 from evenhand.store.database import Database
 from evenhand.store.location import UNTOLD, Location, is_misread, location_of
+from evenhand.store.run_owner import SILENT_SECONDS
 
 CONNECT_SECONDS = 10
+# A process that is suspended in the middle of a transaction holds its locks, and whoever takes over its run would wait
+# for ever. After as long as a process may be silent, the server ends its connection.
+IDLE_SECONDS = SILENT_SECONDS
 # The tables are in a schema of their own, so that they get along with others in the database.
 SCHEMA = "evenhand"
 
@@ -61,6 +65,7 @@ class Postgres(Database):
                 self.lock()
                 self.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self.execute(f"SET search_path TO {SCHEMA}")
+        self.execute(f"SET idle_in_transaction_session_timeout = {round(IDLE_SECONDS * 1000)}")
 
     def _begin(self) -> None:
         self._run("BEGIN")
@@ -84,6 +89,11 @@ class Postgres(Database):
         """Close the connection."""
         with self._mine:
             self._connection.close()
+
+    def _advice(self, error: Exception) -> str:  # noqa: ARG002 - it is the connection that tells
+        if self._connection.closed:
+            return "; the connection is lost: what was committed before is safe, and a run can be resumed"
+        return ""
 
     def check(self, table: str | None = None) -> None:  # noqa: ARG002 - a server looks after its own tables
         """Raise ``StoreError`` if the server cannot be asked; damage is its own to find."""

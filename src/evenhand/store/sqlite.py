@@ -182,14 +182,14 @@ class SQLite(Database):
             raise StoreError(f"{self.where} is damaged: {'; '.join(problems[:3])}; restore a backup")
 
     def _advice(self, error: Exception) -> str:
-        message = str(error)
-        if "disk is full" in message:
+        code = _code(error)
+        if code == sqlite3.SQLITE_FULL:
             return "; what was committed before is safe: make room, then resume"
-        if "locked" in message or "busy" in message:
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return f"; another process has been writing for more than {WAIT_SECONDS:.0f} seconds: try again"
-        if "readonly" in message or "unable to open" in message:
+        if _is_denied(error):
             return "; is there a folder of that name, and may you write in it?"
-        if "not a database" in message:
+        if code == sqlite3.SQLITE_NOTADB:
             return "; it is another kind of file: give the right one with --db"
         return ""
 
