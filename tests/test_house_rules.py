@@ -167,6 +167,61 @@ def test_a_module_can_be_imported_on_windows(path: Path) -> None:
     assert POSIX_ONLY & imports(outside_functions(parsed(path))) == set()
 
 
+# What takes a text apart, or asks what is in it; ``split`` and ``join`` only change its white space.
+READS_WORDS = {
+    "endswith", "find", "index", "match", "partition", "removeprefix", "removesuffix", "replace", "rpartition", "search",
+    "startswith",
+}  # fmt: skip
+
+
+def is_wording(node: ast.AST, error: str) -> bool:
+    """Return whether an expression is the message of an exception."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"lower", "casefold"}:
+        return is_wording(node.func.value, error)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"str", "repr"}:
+        return any(isinstance(argument, ast.Name) and argument.id == error for argument in node.args)
+    is_field = isinstance(node, ast.Attribute) and node.attr in {"args", "message", "msg"}
+    return is_field and isinstance(node.value, ast.Name) and node.value.id == error
+
+
+def reads_wording(handler: ast.ExceptHandler) -> Iterator[int]:
+    """Yield the lines of a handler that decide by the message of the exception."""
+    for node in ast.walk(handler):
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READS_WORDS:
+            parts = [node.func.value, *node.args]
+        else:
+            continue
+        if any(is_wording(part, handler.name or "") for part in parts):
+            yield node.lineno
+
+
+@every_module
+def test_no_module_reads_the_wording_of_an_exception(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
+
+    assert [line for handler in handlers for line in reads_wording(handler)] == []
+
+
+def test_that_rule_finds_what_it_forbids() -> None:
+    source = """
+try: pass
+except OSError as error:
+    full = "disk is full" in str(error)
+    same = str(error).lower() == "busy"
+    rest = str(error).removeprefix("schema: ")
+    asks = error.msg.startswith("Unterminated")
+    sees = re.search("line 1", str(error))
+    calm = " ".join(str(error).split())
+"""
+    (handler,) = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler)]
+
+    assert list(reads_wording(handler)) == [4, 5, 6, 7, 8]
+
+
 @every_module
 def test_a_module_runs_no_text_as_code(path: Path) -> None:
     nodes = list(ast.walk(parsed(path)))

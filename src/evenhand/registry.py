@@ -48,7 +48,8 @@ def evaluator(definition: Mapping[str, Any]) -> Evaluator:
     if not isinstance(kind, str):
         # Its keys only: the values may hold a key of another kind.
         raise ConfigError(
-            f"an evaluator needs a type, such as 'llm_judge'; this one has only {', '.join(map(str, options))}"
+            f"an evaluator needs a type, such as 'llm_judge'; this one has only {', '.join(map(str, options))}",
+            key="type",
         )
     factory = find(EVALUATORS, kind, what="evaluator type")
     return cast("Evaluator", make(factory, options, where=f"evaluator {options.get('name', kind)!r} ({kind})"))
@@ -60,10 +61,10 @@ def make(factory: Callable[..., Any], options: Mapping[str, Any], *, where: str)
     if not any(one.kind is one.VAR_KEYWORD for one in accepted.values()):
         for name in options:
             if name not in accepted:
-                raise ConfigError(f"{where}: no option {name!r}{did_you_mean(str(name), accepted)}")
+                raise ConfigError(f"{where}: no option {name!r}{did_you_mean(str(name), accepted)}", key=str(name))
     for name, one in accepted.items():
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in options:
-            raise ConfigError(f"{where}: {name} is missing")
+            raise ConfigError(f"{where}: {name} is missing", key=name)
     for name in options:
         if not isinstance(name, str):
             raise ConfigError(f"{where}: an option's name must be text, not {name!r}")

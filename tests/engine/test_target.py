@@ -111,7 +111,7 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
             {"python": "no_such_module_here:answer"},
             "no_such_module_here cannot be imported: ModuleNotFoundError: No module",
         ),
-        (Scripted, "target is the class Scripted"),
+        (Scripted, "target: it is the class Scripted"),
         (3, "target: judge is an object of type int"),
     ],
 )

@@ -329,7 +329,7 @@ def test_the_candidate_cannot_grade_itself() -> None:
         ({"choices": [0, True]}, "True is not a finite number"),
         ({"few_shot_examples": [{"inputs": "x"}]}, "an example needs inputs and outputs"),
         ({"few_shot_examples": [{"inputs": "x", "outputs": "y", "scor": 1}]}, "no key 'scor'; did you mean 'score'?"),
-        ({"output_schema": 7}, "output_schema must be a JSON Schema, a TypedDict or a Pydantic model"),
+        ({"output_schema": 7}, "output_schema: it must be a JSON Schema, a TypedDict or a Pydantic model"),
         ({"output_schema": {"type": "nonsense"}}, "nonsense"),
         ({"system": 7}, "system must be text, not int"),
         ({"output_schema": {"type": "array"}}, "a judge replies with an object, so wrap it in one"),

@@ -50,13 +50,13 @@ def test_a_process_that_is_suspended_within_a_transaction_does_not_hold_up_other
     suspended, other = open_store(postgres_url), open_store(postgres_url)
     made.run(other, cases=1)
 
-    with (
-        pytest.raises(StoreError, match="the connection is lost: what was committed before is safe, and a run can be"),
-        suspended.database.transaction(),
-    ):
-        suspended.database.execute("UPDATE runs SET seen = 1")
-        other.database.execute("UPDATE runs SET seen = 2")  # waits until the server has ended the other's connection
+    def overtaken() -> None:
+        with suspended.database.transaction():
+            suspended.database.execute("UPDATE runs SET seen = 1")
+            other.database.execute("UPDATE runs SET seen = 2")  # waits until the server has ended that connection
 
+    with pytest.raises(StoreError, match="the connection is lost: what was committed before is safe, and a run can be"):
+        overtaken()
     assert other.database.rows("SELECT seen FROM runs") == [(2,)]
     suspended.close()
     other.close()

@@ -121,6 +121,8 @@ class Asking(BaseEvaluator):
     type = "asking"
 
     def __init__(self, *, judge: object, name: str = "", depth: int = 1) -> None:
+        if depth < 0:
+            raise ConfigError("depth must not be negative", key="depth")
         if depth < 1:
             raise ValueError(f"depth must not be {depth}")
         super().__init__(name=name)
@@ -166,7 +168,14 @@ def test_types_of_others_get_the_judge_as_well() -> None:
 def test_what_types_of_others_refuse_is_a_mistake() -> None:
     Path("suite.yaml").write_text("evaluators:\n- type: asking\n  depth: 0\ncases: [{id: a}]\n", encoding="utf-8")
 
-    assert check("suite.yaml").problems == ("suite.yaml:3: evaluator 'asking' (asking): depth must not be 0",)
+    assert check("suite.yaml").problems == ("suite.yaml:2: evaluator 'asking' (asking): depth must not be 0",)
+
+
+@pytest.mark.usefixtures("types_of_others")
+def test_types_of_others_can_say_which_key_is_wrong() -> None:
+    Path("suite.yaml").write_text("evaluators:\n- type: asking\n  depth: -1\ncases: [{id: a}]\n", encoding="utf-8")
+
+    assert check("suite.yaml").problems == ("suite.yaml:3: depth must not be negative",)
 
 
 def test_without_a_judge_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

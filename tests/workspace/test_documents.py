@@ -145,7 +145,7 @@ def test_of_ten_thousand_prompts_with_one_mistake_none_is_imported(store: Store)
     prompts[9_998]["test_cases"] = [{"input": "fine"}, {"input": "x", "evaluation_schema": "{"}]
 
     with pytest.raises(
-        ConfigError, match=r"^prompt 9999 \('p9999'\), test case 2: evaluation_schema: not JSON.* line 1 column 2"
+        ConfigError, match=r"^prompt 9999 \('p9999'\), test case 2: evaluation_schema: not JSON.* column 2"
     ):
         import_document(store, {"prompts": prompts})
 

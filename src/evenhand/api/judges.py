@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def _with_options_of(
     make: Callable[Options, PromptedJudge],
 ) -> Callable[[Callable[[PromptedJudge], Result]], Callable[Options, Result]]:
-    """Give a function of a judge the options that make the judge, for callers, type checkers and ``help``."""
+    """Add the options that make a judge to the signature of a function, for callers, type checkers and ``help``."""
 
     def decorate(function: Callable[[PromptedJudge], Result]) -> Callable[Options, Result]:
         @functools.wraps(function)

@@ -96,7 +96,7 @@ def planned_evaluation(
 def _with_options_like(
     other: Callable[Options, object],
 ) -> Callable[[Callable[..., Result]], Callable[Options, Result]]:
-    """Give a function that passes its options on the signature of the other, for type checkers and ``help``."""
+    """Copy the signature of another function to one that passes its options on, for type checkers and ``help``."""
 
     def decorate(function: Callable[..., Result]) -> Callable[Options, Result]:
         returned = inspect.signature(function).return_annotation

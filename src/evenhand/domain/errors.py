@@ -24,8 +24,10 @@ before anything is sent.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evenhand.domain.failure import Failure
@@ -38,16 +40,23 @@ class EvenhandError(Exception):
 class ConfigError(EvenhandError, ValueError):
     """A definition that cannot be right: says what, where, and what would be right.
 
-    Where a ``part`` of a definition is named, such as the target, ``inner`` is the error itself.
+    ``key`` is the key of the definition that it is about, if it is about one. Where a ``part`` is named first, such as
+    the target, ``problem`` is the message without it.
     """
 
     part: str | None = None
-    inner: ConfigError | None = None
 
-    def within(self, part: str) -> ConfigError:
-        """Return this error as that of a part."""
-        named = type(self)(f"{part}: {self}")
-        named.part, named.inner = part, self
+    def __init__(self, message: str = "", *, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.problem = message
+
+    def within(self, part: str, *, key: str | None = None) -> ConfigError:
+        """Return this error as that of a part, or of the value of a key there."""
+        named = copy.copy(self)
+        named.args = (f"{part}: {self}",)
+        named.part = part
+        named.key = key or self.key
         return named
 
 
@@ -66,8 +75,8 @@ class MissingJudgeError(ConfigError):
 class MissingKeyError(ConfigError):
     """A model needs an API key, and the variable that should hold it is not set; ``need`` says which."""
 
-    def __init__(self, message: str, *, need: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, need: str | None = None, key: str | None = None) -> None:
+        super().__init__(message, key=key)
         self.need = need
 
 
@@ -129,13 +138,21 @@ class ContractError(EvenhandError):
     """A reply that breaks its contract: ``kind`` is the class of the failure, the message says what was wrong.
 
     ``told`` is what the judge is told of it, where the message quotes the reply: a judge's words must not come back
-    to it as ours.
+    to it as ours. ``place`` is the line and the column in the text, where there is one.
     """
 
-    def __init__(self, message: str, *, kind: str = "contract", told: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "contract",
+        told: str | None = None,
+        place: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.told = told or message
+        self.place = place
 
     @property
     def failure(self) -> Failure:
@@ -143,10 +160,21 @@ class ContractError(EvenhandError):
         return Failure(self.kind, str(self))
 
 
-def require_flag(value: object, label: str) -> None:
+@contextlib.contextmanager
+def about(key: str) -> Iterator[None]:
+    """Say of a ``ConfigError`` that is raised inside that it is about a key of the definition."""
+    try:
+        yield
+    except ConfigError as error:
+        error.key = key
+        raise
+
+
+def require_flag(value: object, key: str, *, where: str = "") -> None:
     """Refuse what is neither true nor false: the text ``"no"`` would count as true."""
     if not isinstance(value, bool):
-        raise ConfigError(f"{label} is {value!r:.80}; it must be true or false")
+        label = f"{where}: {key}" if where else key
+        raise ConfigError(f"{label} is {value!r:.80}; it must be true or false", key=key)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.domain.verdict import reaches
@@ -166,15 +166,19 @@ def _parse_gates(settings: object, where: str, *, evaluator: str | None) -> Iter
     for rule, limit in settings.items():
         if rule in _RULES:
             reader = _parse_share if rule in _LEAST else _parse_share_or_count
-            yield Gate(rule=rule, limit=reader(limit, f"{where}: {rule}"), evaluator=evaluator)
+            with about(rule):
+                share = reader(limit, f"{where}: {rule}")
+            yield Gate(rule=rule, limit=share, evaluator=evaluator)
         elif rule == _EVALUATORS and evaluator is None:
             if not isinstance(limit, Mapping):
-                raise ConfigError(f"{where}: evaluators must be a mapping of names to gates, not {limit!r:.80}")
+                raise ConfigError(
+                    f"{where}: evaluators must be a mapping of names to gates, not {limit!r:.80}", key=_EVALUATORS
+                )
             for name, demands in limit.items():
                 yield from _parse_gates(demands, f"{where}: evaluators: {name}", evaluator=str(name))
         else:
             allowed = _RULES if evaluator is not None else (*_RULES, _EVALUATORS)
-            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), allowed)}")
+            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), allowed)}", key=str(rule))
 
 
 def _parse_share(value: object, label: str) -> float:

@@ -53,7 +53,7 @@ class Rubric:
             raise ConfigError(f"{where}: description is empty; say in a sentence what the answer must do")
         if not isinstance(self.id, str):
             raise ConfigError(f"{where}: id must be text, not {self.id!r}")
-        require_flag(self.required, f"{where}: required")
+        require_flag(self.required, "required", where=where)
         if not is_weight(self.weight):
             raise ConfigError(f"{where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
         if self.score_ranges != ():

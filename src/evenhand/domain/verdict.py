@@ -44,11 +44,12 @@ class Thresholds:
     def __post_init__(self) -> None:
         for name, value in (("pass", self.pass_at), ("borderline", self.borderline_at)):
             if not is_finite_number(value):
-                raise ConfigError(f"thresholds: {name} is {value!r:.80}; it must be a number from 0 to 1")
+                raise ConfigError(f"thresholds: {name} is {value!r:.80}; it must be a number from 0 to 1", key=name)
         if not 0 <= self.borderline_at <= self.pass_at <= 1:
             raise ConfigError(
                 f"thresholds: borderline {self.borderline_at} and pass {self.pass_at} "
-                "must keep to 0 <= borderline <= pass <= 1"
+                "must keep to 0 <= borderline <= pass <= 1",
+                key="borderline",
             )
 
     @classmethod
@@ -62,7 +63,9 @@ class Thresholds:
             raise ConfigError(f"thresholds must be a mapping such as {{'pass': 0.8, 'borderline': 0.6}}, not {given!r}")
         for name in given:
             if name not in {"pass", "borderline"}:
-                raise ConfigError(f"thresholds: no threshold {name!r}{did_you_mean(str(name), ['pass', 'borderline'])}")
+                raise ConfigError(
+                    f"thresholds: no threshold {name!r}{did_you_mean(str(name), ['pass', 'borderline'])}", key=str(name)
+                )
         usual = cls()
         if "borderline" in given:
             return cls(pass_at=given.get("pass", usual.pass_at), borderline_at=given["borderline"])

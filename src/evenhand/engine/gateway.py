@@ -245,7 +245,7 @@ class Asking:
             return None
 
     def abandon(self) -> None:
-        """Give the evaluation up; what it took is counted all the same."""
+        """Abandon the evaluation; what it took is counted all the same."""
         gateway = self._gateway
         gateway.abandoned_calls += self._calls
         cost_before = gateway.abandoned_cost

@@ -26,7 +26,7 @@ class EarlierAnswers:
         self._run = run
 
     def put_into(self, planned: PlannedCase) -> PlannedCase:
-        """Give a case the answer that it had in the run; where the target failed there, it has none.
+        """Return a case with the answer that it had in the run; where the target failed there, it has none.
 
         The question must be the same: an answer to another one would be judged by the wrong measure.
         """

@@ -11,8 +11,8 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import MadeAnswer
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
-from evenhand.engine.targets.model import OWN_KEYS, ModelTarget, SeveralModels, resolved
-from evenhand.models.resolve import carried_over
+from evenhand.engine.targets.model import OWN_KEYS, ModelTarget, SeveralModels
+from evenhand.models.resolve import carried_over, resolve
 
 _KINDS: Final = ("model", "models", "command", "python")
 
@@ -50,6 +50,13 @@ def target_of(target: object, *, folder: str | None = None, trusted: bool = True
     ``folder`` is that of the suite: a command runs there, and a Python function is looked for there first. A suite
     that is not ``trusted`` runs no code (SPEC-O2). Whatever cannot be right is refused here, before anything is sent.
     """
+    try:
+        return _made(target, folder, trusted)
+    except ConfigError as error:
+        raise error.within("target") from None
+
+
+def _made(target: object, folder: str | None, trusted: bool) -> Target | None:
     if target is None:
         return None
     if isinstance(target, Mapping):
@@ -57,8 +64,8 @@ def target_of(target: object, *, folder: str | None = None, trusted: bool = True
     if callable(target) and not isinstance(target, (type, ModelClient)):
         return FunctionTarget.around(target)
     if isinstance(target, type):
-        raise ConfigError(f"target is the class {target.__name__}; give a model's name, a mapping, or a function")
-    return ModelTarget(client=resolved(target))
+        raise ConfigError(f"it is the class {target.__name__}; give a model's name, a mapping, or a function")
+    return ModelTarget(client=resolve(target))
 
 
 def with_model(target: object, model: str) -> tuple[object, list[str]]:
@@ -94,13 +101,13 @@ def _from_mapping(mapping: Mapping[Any, Any], folder: str | None, trusted: bool)
     kinds = [kind for kind in _KINDS if kind in options]
     if not kinds:
         near = did_you_mean(str(next(iter(mapping), "")), _KINDS)
-        raise ConfigError(f"target: it needs one of {', '.join(_KINDS)}; it has {', '.join(map(str, mapping))}{near}")
+        raise ConfigError(f"it needs one of {', '.join(_KINDS)}; it has {', '.join(map(str, mapping))}{near}")
     if len(kinds) > 1:
-        raise ConfigError(f"target: it has {' and '.join(kinds)}; it must be one of them")
+        raise ConfigError(f"it has {' and '.join(kinds)}; it must be one of them", key=kinds[0])
     if kinds == ["model"]:
         return ModelTarget.of(options)
     if kinds == ["models"]:
         return SeveralModels.of(options)
     if not trusted:
-        raise ConfigError(f"target: this suite is not trusted yet, and its {kinds[0]} would run code on this machine")
+        raise ConfigError(f"this suite is not trusted yet, and its {kinds[0]} would run code on this machine")
     return (CommandTarget if kinds == ["command"] else FunctionTarget).of(options, folder=folder)

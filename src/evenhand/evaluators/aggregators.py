@@ -224,11 +224,12 @@ def aggregator_of(aggregator: str | Mapping[str, Any] | Aggregator, *, where: st
         if hasattr(aggregator, "steps"):
             return aggregator
         raise ConfigError(
-            f"{where}: aggregator is {aggregator!r}; write a name such as 'median', or a mapping with a type"
+            f"{where}: aggregator is {aggregator!r}; write a name such as 'median', or a mapping with a type",
+            key="aggregator",
         )
     options = {"type": aggregator} if isinstance(aggregator, str) else dict(aggregator)
     kind = options.pop("type", None)
     if not isinstance(kind, str) or kind not in _AGGREGATORS:
-        raise ConfigError(f"{where}: no aggregator {kind!r}{did_you_mean(str(kind), _AGGREGATORS)}")
+        raise ConfigError(f"{where}: no aggregator {kind!r}{did_you_mean(str(kind), _AGGREGATORS)}", key="aggregator")
     made: Aggregator = registry.make(_AGGREGATORS[kind], options, where=f"{where}: aggregator {kind!r}")
     return made

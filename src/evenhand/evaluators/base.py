@@ -30,15 +30,17 @@ class BaseEvaluator(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise ConfigError(f"{self.type}: name must be text, not {self.name!r}")
+            raise ConfigError(f"{self.type}: name must be text, not {self.name!r}", key="name")
         self._set("name", self.name or self.type)
         if not is_weight(self.weight):
-            raise ConfigError(f"{self.where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more")
-        require_flag(self.required, f"{self.where}: required")
+            raise ConfigError(
+                f"{self.where}: weight is {self.weight!r:.80}; it must be a finite number, 0 or more", key="weight"
+            )
+        require_flag(self.required, "required", where=self.where)
         try:
             self._set("thresholds", Thresholds.of(self.thresholds))
         except ConfigError as error:
-            raise ConfigError(f"{self.where}: {error}") from None
+            raise error.within(self.where, key="thresholds") from None
 
     def _set(self, field: str, value: object) -> None:
         """Put the settled form of an option in place of what the user wrote."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Accepted, FieldContract, Score, Text, Texts, storable
-from evenhand.domain.errors import ContractError
+from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.evaluation import Attempt, Evaluation
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Exited
@@ -67,14 +67,16 @@ class CodeJudgeEvaluator(BaseEvaluator):
     def __post_init__(self) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
         BaseEvaluator.__post_init__(self)
-        program = self._program()
+        try:
+            program = self._program()
+        except ConfigError as error:
+            raise error.within(self.where) from None
         self._set("command", program.command)
         self._set("config", program.config)
         self._set("env", program.env)
 
     def _program(self) -> Program:
         return Program(
-            where=self.where,
             command=self.command,
             config=self.config,
             timeout=self.timeout,

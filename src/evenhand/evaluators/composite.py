@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from evenhand import registry
 from evenhand.domain.ask import Evaluator, Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, ScriptExhaustedError
+from evenhand.domain.errors import ConfigError, ScriptExhaustedError, about
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.failure import Failure
 from evenhand.domain.verdict import Verdict
@@ -48,17 +48,22 @@ class CompositeEvaluator(BaseEvaluator):
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
         if isinstance(self.members, (str, Mapping)) or not isinstance(self.members, Sequence) or not self.members:
-            raise ConfigError(f"{self.where}: members must be a list with at least one evaluator")
-        made = [registry.evaluator(member) if isinstance(member, Mapping) else member for member in self.members]
+            raise ConfigError(f"{self.where}: members must be a list with at least one evaluator", key="members")
+        with about("members"):
+            made = [registry.evaluator(member) if isinstance(member, Mapping) else member for member in self.members]
         for number, member in enumerate(made, start=1):
             if isinstance(member, type) or not all(hasattr(member, name) for name in _EVALUATOR):
                 raise ConfigError(
-                    f"{self.where}: member {number} is {member!r:.80}, not an evaluator or its definition"
+                    f"{self.where}: member {number} is {member!r:.80}, not an evaluator or its definition",
+                    key="members",
                 )
         if sum(member.weight for member in made) <= 0:
-            raise ConfigError(f"{self.where}: the members' weights are all 0; at least one must be above 0")
+            raise ConfigError(
+                f"{self.where}: the members' weights are all 0; at least one must be above 0", key="members"
+            )
         self._set("members", tuple(made))
-        self._set("aggregator", aggregator_of(self.aggregator, where=self.where))
+        with about("aggregator"):
+            self._set("aggregator", aggregator_of(self.aggregator, where=self.where))
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Let all members judge, then combine those that could."""
@@ -148,7 +153,7 @@ def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer
 
 
 def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
-    """Give each member a name of its own, by numbering those that share one."""
+    """Make the names of the members unique, by numbering those that share one."""
     names = [evaluator.name for evaluator in evaluators]
     distinct: list[str] = []
     for name in names:

@@ -46,11 +46,11 @@ def typed_dict_schema(kind: type) -> dict[str, Any]:
 
 def _schema_of_typed_dict(kind: type, where: str, outer: tuple[type, ...]) -> dict[str, Any]:
     if kind in outer:
-        raise ConfigError(f"output_schema: {where} contains itself; write it as a JSON Schema with $ref")
+        raise ConfigError(f"{where} contains itself; write it as a JSON Schema with $ref")
     try:
         hints = typing.get_type_hints(kind, include_extras=True)
     except NameError as error:
-        raise ConfigError(f"output_schema: {where} names a type that cannot be found: {error}") from None
+        raise ConfigError(f"{where} names a type that cannot be found: {error}") from None
     return {
         "title": kind.__name__,
         "type": "object",
@@ -107,7 +107,7 @@ def _schema_of_generic(origin: Any, args: tuple[Any, ...], where: str, outer: tu
 
 def _no_json_form(hint: object, where: str) -> ConfigError:
     return ConfigError(
-        f"output_schema: {where} has the type {hint!r}, which has no JSON form here; "
+        f"{where} has the type {hint!r}, which has no JSON form here; "
         "use str, int, float, bool, None, Literal, list, dict, unions or a TypedDict"
     )
 
@@ -161,6 +161,13 @@ def _distinguish_booleans(value: object) -> object:
 
 def output_contract(schema: object) -> SchemaContract:
     """Make the contract of an output schema, in any form that a user may give it."""
+    try:
+        return _output_contract(schema)
+    except ConfigError as error:
+        raise error.within("output_schema") from None
+
+
+def _output_contract(schema: object) -> SchemaContract:
     if isinstance(schema, type) and hasattr(schema, "model_json_schema") and hasattr(schema, "model_validate_json"):
         described = schema.model_json_schema()
         return SchemaContract(described=described, make=_instance_of(schema, _compiled(described)))
@@ -168,11 +175,9 @@ def output_contract(schema: object) -> SchemaContract:
         schema = typed_dict_schema(schema)
     schema = _unwrapped(schema)
     if not isinstance(schema, Mapping):
-        raise ConfigError(f"output_schema must be a JSON Schema, a TypedDict or a Pydantic model, not {schema!r:.80}")
+        raise ConfigError(f"it must be a JSON Schema, a TypedDict or a Pydantic model, not {schema!r:.80}")
     if schema.get("type", "object") != "object":
-        raise ConfigError(
-            f"output_schema: its type is {schema['type']!r}; a judge replies with an object, so wrap it in one"
-        )
+        raise ConfigError(f"its type is {schema['type']!r}; a judge replies with an object, so wrap it in one")
     compiled = _compiled(schema)
 
     def valid(value: object) -> object:
@@ -199,7 +204,7 @@ def _unwrapped(schema: object) -> object:
 def _compiled(described: Mapping[str, Any]) -> CompiledSchema:
     compiled = compile_schema(described)
     if compiled.apart:  # better said now than after the judge was paid
-        raise ConfigError(f"output_schema: replies cannot be checked against it at once: {compiled.apart}")
+        raise ConfigError(f"replies cannot be checked against it at once: {compiled.apart}")
     return compiled
 
 

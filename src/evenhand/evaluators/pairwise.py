@@ -16,7 +16,7 @@ from evenhand import registry
 from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import FieldContract, Text
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ContractError, about
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.drive.driver import together
@@ -130,12 +130,18 @@ class PairwiseEvaluator(BaseEvaluator):
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str):
-            raise ConfigError(f"{self.where}: criteria must be text, not {type(self.criteria).__name__}")
+            raise ConfigError(
+                f"{self.where}: criteria must be text, not {type(self.criteria).__name__}", key="criteria"
+            )
         if self.score_from not in ("auto", "text", "logprobs"):
-            raise ConfigError(f"{self.where}: score_from is {self.score_from!r}; it must be auto or text or logprobs")
+            raise ConfigError(
+                f"{self.where}: score_from is {self.score_from!r}; it must be auto or text or logprobs",
+                key="score_from",
+            )
         self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
-        self._set("judge", registry.judge(self.judge))
+        with about("judge"):
+            self._set("judge", registry.judge(self.judge))
 
     @property
     def client(self) -> ModelClient:

@@ -9,7 +9,7 @@ from evenhand import registry
 from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import FieldContract, Score, Text
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ContractError, about
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.domain.scale import Range
@@ -35,10 +35,11 @@ class CriteriaEvaluator(BaseEvaluator):
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str) or is_blank(self.criteria):
-            raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; {self.told_to}")
+            raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; {self.told_to}", key="criteria")
         self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
-        self._set("judge", registry.judge(self.judge))
+        with about("judge"):
+            self._set("judge", registry.judge(self.judge))
 
     @property
     def client(self) -> ModelClient:

@@ -24,13 +24,12 @@ _MOST_WORDS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program that reads a case and ``config`` as one JSON object; ``where`` names its owner in messages.
+    """A program that reads a case and ``config`` as one JSON object.
 
     It runs in ``cwd``, for at most ``timeout`` seconds, with ``memory_mb`` of address space (None: unlimited), and
     sees harmless environment variables and those in ``env``, no others. A ``Secret`` there is hidden in what it writes.
     """
 
-    where: str
     command: Sequence[str]
     config: Mapping[str, Any] | None = None
     timeout: float = 60.0
@@ -43,13 +42,14 @@ class Program:
         object.__setattr__(self, "config", self._checked_config())
         object.__setattr__(self, "env", self._checked_env())
         if not _is_positive(self.timeout):
-            raise ConfigError(f"{self.where}: timeout is {self.timeout!r}; it must be a number of seconds above 0")
+            raise ConfigError(f"timeout is {self.timeout!r}; it must be a number of seconds above 0", key="timeout")
         if self.memory_mb is not None and not _is_positive(self.memory_mb):
             raise ConfigError(
-                f"{self.where}: memory_mb is {self.memory_mb!r}; it must be above 0, or null for no limit"
+                f"memory_mb is {self.memory_mb!r}; it must be above 0, or null for no limit",
+                key="memory_mb",
             )
         if self.cwd is not None and not isinstance(self.cwd, (str, PurePath)):
-            raise ConfigError(f"{self.where}: cwd is {self.cwd!r}; it must be the path of a folder")
+            raise ConfigError(f"cwd is {self.cwd!r}; it must be the path of a folder", key="cwd")
 
     def _checked_command(self) -> tuple[str, ...]:
         command = self.command
@@ -60,32 +60,34 @@ class Program:
         )
         if not is_list or not command or not command[0].strip():
             raise ConfigError(
-                f"{self.where}: command is {command!r:.120}; write the program and its arguments as a list of texts, "
-                'such as ["python", "check.py"]'
+                f"command is {command!r:.120}; write the program and its arguments as a list of texts, "
+                'such as ["python", "check.py"]',
+                key="command",
             )
         return tuple(command)
 
     def _checked_config(self) -> Mapping[str, Any]:
         config = {} if self.config is None else self.config
         if not isinstance(config, Mapping):
-            raise ConfigError(f"{self.where}: config must be a mapping, not {type(config).__name__}")
+            raise ConfigError(f"config must be a mapping, not {type(config).__name__}", key="config")
         try:
             json.dumps(dict(config), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"{self.where}: config cannot be written as JSON: {error}") from None
+            raise ConfigError(f"config cannot be written as JSON: {error}", key="config") from None
         return config
 
     def _checked_env(self) -> dict[str, str | Secret]:
         env = {} if self.env is None else self.env
         if not isinstance(env, Mapping):
-            raise ConfigError(f"{self.where}: env must be a mapping of names to texts, not {type(env).__name__}")
+            raise ConfigError(f"env must be a mapping of names to texts, not {type(env).__name__}", key="env")
         for name, value in env.items():
             if not _is_argument(name) or not name or "=" in name:
-                raise ConfigError(f"{self.where}: env has {name!r}, which is not a variable name")
+                raise ConfigError(f"env has {name!r}, which is not a variable name", key="env")
             if not _is_argument(value.reveal() if isinstance(value, Secret) else value):
                 kind = type(value).__name__  # not the value, which may be a secret
                 raise ConfigError(
-                    f"{self.where}: env: {name} is of type {kind}; it must be text, in quotes and without NUL"
+                    f"env: {name} is of type {kind}; it must be text, in quotes and without NUL",
+                    key="env",
                 )
         return dict(env)
 

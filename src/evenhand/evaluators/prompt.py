@@ -54,6 +54,6 @@ def rubric_evaluator(**options: Any) -> PromptEvaluator:
     where = f"evaluator {options.get('name', 'rubric')!r} (rubric)"
     warnings.warn(f"{where}: 'rubric' is the old name; write 'llm_judge'", DeprecationWarning, stacklevel=3)
     if not options.get("rubrics"):
-        raise ConfigError(f"{where}: rubrics is empty; list what to check")
+        raise ConfigError(f"{where}: rubrics is empty; list what to check", key="rubrics")
     made: PromptEvaluator = registry.make(PromptEvaluator, options, where=where)
     return made

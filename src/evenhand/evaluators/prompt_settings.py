@@ -12,7 +12,7 @@ from evenhand import registry
 from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.contract import Contract
-from evenhand.domain.errors import ConfigError, TemplateError, require_flag
+from evenhand.domain.errors import ConfigError, TemplateError, about, require_flag
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import UNIT, Choices, Range, Scale, scale_of
@@ -65,25 +65,32 @@ class PromptSettings(BaseEvaluator):
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
         BaseEvaluator.__post_init__(self)
         self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
-        self._set("rubrics", rubric_items(self.rubrics or (), where=f"{self.where}: rubrics"))
-        self._set("scale", scale_of(self.scale))
+        with about("rubrics"):
+            self._set("rubrics", rubric_items(self.rubrics or (), where=f"{self.where}: rubrics"))
+        with about("scale"):
+            self._set("scale", scale_of(self.scale))
         self._settle_ambiguous(strict)
         self._check_template()
         self._check_options()
-        self._set("judge", registry.judge(self.judge))
+        with about("judge"):
+            self._set("judge", registry.judge(self.judge))
 
     def _check_template(self) -> None:
         if self.template is None:
             return
         if not isinstance(self.template, str):
-            raise ConfigError(f"{self.where}: template must be text, not {type(self.template).__name__}")
+            raise ConfigError(
+                f"{self.where}: template must be text, not {type(self.template).__name__}", key="template"
+            )
         parsed = Template.with_double_braces(self.template)
-        parsed.require_known(self.places, where=f"{self.where}: the template")
+        with about("template"):
+            parsed.require_known(self.places, where=f"{self.where}: the template")
         for name in self.needed:
             if name not in parsed.names:
                 single = ", in double braces" if f"{{{name}}}" in self.template else ""
                 raise TemplateError(
-                    f"{self.where}: the template must use {{{{ {name} }}}}{single}: it is what is judged"
+                    f"{self.where}: the template must use {{{{ {name} }}}}{single}: it is what is judged",
+                    key="template",
                 )
 
     def _check_options(self) -> None:
@@ -92,16 +99,26 @@ class PromptSettings(BaseEvaluator):
             ("rubric_mode", ("joint", "separate")),
         ):
             if getattr(self, name) not in allowed:
-                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}")
-        require_flag(self.evidence, f"{self.where}: evidence")
+                raise ConfigError(
+                    f"{self.where}: {name} is {getattr(self, name)!r}; it must be {' or '.join(allowed)}", key=name
+                )
+        require_flag(self.evidence, "evidence", where=self.where)
         self._settle_samples()
         if self.shuffle is not None and (isinstance(self.shuffle, bool) or not isinstance(self.shuffle, int)):
-            raise ConfigError(f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed")
+            raise ConfigError(
+                f"{self.where}: shuffle is {self.shuffle!r}; it must be an integer, the seed", key="shuffle"
+            )
         if self.score_from == "logprobs":
             if any(item.banded for item in self.items):
-                raise ConfigError(f"{self.where}: score_from 'logprobs' checks yes-or-no items, without score_ranges")
+                raise ConfigError(
+                    f"{self.where}: score_from 'logprobs' checks yes-or-no items, without score_ranges",
+                    key="score_from",
+                )
             if self.evidence:
-                raise ConfigError(f"{self.where}: score_from 'logprobs' reads one token, which can quote no evidence")
+                raise ConfigError(
+                    f"{self.where}: score_from 'logprobs' reads one token, which can quote no evidence",
+                    key="score_from",
+                )
             self.token_scale()  # refuses one that does not fit
 
     def _settle_ambiguous(self, strict: bool | None) -> None:
@@ -109,10 +126,12 @@ class PromptSettings(BaseEvaluator):
         check_ambiguous(self.ambiguous, where=self.where)
         if strict is None:
             return
-        require_flag(strict, f"{self.where}: strict")
+        require_flag(strict, "strict", where=self.where)
         means: Ambiguous = "ask_again" if strict else "first"
         if self.ambiguous not in ("first", means):
-            raise ConfigError(f"{self.where}: ambiguous {self.ambiguous} and strict {strict} disagree; drop strict")
+            raise ConfigError(
+                f"{self.where}: ambiguous {self.ambiguous} and strict {strict} disagree; drop strict", key="strict"
+            )
         warnings.warn(
             f"{self.where}: 'strict' is the old name; write ambiguous={means!r}", DeprecationWarning, stacklevel=5
         )
@@ -124,10 +143,13 @@ class PromptSettings(BaseEvaluator):
                 self._set("samples", DEFAULT_SAMPLES)
             return
         if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 2:
-            raise ConfigError(f"{self.where}: samples is {self.samples!r}; it must be an integer, 2 or more")
+            raise ConfigError(
+                f"{self.where}: samples is {self.samples!r}; it must be an integer, 2 or more", key="samples"
+            )
         if self.score_from not in {"auto", "samples"}:
             raise ConfigError(
-                f"{self.where}: samples {self.samples} and score_from {self.score_from!r} disagree; drop one"
+                f"{self.where}: samples {self.samples} and score_from {self.score_from!r} disagree; drop one",
+                key="samples",
             )
         self._set("score_from", "samples")
 
@@ -206,7 +228,8 @@ class PromptSettings(BaseEvaluator):
             case _:
                 label = list(scale.values) if isinstance(scale, Choices) else scale.words
                 raise ConfigError(
-                    f"{self.where}: score_from 'logprobs' reads one digit; the scale {label} does not fit, '1-5' would"
+                    f"{self.where}: score_from 'logprobs' reads one digit; the scale {label} does not fit, '1-5' would",
+                    key="score_from",
                 )
 
     @property

@@ -44,7 +44,9 @@ KNOWN_IF_UNUSUAL: Final = {"identity": _identity_of}
 def check_ambiguous(ambiguous: object, *, where: str) -> None:
     """Refuse what does not say which of several verdicts counts."""
     if ambiguous not in WAYS:
-        raise ConfigError(f"{where}: ambiguous is {ambiguous!r:.80}; it must be first, last or ask_again")
+        raise ConfigError(
+            f"{where}: ambiguous is {ambiguous!r:.80}; it must be first, last or ask_again", key="ambiguous"
+        )
 
 
 MAX_REPLY: Final = MAX_RAW
@@ -69,9 +71,7 @@ def parse_strict(text: str) -> object:
     if trimmed[begin] in "{[" and not _is_shallow(trimmed):
         scanner = Scanner(trimmed, outermost=True)
         if scanner.end_of(begin) is None:
-            raise ContractError(
-                f"not JSON, or nested too deep, {_place(trimmed, scanner.stopped_at)}", kind="unparsable"
-            )
+            raise _not_json(trimmed, scanner.stopped_at, "not JSON, or nested too deep,")
     return _decode(trimmed, begin)
 
 
@@ -275,11 +275,11 @@ def _decode(text: str, begin: int = 0) -> object:
     try:
         value, end = _DECODER.raw_decode(text, begin)
     except json.JSONDecodeError as error:
-        raise ContractError(f"not JSON {_place(text, error.pos)}: {error.msg}", kind="unparsable") from None
+        raise _not_json(text, error.pos, "not JSON", error.msg) from None
     except ValueError as error:  # an integer of thousands of digits
         raise ContractError(f"not JSON: {error}", kind="unparsable") from None
     if end < len(text):
-        raise ContractError(f"not JSON {_place(text, end)}: Extra data", kind="unparsable")
+        raise _not_json(text, end, "not JSON", "Extra data")
     return value
 
 
@@ -308,6 +308,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _place(text: str, position: int) -> str:
-    line = text.count("\n", 0, position) + 1
-    return f"at line {line} column {position - text.rfind(chr(10), 0, position)}"
+def _not_json(text: str, position: int, what: str, why: str = "") -> ContractError:
+    line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+    where = f"at line {line} column {column}" if "\n" in text.rstrip() else f"at column {column}"
+    return ContractError(f"{what} {where}{': ' if why else ''}{why}", kind="unparsable", place=(line, column))

@@ -172,14 +172,14 @@ def address_secrets(written: Expanded) -> list[Secret]:
     return secrets
 
 
-def program_env(env: Mapping[str, str | Secret], where: str) -> dict[str, str | Secret]:
+def program_env(env: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
     """Put variables in place of ``${NAME}`` in what a program shall find; what is secret becomes a ``Secret``."""
     values: dict[str, str | Secret] = {}
     for name, text in env.items():
         if isinstance(text, Secret):
             values[name] = text
             continue
-        value = expanded(text, f"{where}: env: {name}")
+        value = expanded(text, f"env: {name}")
         if SECRET_NAMES.search(f"{name} {text}"):
             values[name] = Secret(value.text)
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.scale import is_finite_number
 
@@ -96,7 +96,8 @@ class PriceBook:
         for name, value in prices.items():
             if not isinstance(name, str) or not name.strip():
                 raise ConfigError(f"prices: {name!r:.80} is not a model name, such as openai/gpt-5-mini")
-            self._own[_normal(name)] = Price.of(value, where=f"prices: {name}")
+            with about(name):
+                self._own[_normal(name)] = Price.of(value, where=f"prices: {name}")
 
     def price_of(self, model: str) -> Price | None:
         """Find a model's price: by its name, else by its name without a date; None is unknown."""

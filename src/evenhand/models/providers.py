@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
-from evenhand.domain.errors import ConfigError, MissingKeyError
+from evenhand.domain.errors import ConfigError, MissingKeyError, about
 from evenhand.domain.secret import Secret
 from evenhand.models.client import HttpModel
 from evenhand.models.dialects.anthropic import ANTHROPIC as ANTHROPIC_DIALECT
@@ -150,13 +150,15 @@ class Provider:
         else:
             raise ConfigError(f"{name} needs base_url; give it, or set {' or '.join(self.base_url_variables)}")
         try:
-            return written._replace(text=base_url_of(written.text, where, bare_port=self.bare_port))
+            with about("base_url"):
+                return written._replace(text=base_url_of(written.text, where, bare_port=self.bare_port))
         except ConfigError:
             if not written.values:
                 raise
         raise ConfigError(
             f"{where} {settings.base_url!r:.200} must be like https://host/path once {_name_values(written.values)} "
-            "is filled in, with no login and nothing after the path"
+            "is filled in, with no login and nothing after the path",
+            key="base_url",
         )
 
     def _endpoint(self, model: str, settings: ModelSettings, written: Expanded, name: str) -> Endpoint:
@@ -170,7 +172,8 @@ class Provider:
         if settings.proxy is not None:
             through = expanded(settings.proxy, f"{name}: proxy")
         if through.text:
-            proxy, more = proxy_of(through.text, name)
+            with about("proxy"):
+                proxy, more = proxy_of(through.text, name)
             secrets += (*more, *address_secrets(through))
         ca_file = (settings.ca_file or variable("SSL_CERT_FILE")) if base_url.lower().startswith("https:") else None
         if ca_file:
@@ -190,12 +193,12 @@ class Provider:
                 max_body_bytes=settings.max_body_bytes,
             )
         except ConfigError as error:
-            problem = str(error)
+            problem, key = str(error), error.key or "base_url"
         if written.values:
             problem = (
                 f"base_url {settings.base_url!r:.200} has no host once {_name_values(written.values)} is filled in"
             )
-        raise ConfigError(f"{name}: {problem}")
+        raise ConfigError(f"{name}: {problem}", key=key)
 
     def _headers(
         self, settings: ModelSettings, base_url: str, name: str

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from evenhand.domain.ask import ModelClient
-from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError
+from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError, about
 from evenhand.registry import MODELS, find, points
 
 _unasked: ContextVar[bool] = ContextVar("unasked", default=False)
@@ -104,7 +104,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> ModelClient:
     settings = {str(key): value for key, value in mapping.items()}
     name = settings.pop("model", None)
     if not isinstance(name, str):
-        raise ConfigError("a judge given as a mapping needs a 'model', such as 'openai/gpt-5-mini'")
+        raise ConfigError("a judge given as a mapping needs a 'model', such as 'openai/gpt-5-mini'", key="model")
     return _model_by_name(name, settings)
 
 
@@ -115,11 +115,12 @@ def _model_by_name(name: str, settings: dict[str, Any]) -> ModelClient:
         return _model_by_name(_ON_THIS_MACHINE, settings)
     if not rest:
         maker = next((maker for start, maker in _MAKERS.items() if provider.lower().startswith(start)), "openai")
-        raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'")
+        raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'", key="model")
     (model,) = rest
     if not provider or not model:
-        raise ConfigError(f"model {name!r} must be a provider and a name, such as 'openai/gpt-5-mini'")
-    factory = find(MODELS, provider, what="model provider")
+        raise ConfigError(f"model {name!r} must be a provider and a name, such as 'openai/gpt-5-mini'", key="model")
+    with about("model"):
+        factory = find(MODELS, provider, what="model provider")
     try:
         client: ModelClient = factory(model, **settings)
     except TypeError as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.secret import Secret
 from evenhand.models.dialects.dialect import Structured
 from evenhand.models.retry import RetryPolicy
@@ -51,10 +51,12 @@ class ModelSettings:
         known = [each.name for each in fields(cls) if each.name not in lacks]
         for name in settings:
             if name not in known:
-                raise ConfigError(f"{where}: no setting {name!r}{did_you_mean(str(name), known)}")
-        checked = {
-            name: _CHECKS[name](value, f"{where}: {name}") for name, value in settings.items() if value is not None
-        }
+                raise ConfigError(f"{where}: no setting {name!r}{did_you_mean(str(name), known)}", key=str(name))
+        checked = {}
+        for name, value in settings.items():
+            if value is not None:
+                with about(name):
+                    checked[name] = _CHECKS[name](value, f"{where}: {name}")
         return cls(**checked)
 
     @property

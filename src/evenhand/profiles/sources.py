@@ -95,10 +95,7 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         try:
             value = parse_strict(line)
         except ContractError as error:
-            # The line is one of the file, not the first of a text.
-            raise ConfigError(
-                f"{where}: {str(error).replace('at line 1 ', 'at ')}; write one profile per line"
-            ) from None
+            raise ConfigError(f"{where}: {error}; write one profile per line") from None
         count += 1
         yield where, _parse_profile(value, count, where)
 

@@ -215,7 +215,7 @@ def _schema(key: str, value: Any) -> Any:
         try:
             compile_schema(value)
         except ConfigError as error:
-            raise ConfigError(f"{key}: {str(error).removeprefix('schema: ')}") from None
+            raise ConfigError(f"{key}: {error.problem}") from None
     return value
 
 

@@ -48,7 +48,8 @@ class _Place:
     notes: dict[str, str]
 
     def about(self, error: Exception) -> str:
-        return f"{self.called or self.subject}: {str(error).removeprefix(f'{self.subject}:').lstrip()}"
+        problem = error.problem if isinstance(error, ConfigError) and error.part == self.subject else error
+        return f"{self.called or self.subject}: {problem}"
 
 
 class Checks:

@@ -97,7 +97,9 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
     """
     made = dict(definition)
     if made.get("type") == "rubric" and not made.get("rubrics"):
-        raise ConfigError(f"evaluator {name_of(made)!r} (rubric): rubrics is empty; list what to check")  # SPEC-P7
+        raise ConfigError(
+            f"evaluator {name_of(made)!r} (rubric): rubrics is empty; list what to check", key="rubrics"
+        )  # SPEC-P7
     if isinstance(made.get("type"), str):
         made["type"] = type_of(made)
         if judge is not None and made.get("judge") is None and takes_judge(made["type"]):
@@ -166,7 +168,10 @@ def _aggregator(definition: Defined) -> Defined | None:
 def _prepare_program(program: dict[str, Any], folder: Path | None) -> None:
     """Let a program run in the folder of the suite, or in one that is named from there, with the variables it wants."""
     if isinstance(program.get("env"), Mapping) and all(isinstance(value, str) for value in program["env"].values()):
-        program["env"] = program_env(program["env"], f"evaluator {name_of(program)!r}")
+        try:
+            program["env"] = program_env(program["env"])
+        except ConfigError as error:
+            raise error.within(f"evaluator {name_of(program)!r}", key="env") from None
     cwd = program.get("cwd")
     if folder is not None and (cwd is None or isinstance(cwd, str)):
         program["cwd"] = str(folder if cwd is None else folder / cwd)

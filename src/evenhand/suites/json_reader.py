@@ -39,11 +39,8 @@ _LONGEST_TOKEN: Final = 12
 
 
 # What the standard library says, and what it means to the author of a suite.
-_PROBLEMS: Final = (
-    ("Unterminated string", "a string is opened here and never closed"),
-    ("Invalid control character", "a control character in a string, such as a line break; write \\n"),
-    ("escape", "a backslash in a string begins an escape; double it"),
-)
+_CONTROL_CHARACTER: Final = "a control character in a string, such as a line break; write \\n"
+_ESCAPE: Final = "a backslash in a string begins an escape; double it"
 
 
 class _RefusedError(Exception):
@@ -112,8 +109,10 @@ class JsonText:
         try:
             text, end = scanstring(self.text, at + 1, True)
         except json.JSONDecodeError as error:
-            problem = next((ours for theirs, ours in _PROBLEMS if theirs in error.msg), error.msg)
-            raise _NotJsonError(error.pos, problem, is_open=error.msg.startswith("Unterminated")) from None
+            if error.pos == at:
+                raise _NotJsonError(at, "a string is opened here and never closed", is_open=True) from None
+            is_control = self.text[error.pos] < " "
+            raise _NotJsonError(error.pos, _CONTROL_CHARACTER if is_control else _ESCAPE) from None
         return storable(text), end
 
     def key(self, at: int) -> tuple[str, int]:

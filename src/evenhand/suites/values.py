@@ -115,59 +115,29 @@ def kind(value: object) -> str:
     return "a list" if isinstance(value, list) else names.get(type(value), type(value).__name__)
 
 
-# One more than are shown: each costs as much as looking through the mapping.
+# One more than are shown.
 _MOST_MISTAKES: Final = 101
-# The names in a message are at its beginning, unless they are longer than names usually are.
-_LONGEST_COMPLAINT: Final = 2_000
 
 
 def mistakes_in(
     value: Any, line: int, take: Callable[[Any], object], *, message_of: Callable[[Exception], str] = str
 ) -> Iterator[Fault]:
-    """Let ``take`` say what is wrong with a value: once, and of a mapping again without each key that it named.
+    """Let ``take`` say what is wrong with a value: once, and of a mapping again without each key that it was about.
 
-    What comes up only because a key was left out is no mistake: it names no key that is left, or one that is not.
+    What comes up only because a key was left out is no mistake: it is about a key that is not there, or about none.
     """
-    rest, gone = plain(value), set[str]()
+    rest, is_first = plain(value), True
     for _ in range(_MOST_MISTAKES):
         try:
             take(rest)
         except (ConfigError, TypeError, ValueError) as error:  # evaluators may come from plugins
-            text = message_of(error)
-            keys = named_in(text, rest) if isinstance(rest, Mapping) else []
-            if not gone or (keys and not named_in(text, gone)):
-                yield Fault(line_for(value, text, line), text)
-            if not keys or named_in(text, gone):
+            key = error.key if isinstance(error, ConfigError) else None
+            is_there = isinstance(rest, Mapping) and key in rest
+            if is_first or is_there:
+                at = value.lines.get(key, line) if key is not None and isinstance(value, Mapped) else line
+                yield Fault(at, message_of(error))
+            if not is_there:
                 return
-            gone.add(keys[0])
-            rest = {key: item for key, item in rest.items() if key != keys[0]}
+            rest, is_first = {name: item for name, item in rest.items() if name != key}, False
         else:
             return
-
-
-def named_in(text: str, keys: Mapping[str, Any] | set[str]) -> list[str]:
-    """Return the keys that a message names, in its order."""
-    # The part before that names the evaluator, whose name may be that of a key.
-    complaint = (text.partition("): ")[2] or text)[:_LONGEST_COMPLAINT]
-    places = {key: place for key in keys if (place := _place_of(str(key), complaint)) is not None}
-    return sorted(places, key=places.__getitem__)
-
-
-def _place_of(word: str, text: str) -> int | None:
-    """Return where a word is in a text, and not part of another."""
-    place = text.find(word)
-    while place >= 0:
-        if not (_is_of_a_word(text[max(0, place - 1) : place]) or _is_of_a_word(text[place + len(word) :][:1])):
-            return place
-        place = text.find(word, place + 1)
-    return None
-
-
-def _is_of_a_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def line_for(value: Any, text: str, line: int) -> int:
-    """Find the line that a message is about: of the key that it names first, else of the whole."""
-    keys = named_in(text, value.lines) if isinstance(value, Mapped) else []
-    return int(value.lines[keys[0]]) if keys else line

@@ -42,16 +42,19 @@ from evenhand.suites.values import (
 from evenhand.suites.yaml_scalars import SUSPECTS, SurpriseError, meaning
 
 _TAB: Final = "a tab; indent with spaces"
+_UNCLOSED: Final = {
+    "unexpected end of stream": "a quote is opened here and never closed",
+    "unexpected document indicator": "a quote is opened here and not closed before the document ends",
+    "',' or ']'": "a list that is opened with [ is not closed, or lacks a comma",
+    "',' or '}'": "a mapping that is opened with { is not closed, or lacks a comma",
+}
 
-# What the parsers say, and what it means to the author of a suite.
+# What the parsers say, for which they have no codes, and what it means to the author of a suite.
 _PROBLEMS: Final = (
     ("tab character", _TAB),
     ("mapping values are not allowed", "a colon is not allowed here; quote text that has ': ', or fix the indentation"),
-    ("unexpected end of stream", "a quote is opened here and never closed"),
-    ("unexpected document indicator", "a quote is opened here and not closed before the document ends"),
     ("but got '?'", "PyYAML has no libyaml here, and so does not accept ? within [ ] or { }; put the text in quotes"),
-    ("',' or ']'", "a list that is opened with [ is not closed, or lacks a comma"),
-    ("',' or '}'", "a mapping that is opened with { is not closed, or lacks a comma"),
+    *_UNCLOSED.items(),
     ("unknown escape character", "a backslash in double quotes begins an escape; use single quotes, or double it"),
     ("Unicode character escape", "an escape that is not a character; write the character itself"),
     ("expected ':'", "a line that is neither a key with its colon nor part of a text; look at the indentation"),
@@ -71,7 +74,7 @@ def explained(error: yaml.YAMLError, file: TextFile) -> ConfigError:
     problem = getattr(error, "problem", None) or str(error)
     message = next((ours for theirs, ours in _PROBLEMS if theirs in problem), f"not YAML: {problem}")
     # What was opened and never closed is found at its end, and mended at its beginning.
-    opened = getattr(error, "context_mark", None) if "opened" in message else None
+    opened = getattr(error, "context_mark", None) if message in _UNCLOSED.values() else None
     mark = opened or getattr(error, "problem_mark", None)
     if mark is not None and "cannot start any token" in problem:
         character = file.character_at(mark.line + 1, mark.column)

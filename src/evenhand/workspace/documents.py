@@ -53,7 +53,7 @@ def schema_text(value: object, field: str) -> str | None:
     try:
         compile_schema(value)
     except ConfigError as error:
-        raise FieldError(field, str(error).removeprefix("schema: ")) from None
+        raise FieldError(field, error.problem) from error
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -68,7 +68,7 @@ def expected_schema_text(value: object, field: str) -> str | None:
     try:
         output_contract(schema)
     except ConfigError as error:
-        raise FieldError(field, str(error).removeprefix("output_schema: ")) from None
+        raise FieldError(field, error.problem) from None
     return text
 
 

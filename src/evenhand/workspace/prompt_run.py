@@ -75,7 +75,10 @@ class Trial:
         definition = self.definition
         own = definition["evaluators"][0]
         with unasked(not to_ask):
-            target = SeveralModels.of(definition["target"] | {"models": self.models})
+            try:
+                target = SeveralModels.of(definition["target"] | {"models": self.models})
+            except ConfigError as error:
+                raise error.within("target") from None
             if self.asks_judge:
                 own = {**own, "judge": registry.judge(self.judge)}
         names = list(target.by_name)

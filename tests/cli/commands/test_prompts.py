@@ -93,7 +93,7 @@ def test_texts_come_typed_from_files_and_through_a_pipe(prompts: Callable[..., A
     ("argv", "told"),
     [
         (["new", "p", "--mode", "shema"], "--mode: no mode 'shema'; did you mean 'schema'?"),
-        (["new", "p", "--expected-schema", '{"a":}'], "--expected-schema: not JSON at line 1 column 6"),
+        (["new", "p", "--expected-schema", '{"a":}'], "--expected-schema: not JSON at column 6"),
         (["new", "p", "--content", "@none.md"], "--content: none.md: No such file or directory; a text that begins"),
         (
             ["new", "p", "--content", "-", "--criteria", "-"],

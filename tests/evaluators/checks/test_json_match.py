@@ -263,7 +263,7 @@ def test_it_can_be_negated_and_have_a_mark_of_its_own() -> None:
         ({"weights": ["a"]}, "weights is"),
         ({"extra_keys": "no"}, "extra_keys is 'no'; it must be true or false"),
         ({"parse": "loose"}, "parse is 'loose'"),
-        ({"value": "text"}, "value is not JSON: not JSON at line 1 column 1"),
+        ({"value": "text"}, "value is not JSON: not JSON at column 1"),
         ({"value": {"a": {1}}}, "value is not JSON"),
         ({"value": float("nan")}, "value is not JSON"),
         ({"min": 2}, "min is 2; it must be a number from 0 to 1"),

@@ -90,8 +90,8 @@ def test_the_evaluators_own_schema_is_for_cases_that_have_none() -> None:
     ("answer", "complaint"),
     [
         ("", "there is no text"),
-        ("Sorry, I cannot.", "not JSON at line 1 column 1"),
-        ('{"price": 1', "not JSON at line 1"),
+        ("Sorry, I cannot.", "not JSON at column 1"),
+        ('{"price": 1', "not JSON at column 12"),
         ('```json\n{"price": 1}\n```', "not JSON at line 1 column 1"),
         ('{"price": 1, "price": 2}', "duplicate key"),
         ('{"price": NaN}', "NaN is not JSON"),

@@ -106,7 +106,7 @@ def test_changing_the_mode_keeps_the_criteria(store: Store, post: Post) -> None:
         ({"name": "x" * 201}, "name", "200 are allowed"),
         ({"content": "a\0b"}, "content", "U+0000"),
         ({"expected_schema": '{"type": \n 7}'}, "expected_schema", "$.type"),
-        ({"expected_schema": '{"a": 1,}'}, "expected_schema", "line 1 column"),
+        ({"expected_schema": '{"a": 1,}'}, "expected_schema", "column"),
         ({"expected_schema": '{"type": "string"}'}, "expected_schema", "must be one of an object"),
     ],
 )

@@ -42,19 +42,17 @@ class CommandTarget:
 
     def __post_init__(self) -> None:
         if self.output not in _OUTPUTS:
-            raise ConfigError(f"target: output is {self.output!r:.80}; it must be {' or '.join(_OUTPUTS)}")
+            raise ConfigError(f"output is {self.output!r:.80}; it must be {' or '.join(_OUTPUTS)}", key="output")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], *, folder: str | None = None) -> CommandTarget:
         """Make a target from ``{"command": ["python", "app.py"], "timeout": 60, …}``."""
         for name in settings:
             if name not in KEYS:
-                raise ConfigError(f"target: no key {name!r}{did_you_mean(str(name), KEYS)}")
+                raise ConfigError(f"no key {name!r}{did_you_mean(str(name), KEYS)}", key=str(name))
         options = {name: value for name, value in settings.items() if name != "output"}
-        written = Program(where="target", **options)
-        program = replace(
-            written, env=program_env(written.env or {}, "target"), cwd=_working_folder(written.cwd, folder)
-        )
+        written = Program(**options)
+        program = replace(written, env=program_env(written.env or {}), cwd=_working_folder(written.cwd, folder))
         return cls(program=program, written=written, output=settings.get("output", "text"))
 
     @property

@@ -46,7 +46,7 @@ class FunctionTarget:
         """Make a target from ``{"python": "package.module:function"}``, which imports the module."""
         for name in settings:
             if name != "python":
-                raise ConfigError(f"target: no key {name!r}; a Python function takes only 'python'")
+                raise ConfigError(f"no key {name!r}; a Python function takes only 'python'", key=str(name))
         path = settings["python"]
         if callable(path) and not isinstance(path, type):
             return cls.around(path)
@@ -115,7 +115,7 @@ class _Parameters:
                 if parameter.kind != parameter.VAR_KEYWORD
             ]
         except NameError as error:
-            raise ConfigError(f"target: the annotations of {where} cannot be read: {error}") from None
+            raise ConfigError(f"the annotations of {where} cannot be read: {error}") from None
         except (TypeError, ValueError):  # some builtins do not say
             return cls((("input", None),))
         needed = [
@@ -129,7 +129,7 @@ class _Parameters:
         others = [parameter.name for parameter in taken if not _is_for_case(parameter)]
         if not taken or len(others) > 1:
             problem = f"needs {', '.join(others)}" if others else "takes no argument"
-            raise ConfigError(f"target: {where} {problem}; it is given the input, or the case as 'case'")
+            raise ConfigError(f"{where} {problem}; it is given the input, or the case as 'case'")
         return cls(tuple(("case" if _is_for_case(parameter) else "input", _keyword(parameter)) for parameter in taken))
 
     def filled(self, case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -183,7 +183,7 @@ def _failure_of(exception: Exception, message: str) -> str:
 def _import_function(path: object, folder: str | None) -> Callable[..., Any]:
     module_name, colon, attribute = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
-        raise ConfigError(f"target: python is {path!r:.120}; write 'package.module:function'")
+        raise ConfigError(f"python is {path!r:.120}; write 'package.module:function'", key="python")
     member: Any = _module(module_name, folder)
     for part in attribute.split("."):
         if not hasattr(member, part):
@@ -192,10 +192,10 @@ def _import_function(path: object, folder: str | None) -> Callable[..., Any]:
                 for name, value in getattr(member, "__dict__", {}).items()
                 if callable(value) and not name.startswith("_")
             ]
-            raise ConfigError(f"target: {module_name} has no {attribute!r}{did_you_mean(part, there)}")
+            raise ConfigError(f"{module_name} has no {attribute!r}{did_you_mean(part, there)}")
         member = getattr(member, part)
     if not callable(member) or isinstance(member, type):
-        raise ConfigError(f"target: {path} is not a function, but of type {type(member).__name__}")
+        raise ConfigError(f"{path} is not a function, but of type {type(member).__name__}")
     function: Callable[..., Any] = member
     return function
 
@@ -205,7 +205,7 @@ def _module(name: str, folder: str | None) -> Any:
         try:
             module = importlib.import_module(name)
         except (Exception, SystemExit) as error:  # a module of the user's may do anything
-            raise ConfigError(f"target: {name} cannot be imported: {type(error).__name__}: {error}") from error
+            raise ConfigError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
     _require_own(module, name, folder)
     return module
 
@@ -231,6 +231,4 @@ def _require_own(module: Any, name: str, folder: str | None) -> None:
     beside = Path(folder, *name.split(".")).resolve()
     own = [path for path in (beside.with_suffix(".py"), beside / "__init__.py") if path.is_file()]
     if own and Path(module.__file__).resolve() not in own:
-        raise ConfigError(
-            f"target: {name} should be {own[0]}, but {module.__file__} was loaded under that name; rename it"
-        )
+        raise ConfigError(f"{name} should be {own[0]}, but {module.__file__} was loaded under that name; rename it")

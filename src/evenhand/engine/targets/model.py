@@ -46,12 +46,13 @@ class ModelTarget:
         for name in _TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise ConfigError(f"target: {name} must be text, not {type(value).__name__}")
+                raise ConfigError(f"{name} must be text, not {type(value).__name__}", key=name)
         if self.prompt is not None and not Template.with_double_braces(self.prompt).names:
             single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
             raise TemplateError(
-                f"target: the prompt must use {{{{ input }}}}{single}, or a key of the metadata; "
-                "as it is, every case would send the same prompt"
+                f"the prompt must use {{{{ input }}}}{single}, or a key of the metadata; "
+                "as it is, every case would send the same prompt",
+                key="prompt",
             )
 
     @classmethod
@@ -62,10 +63,11 @@ class ModelTarget:
         model, has_settings = settings["model"], len(settings) > 1
         if not isinstance(model, str) and (has_settings or isinstance(model, Mapping)):
             raise ConfigError(
-                f"target: model must be text, not {type(model).__name__}; put settings next to it, under target"
+                f"model must be text, not {type(model).__name__}; put settings next to it, under target",
+                key="model",
             )
         return cls(
-            client=resolved(settings if has_settings else model),
+            client=resolve(settings if has_settings else model),
             prompt=options.get("prompt"),
             system=options.get("system"),
             response_schema=_response_schema(options.get("response_schema")),
@@ -145,15 +147,7 @@ def _response_schema(schema: object) -> SchemaContract | None:
     try:
         return output_contract(json.loads(schema) if isinstance(schema, str) else schema)
     except (ConfigError, ValueError) as error:
-        raise ConfigError(f"target: response_schema: {error}") from None
-
-
-def resolved(model: object) -> ModelClient:
-    """Make the client of a target, and say that it is the target's where that fails."""
-    try:
-        return resolve(model)
-    except ConfigError as error:
-        raise error.within("target") from None
+        raise ConfigError(f"response_schema: {error}", key="response_schema") from None
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:
@@ -162,7 +156,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
     for name in settings.keys() - known:
         near = difflib.get_close_matches(name, (*OWN_KEYS, "model"), n=1, cutoff=0.7)
         if near and near[0] != name:
-            raise ConfigError(f"target: no key {name!r}; did you mean {near[0]!r}?")
+            raise ConfigError(f"no key {name!r}; did you mean {near[0]!r}?", key=str(name))
 
 
 def _values(case: Case) -> dict[str, str]:
@@ -201,17 +195,21 @@ class SeveralModels:
         """Make a target from ``{"models": ["openai/gpt-5-mini", …], "response_schema": …}``."""
         models = options["models"]
         if not isinstance(models, Sequence) or isinstance(models, str) or not models:
-            raise ConfigError("target: models must be a list of names, such as [openai/gpt-5-mini, ollama/qwen2.5:7b]")
+            raise ConfigError(
+                "models must be a list of names, such as [openai/gpt-5-mini, ollama/qwen2.5:7b]", key="models"
+            )
         for name in options:
             if name not in ("models", *_SHARED):
-                raise ConfigError(f"target: next to models, only {', '.join(_SHARED)} may be set, not {name!r:.80}")
+                raise ConfigError(
+                    f"next to models, only {', '.join(_SHARED)} may be set, not {name!r:.80}", key=str(name)
+                )
         shared = {name: options[name] for name in _SHARED if name in options}
         made: dict[str, ModelTarget] = {}
         for model in models:
             settings = model if isinstance(model, Mapping) else {"model": model}
             target = ModelTarget.of({**settings, **shared})
             if target.name in made:
-                raise ConfigError(f"target: models has {target.name} twice")
+                raise ConfigError(f"models has {target.name} twice", key="models")
             made[target.name] = target
         return cls(by_name=made)
 

@@ -61,7 +61,7 @@ class DeterministicCheck(BaseEvaluator):
 
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
-        require_flag(self.negate, f"{self.where}: negate")
+        require_flag(self.negate, "negate", where=self.where)
 
     @abstractmethod
     def look(self, case: Case) -> Steps[Finding]:
@@ -102,7 +102,7 @@ class GradedCheck(DeterministicCheck):
     def __post_init__(self) -> None:
         DeterministicCheck.__post_init__(self)
         if self.min is not None and not (is_finite_number(self.min) and 0 <= self.min <= 1):
-            raise ConfigError(f"{self.where}: min is {self.min!r}; it must be a number from 0 to 1")
+            raise ConfigError(f"{self.where}: min is {self.min!r}; it must be a number from 0 to 1", key="min")
 
     def is_enough(self, score: float) -> bool:
         """Return whether a score passes, negated or not."""
@@ -117,7 +117,7 @@ class GradedCheck(DeterministicCheck):
 def require_text(where: str, value: object) -> None:
     """Refuse an option that is neither text nor absent."""
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{where}: value is {value!r:.80}; it must be text, so put it in quotes")
+        raise ConfigError(f"{where}: value is {value!r:.80}; it must be text, so put it in quotes", key="value")
 
 
 def quoted(text: str) -> str:

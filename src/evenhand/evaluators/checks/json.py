@@ -236,14 +236,18 @@ class JsonMatch(GradedCheck):
         GradedCheck.__post_init__(self)
         if self.list_mode not in get_args(ListMode):
             names = ", ".join(get_args(ListMode))
-            raise ConfigError(f"{self.where}: list_mode is {self.list_mode!r}; it must be one of {names}")
+            raise ConfigError(
+                f"{self.where}: list_mode is {self.list_mode!r}; it must be one of {names}", key="list_mode"
+            )
         if isinstance(self.ignore, str) or not all(isinstance(key, str) for key in self.ignore):
-            raise ConfigError(f"{self.where}: ignore is {self.ignore!r:.80}; it must be a list of keys")
+            raise ConfigError(f"{self.where}: ignore is {self.ignore!r:.80}; it must be a list of keys", key="ignore")
         if not isinstance(self.weights, Mapping) or not all(map(is_weight, self.weights.values())):
-            raise ConfigError(f"{self.where}: weights is {self.weights!r:.80}; it must give keys numbers of 0 or more")
-        require_flag(self.extra_keys, f"{self.where}: extra_keys")
+            raise ConfigError(
+                f"{self.where}: weights is {self.weights!r:.80}; it must give keys numbers of 0 or more", key="weights"
+            )
+        require_flag(self.extra_keys, "extra_keys", where=self.where)
         if self.parse not in {"strict", "tolerant"}:
-            raise ConfigError(f"{self.where}: parse is {self.parse!r}; it must be 'strict' or 'tolerant'")
+            raise ConfigError(f"{self.where}: parse is {self.parse!r}; it must be 'strict' or 'tolerant'", key="parse")
         if self.value is not None:
             self._set("value", self._json(self.value))
 
@@ -254,7 +258,7 @@ class JsonMatch(GradedCheck):
             parse_strict(text)
         except (ContractError, TypeError, ValueError, RecursionError) as error:
             raise ConfigError(
-                f"{self.where}: value is not JSON: {error}; text needs its own quotes within the JSON"
+                f"{self.where}: value is not JSON: {error}; text needs its own quotes within the JSON", key="value"
             ) from None
         return text
 

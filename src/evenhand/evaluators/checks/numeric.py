@@ -32,7 +32,7 @@ class _Limit(DeterministicCheck):
     def __post_init__(self) -> None:
         DeterministicCheck.__post_init__(self)
         if not is_weight(self.max):
-            raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more")
+            raise ConfigError(f"{self.where}: max is {self.max!r}; it must be a number, 0 or more", key="max")
 
     def _compare(self, took: float | None, quantity: str, unit: str) -> Finding:
         if took is None:
@@ -107,12 +107,16 @@ class Numeric(DeterministicCheck):
     def __post_init__(self) -> None:
         DeterministicCheck.__post_init__(self)
         if self.extract not in get_args(Extract):
-            raise ConfigError(f"{self.where}: extract is {self.extract!r}; it must be 'whole', 'first' or 'last'")
+            raise ConfigError(
+                f"{self.where}: extract is {self.extract!r}; it must be 'whole', 'first' or 'last'", key="extract"
+            )
         for name in ("tolerance", "relative"):
             if not is_weight(getattr(self, name)):
-                raise ConfigError(f"{self.where}: {name} is {getattr(self, name)!r}; it must be a number, 0 or more")
+                raise ConfigError(
+                    f"{self.where}: {name} is {getattr(self, name)!r}; it must be a number, 0 or more", key=name
+                )
         if self.value is not None and self._expected_number() is None:
-            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a finite number")
+            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a finite number", key="value")
 
     def _expected_number(self) -> Number | None:
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float, str)):

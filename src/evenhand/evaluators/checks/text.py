@@ -65,7 +65,7 @@ class Equals(TextCheck):
     def __post_init__(self) -> None:
         TextCheck.__post_init__(self)
         for name in ("strip", "ignore_case"):
-            require_flag(getattr(self, name), f"{self.where}: {name}")
+            require_flag(getattr(self, name), name, where=self.where)
 
     def compare(self, answer: str, expected: str) -> Finding:
         """Compare both as a whole."""
@@ -110,15 +110,19 @@ class Contains(DeterministicCheck):
     def __post_init__(self) -> None:
         DeterministicCheck.__post_init__(self)
         if self.mode not in {"all", "any"}:
-            raise ConfigError(f"{self.where}: mode is {self.mode!r}; it must be 'all' or 'any'")
+            raise ConfigError(f"{self.where}: mode is {self.mode!r}; it must be 'all' or 'any'", key="mode")
         if self.value is None:
             return
         values = (self.value,) if isinstance(self.value, str) else self.value
         if isinstance(values, Mapping) or not isinstance(values, Sequence) or not values:
-            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be text or a list of texts")
+            raise ConfigError(
+                f"{self.where}: value is {self.value!r:.80}; it must be text or a list of texts", key="value"
+            )
         for text in values:
             if not isinstance(text, str) or not text:
-                raise ConfigError(f"{self.where}: value has {text!r:.80}; it must be text that is not empty")
+                raise ConfigError(
+                    f"{self.where}: value has {text!r:.80}; it must be text that is not empty", key="value"
+                )
         self._set("value", tuple(values))
 
     def look(self, case: Case) -> Steps[Finding]:
@@ -171,16 +175,23 @@ class Regex(DeterministicCheck):
     def __post_init__(self) -> None:
         DeterministicCheck.__post_init__(self)
         if not isinstance(self.value, str) or not self.value:
-            raise ConfigError(f"{self.where}: value is {self.value!r:.80}; it must be a regular expression")
+            raise ConfigError(
+                f"{self.where}: value is {self.value!r:.80}; it must be a regular expression", key="value"
+            )
         if len(self.value) > MAX_LENGTH:
-            raise ConfigError(f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are allowed")
+            raise ConfigError(
+                f"{self.where}: value has {len(self.value)} characters; at most {MAX_LENGTH} are allowed", key="value"
+            )
         match kind_of(self.value):
             case None:
-                raise ConfigError(f"{self.where}: {quoted(self.value)} is not a regular expression, or is too large")
+                raise ConfigError(
+                    f"{self.where}: {quoted(self.value)} is not a regular expression, or is too large", key="value"
+                )
             case Kind.LOOKING:
                 raise ConfigError(
                     f"{self.where}: {quoted(self.value)} looks around or refers back, which takes too long on some "
-                    "texts; use two checks, of which one may be negated"
+                    "texts; use two checks, of which one may be negated",
+                    key="value",
                 )
 
     def look(self, case: Case) -> Steps[Finding]:

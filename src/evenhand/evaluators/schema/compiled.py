@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
@@ -40,6 +40,11 @@ _BITS_IN_A_UNIT = 200
 
 _BRANCHES_SHOWN = 4
 _BASE = "schema:/"
+_DIALECTS: Final = frozenset(
+    {*(f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7))}
+    | {*(f"https://json-schema.org/draft/{date}/schema" for date in ("2019-09", "2020-12"))}
+)
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +102,34 @@ class CompiledSchema:
         )
 
 
+class InvalidSchemaError(ConfigError):
+    """A schema that cannot be used: ``detail`` says why, at a ``path`` in it or a line and column of its text."""
+
+    def __init__(self, detail: str, *, path: str | None = None, place: tuple[int, int] | None = None) -> None:
+        super().__init__(detail if path is None else f"{path}: {detail}")
+        self.detail = detail
+        self.path = path
+        self.place = place
+
+
 def compile_schema(schema: str | Mapping[str, Any] | bool) -> CompiledSchema:
     """Compile a schema, given as JSON text or as what such text means, or say why it is none (``ConfigError``)."""
+    try:
+        return _compile(schema)
+    except ConfigError as error:
+        raise error.within("schema") from None
+
+
+def _compile(schema: str | Mapping[str, Any] | bool) -> CompiledSchema:
     if isinstance(schema, str):
         return _compiled(schema)
     if not isinstance(schema, (bool, Mapping)):
-        raise ConfigError(f"schema: it must be an object, true or false, not {type(schema).__name__}: {schema!r:.80}")
+        raise ConfigError(f"it must be an object, true or false, not {type(schema).__name__}: {schema!r:.80}")
     _check_size(schema)
     try:
         text = json.dumps(schema, allow_nan=False, default=_as_dict)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"schema: it holds what JSON cannot: {error}") from None
+        raise ConfigError(f"it holds what JSON cannot: {error}") from None
     return _compiled(text)
 
 
@@ -120,11 +142,11 @@ def _as_dict(value: object) -> dict[Any, Any]:
 @functools.lru_cache(maxsize=128)
 def _compiled(text: str) -> CompiledSchema:
     if len(text) > MAX_SCHEMA_TEXT:
-        raise ConfigError(f"schema: it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are allowed")
+        raise ConfigError(f"it has {len(text)} characters; at most {MAX_SCHEMA_TEXT} are allowed")
     try:
         schema = parse_strict(text)
     except ContractError as error:
-        raise ConfigError(f"schema: {error}; a schema is a JSON object, true or false") from None
+        raise InvalidSchemaError(f"{error}; a schema is a JSON object, true or false", place=error.place) from None
     _check_size(schema)
     _check_form(schema)
     graph = SchemaGraph(schema if isinstance(schema, dict) else {})
@@ -132,7 +154,7 @@ def _compiled(text: str) -> CompiledSchema:
     work = graph.work(kinds)
     if work[0] >= TOO_MUCH:
         raise ConfigError(
-            f"schema: it may look at a single value more than {TOO_MUCH} times; "
+            f"it may look at a single value more than {TOO_MUCH} times; "
             "subschemas that refer to the same place double the work at each step"
         )
     apart = _why_apart(graph, kinds)
@@ -152,24 +174,48 @@ def _check_size(schema: object) -> None:
     for _ in range(MAX_DEPTH + 1):
         size += len(level)
         if size > MAX_SCHEMA_VALUES:
-            raise ConfigError(f"schema: it has more than {MAX_SCHEMA_VALUES} values; take the part that matters")
+            raise ConfigError(f"it has more than {MAX_SCHEMA_VALUES} values; take the part that matters")
         for key in (key for value in level if isinstance(value, Mapping) for key in value if not isinstance(key, str)):
-            raise ConfigError(f"schema: the key {key!r:.80} is not text; put it in quotes")
+            raise ConfigError(f"the key {key!r:.80} is not text; put it in quotes")
         if not (level := [member for value in level for member in _members(value)]):
             return
-    raise ConfigError(f"schema: it is nested more than {MAX_DEPTH} levels deep")
+    raise ConfigError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 def _check_form(schema: Any) -> None:
     """Hold a schema against its meta-schema, and make sure that it refers to nothing elsewhere."""
     import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
 
+    refused: list[str] = []
+
+    def note(uri: str) -> NoReturn:
+        refused.append(uri)
+        refuse(uri)
+
     try:
         # In this order: on its own, the check of the form would fetch a meta-schema that it does not know.
-        registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=refuse)
-        jsonschema_rs.meta.validate(schema, registry=registry)
+        registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=note)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise ConfigError(_why_not_registered(schema, refused) or str(error)) from None
+    try:
+        jsonschema_rs.meta.validate(schema, registry=registry)
+    except jsonschema_rs.ValidationError as error:
         raise _config_error(error) from None
+    except jsonschema_rs.ReferencingError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _why_not_registered(schema: Any, refused: list[str]) -> str | None:
+    """Return why a schema cannot be used, by what it refers to and what is in it."""
+    dialect = schema.get("$schema") if isinstance(schema, dict) else None
+    if isinstance(dialect, str) and dialect.rstrip("#") not in _DIALECTS:
+        return f"its meta-schema {dialect!r:.200} is unknown; known: drafts 4, 6, 7, 2019-09 and 2020-12"
+    if refused:
+        place = refused[0].removeprefix(_BASE)
+        return f"it refers to {place!r:.200}, which is elsewhere; nothing is fetched, so put it under $defs"
+    if any(_HALF_OF_A_PAIR.search(text) for text in texts_in(schema)):
+        return "it holds half of a surrogate pair, which is not text"
+    return None
 
 
 def _why_apart(graph: SchemaGraph, kinds: Mapping[str, Kind]) -> str | None:
@@ -188,28 +234,12 @@ def _validator(schema: Any, kinds: Mapping[str, Kind]) -> Any:
     options = engine(set(kinds.values()))
     try:
         return jsonschema_rs.validator_for(schema, pattern_options=options, retriever=refuse, validate_formats=False)
-    except (ValueError, jsonschema_rs.ReferencingError) as error:
+    except jsonschema_rs.ValidationError as error:
         raise _config_error(error) from None
 
 
-def _config_error(error: Exception) -> ConfigError:
-    import jsonschema_rs  # noqa: PLC0415 - only where schemas are used
-
-    if isinstance(error, jsonschema_rs.ValidationError):
-        return ConfigError(f"schema: {path_text(error.instance_path)}: {_in_own_words(_error_message(error))}")
-    return ConfigError(f"schema: {_in_own_words(str(error))}")
-
-
-def _in_own_words(message: str) -> str:
-    """Say what the library's messages mean here."""
-    if "Unknown meta-schema" in message:
-        return f"{message.partition('. ')[0]}; known: drafts 4, 6, 7, 2019-09 and 2020-12"
-    if match := re.match(r"Resource '(.*?)' is not present", message):
-        place = match[1].removeprefix(_BASE)
-        return f"it refers to {place!r:.200}, which is elsewhere; nothing is fetched, so put it under $defs"
-    if "UTF-8" in message:
-        return "it holds half of a surrogate pair, which is not text"
-    return message
+def _config_error(error: Any) -> ConfigError:
+    return InvalidSchemaError(_error_message(error), path=path_text(error.instance_path))
 
 
 def measure(value: object) -> tuple[int, int]:

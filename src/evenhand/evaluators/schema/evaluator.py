@@ -47,7 +47,7 @@ class SchemaEvaluator(BaseEvaluator):
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
         if self.parse not in _READERS:
-            raise ConfigError(f"{self.where}: parse is {self.parse!r}; it must be 'strict' or 'tolerant'")
+            raise ConfigError(f"{self.where}: parse is {self.parse!r}; it must be 'strict' or 'tolerant'", key="parse")
         if not is_empty(self.schema):
             compile_option(self.schema, self.where)
 
@@ -92,7 +92,7 @@ def compile_option(schema: Any, where: str) -> CompiledSchema:
     try:
         return compile_schema(schema)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise error.within(where, key="schema") from None
 
 
 def find_errors(compiled: CompiledSchema, value: object) -> Steps[list[tuple[str, str]]]:
@@ -120,7 +120,7 @@ def _read_report(exited: Exited, hazard: str) -> list[tuple[str, str]]:
         with contextlib.suppress(ValueError):  # the last line may have been cut off
             report |= json.loads(line)
     if "problem" in report:
-        raise ContractError(report["problem"].removeprefix("schema: "), kind="schema")
+        raise ContractError(report["problem"], kind="schema")
     if exited.code == 0:
         return [(path, message) for path, message in report["errors"]]
     if report.get("valid") is False:

@@ -160,7 +160,7 @@ class SchemaGraph:
         if isinstance(target, bool):
             return None
         if not isinstance(target, Mapping):
-            raise ConfigError(f"schema: {path}.$ref is {reference!r:.120}, but there is no schema there")
+            raise ConfigError(f"{path}.$ref is {reference!r:.120}, but there is no schema there")
         return target
 
     def _order(self) -> list[int]:
@@ -170,7 +170,7 @@ class SchemaGraph:
         except graphlib.CycleError as error:
             ring = " → ".join(self.nodes[number].path for number in reversed(error.args[1]))
             raise ConfigError(
-                f"schema: {ring:.400} refers to itself without going deeper into the document, so it never ends"
+                f"{ring:.400} refers to itself without going deeper into the document, so it never ends"
             ) from None
 
     def _longest_chain(self) -> int:

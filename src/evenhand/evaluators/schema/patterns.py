@@ -43,19 +43,13 @@ def kinds_of(patterns: Mapping[str, str]) -> dict[str, Kind]:
     large = 0
     for pattern, place in patterns.items():
         if len(pattern) > MAX_LENGTH:
-            raise ConfigError(
-                f"schema: {place} has a pattern of {len(pattern)} characters; at most {MAX_LENGTH} are allowed"
-            )
+            raise ConfigError(f"{place} has a pattern of {len(pattern)} characters; at most {MAX_LENGTH} are allowed")
         kind = kind_of(pattern)
         if kind is None:
-            raise ConfigError(
-                f"schema: {place} has {pattern!r:.120}, which is not a regular expression, or is too large"
-            )
+            raise ConfigError(f"{place} has {pattern!r:.120}, which is not a regular expression, or is too large")
         large += kind is not Kind.SMALL
         if large > MAX_LARGE:
-            raise ConfigError(
-                f"schema: it has more than {MAX_LARGE} large patterns; + in place of {{1,300}} makes them small"
-            )
+            raise ConfigError(f"it has more than {MAX_LARGE} large patterns; + in place of {{1,300}} makes them small")
         kinds[pattern] = kind
     return kinds
 

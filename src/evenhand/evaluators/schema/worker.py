@@ -12,7 +12,7 @@ import faulthandler
 import json
 import sys
 
-from evenhand.domain.errors import EvenhandError
+from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.evaluators.schema.compiled import compile_schema
 
 
@@ -26,7 +26,7 @@ def main() -> None:
             request["value"], once_invalid=lambda: _write({"valid": False})
         )
     except EvenhandError as error:
-        _write({"problem": str(error)})
+        _write({"problem": error.problem if isinstance(error, ConfigError) else str(error)})
     else:
         _write({"errors": errors})
     faulthandler.cancel_dump_traceback_later()

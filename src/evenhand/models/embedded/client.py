@@ -83,11 +83,11 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
     own = {key: settings.pop(key) for key in OWN_SETTINGS if settings.get(key) is not None}
     for key in settings:
         if key in _OF_SERVERS:
-            raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is not a server")
+            raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is not a server", key=key)
     checked = ModelSettings.of(settings, where=whole, lacks=_OF_SERVERS)
     for key, value in own.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigError(f"{whole}: {key} is {value!r}; it must be a whole number, 1 or more")
+            raise ConfigError(f"{whole}: {key} is {value!r}; it must be a whole number, 1 or more", key=key)
     require_runtime()
     path, known = located(name)
     generation = Generation(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, about
 from evenhand.domain.secret import Secret
 from evenhand.version import __version__
 
@@ -26,7 +26,7 @@ def trusting(ca_file: str | None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # ssl.SSLError is one too
         why = error.strerror if error.filename or not isinstance(error, ssl.SSLError) else "it holds no certificates"
-        raise ConfigError(f"ca_file {ca_file!r} cannot be used: {why or error}") from None
+        raise ConfigError(f"ca_file {ca_file!r} cannot be used: {why or error}", key="ca_file") from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -65,7 +65,8 @@ def route_to(url: str, proxy: Secret | None = None, ca_file: str | None = None) 
         raise ConfigError("the URL of a server must not hold a login")
     host, port = host_and_port(parts)
     if proxy is not None:
-        host_and_port(urlsplit(proxy.reveal()))  # complains now of what cannot be asked
+        with about("proxy"):
+            host_and_port(urlsplit(proxy.reveal()))  # complains now of what cannot be asked
     return Route(f"{parts.scheme}://{parts.netloc}", host, port, parts.scheme == "https", proxy, ca_file)
 
 
@@ -115,7 +116,7 @@ def request_head(url: str, headers: Mapping[str, str | Secret], route: Route) ->
         sent |= proxy_login(route)
     for name, value in headers.items():
         if name.lower() in _CLIENTS_OWN:
-            raise ConfigError(f"header {name} cannot be set; the client says it by itself")
+            raise ConfigError(f"header {name} cannot be set; the client says it by itself", key="headers")
         sent[name.lower()] = value
     lines = [f"POST {target} HTTP/1.1", *(_line(name, value) for name, value in sent.items()), "content-length: "]
     return "\r\n".join(lines).encode("latin-1")
@@ -141,5 +142,5 @@ def proxy_login(route: Route) -> dict[str, Secret]:
 def _line(name: str, value: str | Secret) -> str:
     text = value if isinstance(value, str) else value.reveal()
     if _UNSENDABLE.search(text):  # named, and not shown: it may be a key
-        raise ConfigError(f"header {name} has a character that cannot be sent, such as a line break")
+        raise ConfigError(f"header {name} has a character that cannot be sent, such as a line break", key="headers")
     return f"{name}: {text}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import orjson
 from fastapi import Query
 from fastapi.responses import Response
 
 from evenhand.domain.case import Case
-from evenhand.domain.errors import NotFoundError
+from evenhand.domain.errors import ContractError, NotFoundError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, TestCase
+from evenhand.evaluators.reading import parse_strict
+from evenhand.evaluators.schema.compiled import InvalidSchemaError
 from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
 from evenhand.server.api.bodies import (
     CaseId,
@@ -174,9 +175,6 @@ def import_prompts(
 
 schema_router = routes("schemas")
 
-_PLACE: Final = re.compile(r"\bline (\d+) column (\d+)")
-_PATH: Final = re.compile(r"(\$[^\s:]*): ")
-
 
 @schema_router.post("/check-schema", response_model=SchemaVerdict)
 def check_schema(body: SchemaCheck) -> Any:
@@ -192,24 +190,34 @@ def schema_verdict(schema: Any, output: str | None, *, to_generate: bool = False
     try:
         (expected_schema_text if to_generate else schema_text)(schema, "schema")
     except FieldError as error:
-        return verdict | {"schema_errors": [_error_details(error.told)]}
+        return verdict | {"schema_errors": [_schema_error(error)]}
     verdict["is_schema"] = True
     if output is None:
         return verdict
     evaluation = SchemaEvaluator().evaluate(Case(candidate_answer=output, evaluation_schema=schema))
     if evaluation.status is not Status.SCORED:
-        return verdict | {"output_errors": [_error_details(evaluation.error or evaluation.reasoning)]}
-    errors = [_error_details(f"{error['path']}: {error['message']}") for error in evaluation.details["errors"]]
+        return verdict | {"output_errors": [_error_shape(evaluation.error or evaluation.reasoning)]}
+    place = _place_in(output)
+    errors = [_error_shape(error["message"], error["path"], place) for error in evaluation.details["errors"]]
     return verdict | {"is_valid": not errors, "output_errors": errors}
 
 
-def _error_details(message: str) -> dict[str, Any]:
-    """Split a message into path, text, line and column."""
-    path = _PATH.match(message)
-    place = _PLACE.search(message)
-    return {
-        "path": None if path is None or place is not None else path[1],
-        "message": message if path is None else message[path.end() :],
-        "line": None if place is None else int(place[1]),
-        "column": None if place is None else int(place[2]),
-    }
+def _schema_error(error: FieldError) -> dict[str, Any]:
+    cause = error.__cause__
+    if isinstance(cause, InvalidSchemaError):
+        return _error_shape(cause.detail, cause.path, cause.place)
+    return _error_shape(error.told)
+
+
+def _place_in(output: str) -> tuple[int, int] | None:
+    """Return the line and the column at which an output is not JSON."""
+    try:
+        parse_strict(output)
+    except ContractError as error:
+        return error.place
+    return None
+
+
+def _error_shape(message: str, path: str | None = None, place: tuple[int, int] | None = None) -> dict[str, Any]:
+    line, column = place or (None, None)
+    return {"path": path if place is None else None, "message": message, "line": line, "column": column}

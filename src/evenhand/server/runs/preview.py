@@ -16,6 +16,7 @@ from evenhand.models.replay import Scripted
 
 MODES: Final = ("freeform", "rubric", "pairwise")
 SCORES: Final = ("auto", "text", "samples", "logprobs")
+_FIELDS: Final = ("rubrics", "scale", "mode", "score_from")
 
 
 class Unasked(Scripted):
@@ -61,7 +62,7 @@ def _definition(draft: Mapping[str, Any]) -> dict[str, Any]:
     if draft["mode"] == "pairwise":
         return definition | {"type": "pairwise"}
     if draft["mode"] not in MODES:
-        raise ConfigError(f"mode: it must be one of {', '.join(MODES)}, not {draft['mode']!r:.40}")
+        raise ConfigError(f"mode: it must be one of {', '.join(MODES)}, not {draft['mode']!r:.40}", key="mode")
     definition |= {"type": "llm_judge", "score_from": draft["score_from"]}
     if draft["template"].strip():
         definition["template"] = draft["template"]
@@ -81,11 +82,11 @@ def _items(written: str | list[Any]) -> list[Any]:
         try:
             items = parse_strict(written)
         except ContractError as error:
-            raise ConfigError(f"rubrics: {error}") from None
+            raise ConfigError(f"rubrics: {error}", key="rubrics") from None
         if isinstance(items, list) and items:
             return items
     if not (lines := [line.strip() for line in written.splitlines() if line.strip()]):
-        raise ConfigError("rubrics: no items; write what to check, one item per line")
+        raise ConfigError("rubrics: no items; write what to check, one item per line", key="rubrics")
     return lines
 
 
@@ -102,5 +103,5 @@ def _field_of(error: Exception) -> str:
     """Return the field that an error belongs to."""
     if isinstance(error, TemplateError):
         return "template"
-    message = str(error)
-    return next((name for name in ("rubrics", "scale", "mode", "score_from") if name in message), "form")
+    key = error.key if isinstance(error, ConfigError) else None
+    return key if key in _FIELDS else "form"

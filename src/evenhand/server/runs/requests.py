@@ -211,7 +211,6 @@ def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
     try:
         return trial.job(store, to_ask=to_ask)
     except (MissingKeyError, MissingModelError) as error:
-        inner = error.inner or error
-        need = inner.need if isinstance(inner, MissingKeyError) else None
-        message = str(inner) if need is None else f"{need} where the server runs"
+        need = error.need if isinstance(error, MissingKeyError) else None
+        message = error.problem if need is None else f"{need} where the server runs"
         raise FieldError("judge" if error.part is None else "models", message) from None
