@@ -52,7 +52,10 @@ test-fast: env  ## Run the tests that take no time
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
 	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
-	$(BIN)/python -m coverage run -m pytest -q -m 'not slow and not long and not sweep' $(addprefix tests/,$(DECIDING))
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
+		$(addprefix tests/,$(DECIDING))
+	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
 test-sweep: env  ## Run what takes longest and is in no CI: instructions counted by valgrind, tampered runs by the hundred
