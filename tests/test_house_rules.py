@@ -180,8 +180,9 @@ def is_wording(node: ast.AST, error: str) -> bool:
         return is_wording(node.func.value, error)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"str", "repr"}:
         return any(isinstance(argument, ast.Name) and argument.id == error for argument in node.args)
-    is_field = isinstance(node, ast.Attribute) and node.attr in {"args", "message", "msg"}
-    return is_field and isinstance(node.value, ast.Name) and node.value.id == error
+    if not isinstance(node, ast.Attribute) or node.attr not in {"args", "message", "msg"}:
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == error
 
 
 def reads_wording(handler: ast.ExceptHandler) -> Iterator[int]:

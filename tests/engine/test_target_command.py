@@ -149,7 +149,7 @@ def test_a_program_that_fails_is_an_error_with_its_last_words_whatever_it_wrote(
     made = run("import sys; print('Paris'); sys.exit('no such city')")
 
     assert made.text is None
-    assert made.error == "exit: the program ended with code 1; stderr ends: no such city"
+    assert made.error == "exit: the program ended with code 1; stderr: no such city"
     assert made.attempts[0].raw == "Paris\n"
 
 
@@ -181,7 +181,7 @@ def test_a_key_that_the_program_is_given_is_hidden_in_whatever_it_says(monkeypat
     as_it_is = run(code, env={"KEY": "sk-very-secret-indeed"})
 
     for made in (from_a_variable, as_it_is):
-        assert made.error == "exit: the program ended with code 1; stderr ends: bad key ***"
+        assert made.error == "exit: the program ended with code 1; stderr: bad key ***"
         assert made.attempts[0].raw == "***\n"
 
 

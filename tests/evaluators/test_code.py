@@ -342,17 +342,53 @@ def test_no_output_makes_a_score_outside_the_scale(stdout: str) -> None:
     ("code", "error"), [(1, "exit: the program ended with code 1"), (-9, "exit: the program was ended by signal 9")]
 )
 def test_a_program_that_fails_is_an_error_even_if_it_gave_a_score(code: int, error: str) -> None:
-    stderr = "Traceback …\n  File …\nKeyError: 'x'\n\n"
+    stderr = "Traceback (most recent call last):\n  File \"check.py\", line 3, in grade\nKeyError: 'x'\n\n"
 
     evaluation = judged(ended('{"score": 1}', code=code, stderr=stderr))
 
     assert (evaluation.status, evaluation.score, evaluation.hits) == (Status.ERROR, 0.0, ())
-    assert evaluation.error == f"{error}; stderr ends: KeyError: 'x'"
+    assert evaluation.error == f"{error}; stderr: KeyError: 'x' (File \"check.py\", line 3, in grade)"
     assert evaluation.details == {"stderr": stderr}
     assert evaluation.attempts[0].raw == '{"score": 1}'
 
 
-def test_of_a_long_stderr_the_end_is_kept() -> None:
+@pytest.mark.parametrize(
+    ("stderr", "shown"),
+    [
+        ("error: no such city\nretrying\ngiving up\n", "error: no such city"),
+        ("loading 3 errors' worth of rules\nfatal: not a repository\nbye\n", "fatal: not a repository"),
+        ("2026-01-01 [ERROR] no rules\nshutting down\n", "2026-01-01 [ERROR] no rules"),
+        (
+            "thread 'main' panicked at src/main.rs:2:5\nnote: run with RUST_BACKTRACE=1\n",
+            "thread 'main' panicked at src/main.rs:2:5",
+        ),
+        ("loading\nno rules\n", "no rules"),
+        (
+            (
+                "start\nTraceback (most recent call last):\n"
+                '  File "check.py", line 9, in <module>\n    main()\n  File "check.py", line 3, in main\n    x["a"]\n'
+                "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+                'Traceback (most recent call last):\n  File "check.py", line 11, in <module>\nRuntimeError: later\n'
+            ),
+            "KeyError: 'a' (File \"check.py\", line 3, in main)",
+        ),
+    ],
+)
+def test_of_what_a_failing_program_wrote_the_first_error_is_shown(stderr: str, shown: str) -> None:
+    evaluation = judged(ended(code=1, stderr=stderr))
+
+    assert evaluation.error == f"exit: the program ended with code 1; stderr: {shown}"
+
+
+def test_of_a_long_stderr_the_first_error_is_kept() -> None:
+    stderr = "line\n" * 1_000 + "error: no such city\n" + "line\n" * 1_000
+
+    evaluation = judged(ended(code=1, stderr=stderr))
+
+    assert evaluation.details["stderr"] == stderr[5_000:][:STDERR_KEPT]
+
+
+def test_of_a_long_stderr_without_an_error_the_end_is_kept() -> None:
     stderr = "".join(f"line {number}\n" for number in range(10_000)) + "x" * 1_000
 
     evaluation = judged(ended(code=1, stderr=stderr))
@@ -364,7 +400,7 @@ def test_of_a_long_stderr_the_end_is_kept() -> None:
 def test_a_problem_with_running_is_an_error_with_its_class() -> None:
     evaluation = judged(ended("half a", code=None, stderr="slow", problem="timeout: the program was too slow"))
 
-    assert evaluation.error == "timeout: the program was too slow; stderr ends: slow"
+    assert evaluation.error == "timeout: the program was too slow; stderr: slow"
     (attempt,) = evaluation.attempts
     assert (attempt.kind, attempt.raw, attempt.error) == ("transport", "half a", evaluation.error)
 
@@ -373,9 +409,17 @@ def test_a_problem_with_running_is_an_error_with_its_class() -> None:
     ("code", "seconds", "error"),
     [
         ("import time; time.sleep(1000)", 0.5, "timeout: the program was still running after 0.5 s"),
-        ("print(len(bytearray(10 << 30)))", 60, "exit: the program ended with code 1; stderr ends: MemoryError"),
+        (
+            "print(len(bytearray(10 << 30)))",
+            60,
+            'exit: the program ended with code 1; stderr: MemoryError (File "<string>", line 1, in <module>)',
+        ),
         ("while True: print('x' * 1000)", 60, "output_too_large: the program wrote more than 10 MiB to stdout"),
-        ("raise ValueError('no')", 60, "exit: the program ended with code 1; stderr ends: ValueError: no"),
+        (
+            "raise ValueError('no')",
+            60,
+            'exit: the program ended with code 1; stderr: ValueError: no (File "<string>", line 1, in <module>)',
+        ),
         ("import os; os.abort()", 60, "exit: the program was ended by signal 6"),
     ],
     ids=["sleeps", "wants 10 GB", "talks on", "raises", "aborts"],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,7 +86,22 @@ def test_a_function_that_raises_is_an_error_and_no_bad_answer() -> None:
 
     evaluation = judged(broken)
 
-    assert (evaluation.status, evaluation.error) == ("error", "function_error: KeyError: 'lost'")
+    assert evaluation.status == "error"
+    assert str(evaluation.error).startswith("function_error: KeyError: 'lost' (at broken in ")
+
+
+def test_what_a_function_raised_comes_with_the_last_lines_of_its_own_code() -> None:
+    def parse(text: str) -> float:
+        return float(json.loads(text))  # raised deep in Python's own code
+
+    def grade(case: Case) -> float:
+        return parse("{")
+
+    evaluation = judged(grade)
+
+    first = grade.__code__.co_firstlineno
+    here = str(Path(__file__).relative_to(Path.cwd()))
+    assert str(evaluation.error).endswith(f" (at parse in {here}:{first - 2}, called from grade in {here}:{first + 1})")
 
 
 def test_a_function_that_takes_too_long_is_an_error() -> None:

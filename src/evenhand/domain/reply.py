@@ -111,7 +111,16 @@ class Returned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """What a user's function raised; ``message`` is what it says, without the keys that the function holds."""
+    """What a user's function raised; ``message`` is what it says, without the keys that the function holds.
+
+    ``frames`` are the last places in the traceback, the innermost first, such as ``answer in app.py:12``.
+    """
 
     exception: Exception
     message: str
+    frames: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Where it was raised, to end a message with."""
+        return f" (at {', called from '.join(self.frames)})" if self.frames else ""

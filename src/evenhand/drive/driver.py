@@ -7,11 +7,14 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import os
 import threading
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from pathlib import Path
 from types import GeneratorType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
@@ -20,6 +23,8 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
 from evenhand.drive.held_keys import message_of
+
+_MOST_FRAMES: Final = 3
 
 
 async def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -206,10 +211,38 @@ async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
     return Unanswered(error=error, attempts=(failed,))
 
 
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    """Find where code lies that is not the user's own: this package, Python's, and what was installed."""
+    import sysconfig  # noqa: PLC0415 - only where something was raised
+
+    folders = [str(Path(__file__).parents[1]), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))]
+    return tuple(f"{folder}{os.sep}" for folder in folders)
+
+
+def _last_frames(error: BaseException) -> tuple[str, ...]:
+    """Name the last places in the user's own code that an exception came through, the innermost first."""
+    frames = [
+        f"{frame.f_code.co_name} in {_shown_path(frame.f_code.co_filename)}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_libraries())
+    ]
+    if not frames and error.__cause__ is not None:
+        return _last_frames(error.__cause__)
+    return tuple(reversed(frames[-_MOST_FRAMES:]))
+
+
+def _shown_path(path: str) -> str:
+    """Return a path as seen from the working folder, if it is inside."""
+    with contextlib.suppress(OSError):  # the folder may be gone
+        return path.removeprefix(f"{Path.cwd()}{os.sep}")
+    return path
+
+
 async def _call(want: Call, deadline: Deadline) -> Returned | Raised:
     try:
         async with asyncio.timeout(max(deadline.at - time.monotonic(), 0)):
             value = await call_function(want.function, *want.args, **want.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
-        return Raised(exception=error, message=message_of(error, want.function))
+        return Raised(exception=error, message=message_of(error, want.function), frames=_last_frames(error))
     return Returned(value=value)

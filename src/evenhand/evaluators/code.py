@@ -19,7 +19,7 @@ from evenhand.domain.scale import Range
 from evenhand.domain.secret import Secret
 from evenhand.drive.run_program import no_memory_limit
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.program import Program, last_words, require_success
+from evenhand.evaluators.program import Program, from_first_error, quote_stderr, require_success
 from evenhand.evaluators.reading import parse_strict
 
 STDERR_KEPT: Final = 2_000
@@ -100,11 +100,11 @@ class CodeJudgeEvaluator(BaseEvaluator):
         if self.memory_mb is not None and (missing := no_memory_limit()):
             notes["memory_limit"] = missing
         if exited.stderr:
-            notes["stderr"] = exited.stderr[-STDERR_KEPT:]
+            notes["stderr"] = _shortened(exited.stderr)
         try:
             accepted, details = _read(exited)
         except ContractError as wrong:
-            error = Failure(wrong.kind, f"{wrong}{last_words(exited.stderr)}")
+            error = Failure(wrong.kind, f"{wrong}{quote_stderr(exited.stderr)}")
             if exited.problem is None:
                 attempt = Attempt(kind="reply", raw=exited.stdout, error=error, latency=exited.seconds)
             else:
@@ -121,6 +121,14 @@ class CodeJudgeEvaluator(BaseEvaluator):
             attempts=(Attempt(kind="reply", raw=exited.stdout, latency=exited.seconds),),
             flags=accepted.flags,
         )
+
+
+def _shortened(stderr: str) -> str:
+    """Return a part of a long text that has the first error in it; where there is none, the end."""
+    if len(stderr) <= STDERR_KEPT:
+        return stderr
+    rest = from_first_error(stderr)
+    return rest[:STDERR_KEPT] if STDERR_KEPT < len(rest) < len(stderr) else stderr[-STDERR_KEPT:]
 
 
 def _read(exited: Exited) -> tuple[Accepted, dict[str, Any]]:

@@ -47,8 +47,8 @@ class FunctionEvaluator(BaseEvaluator):
                 )
             case Returned(value=value):
                 return self._read(value, "", {})
-            case Raised(exception=exception, message=message):
-                return self.failed(_failure_of(exception, message))
+            case Raised() as raised:
+                return self.failed(_failure_of(raised))
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
@@ -63,7 +63,8 @@ class FunctionEvaluator(BaseEvaluator):
         )
 
 
-def _failure_of(exception: Exception, message: str) -> Failure:
+def _failure_of(raised: Raised) -> Failure:
+    exception = raised.exception
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return Failure("timeout", "the function did not answer within the time limit of the case")
-    return Failure("function_error", f"{type(exception).__name__}: {shortened(message)}")
+    return Failure("function_error", f"{type(exception).__name__}: {shortened(raised.message)}{raised.where}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
@@ -19,6 +20,12 @@ from evenhand.domain.scale import is_finite_number
 from evenhand.domain.secret import Secret, scrubber_of
 
 _LINE_KEPT: Final = 300
+_TRACEBACK: Final = "Traceback (most recent call last)"
+# How programs begin to tell of an error: "error: …", "ValueError: …", "[ERROR] …", "fatal: …", "panicked at …".
+_ERROR: Final = re.compile(
+    r"Traceback \(most recent call last\)|(?:error|exception|fatal|panic):|\[(?:error|fatal)\]|panicked at",
+    re.IGNORECASE,
+)
 _MOST_WORDS: Final = 64
 
 
@@ -139,10 +146,33 @@ def require_success(exited: Exited) -> None:
         raise ContractError(f"the program {ending}", kind="exit")
 
 
-def last_words(stderr: str) -> str:
-    """End an error message with the last line of stderr, which is where most languages say what went wrong."""
-    last = stderr.strip().rpartition("\n")[2]
-    return f"; stderr ends: {last[:_LINE_KEPT]}" if last else ""
+def quote_stderr(stderr: str) -> str:
+    """End an error message with the first error that a program wrote; if there is none, with its last line."""
+    lines = from_first_error(stderr).strip().splitlines()
+    if not lines:
+        return ""
+    if lines[0].startswith(_TRACEBACK):
+        problem = _python_error(lines[1:])
+    else:
+        problem = lines[0] if _ERROR.search(lines[0]) else lines[-1]
+    return f"; stderr: {problem.strip()[:_LINE_KEPT]}"
+
+
+def from_first_error(stderr: str) -> str:
+    """Return what a program wrote from the line of its first error on; all of it if there is none."""
+    match = _ERROR.search(stderr)
+    return stderr[stderr.rfind("\n", 0, match.start()) + 1 :] if match else stderr
+
+
+def _python_error(lines: Sequence[str]) -> str:
+    """Return the error at the end of a traceback of Python, with the place where it was raised."""
+    place = ""
+    for line in lines:
+        if line.startswith("  File "):
+            place = line.strip()
+        elif not line.startswith(" "):
+            return f"{line} ({place})" if place else line
+    return lines[-1] if lines else _TRACEBACK
 
 
 def case_as_json(case: Case, *, config: Mapping[str, Any]) -> str:

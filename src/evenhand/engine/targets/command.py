@@ -19,7 +19,7 @@ from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.secret import HIDDEN, SECRET_NAMES
 from evenhand.engine.targets.output import TargetOutput, read_output
-from evenhand.evaluators.program import Program, last_words, require_success
+from evenhand.evaluators.program import Program, quote_stderr, require_success
 from evenhand.evaluators.reading import parse_strict
 from evenhand.models.environment import program_env
 
@@ -85,7 +85,7 @@ class CommandTarget:
             require_success(exited)
             output = self._read_stdout(exited.stdout)
         except ContractError as wrong:
-            error = Failure(wrong.kind, f"{wrong}{last_words(exited.stderr)}")
+            error = Failure(wrong.kind, f"{wrong}{quote_stderr(exited.stderr)}")
             kind = "reply" if exited.problem is None else "transport"
             return MadeAnswer(text=None, error=error, attempts=(_attempt(exited, kind=kind, error=error),))
         return MadeAnswer(

@@ -76,8 +76,8 @@ class FunctionTarget:
             return MadeAnswer(text=None, error=missing.failure)
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
-            case Raised(exception=exception, message=message):
-                return _failed(_failure_of(exception, message), kind="transport")
+            case Raised() as raised:
+                return _failed(_failure_of(raised), kind="transport")
             case Returned(value=(value, seconds)):
                 return self._made_answer(value, seconds)
             case _:
@@ -174,10 +174,11 @@ def _failed(error: str, **attempt: Any) -> MadeAnswer:
     return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
 
 
-def _failure_of(exception: Exception, message: str) -> str:
+def _failure_of(raised: Raised) -> Failure:
+    exception = raised.exception
     if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
         return Failure("timeout", "the function did not answer within the time limit of the case")
-    return Failure("function_error", f"{type(exception).__name__}: {quoted(message)}")
+    return Failure("function_error", f"{type(exception).__name__}: {quoted(raised.message)}{raised.where}")
 
 
 def _import_function(path: object, folder: str | None) -> Callable[..., Any]:
