@@ -91,3 +91,12 @@ def test_line_ends_within_texts_are_kept(made: Any, tmp_path: Path) -> None:
     write(made.report(made.case(made.judgment(1.0, reasoning="one\r\ntwo\nthree"))), tmp_path / "cells.csv")
 
     assert b'"one\r\ntwo\nthree"' in (tmp_path / "cells.csv").read_bytes()
+
+
+def test_a_file_that_cannot_be_written_is_named_as_the_user_did(made: Any, tmp_path: Path) -> None:
+    name = f"{'x' * 245}.json"  # its temporary name is longer than names may be
+
+    with pytest.raises(OSError, match="too long") as caught:
+        write(made.report(made.case(1.0)), tmp_path / name)
+
+    assert caught.value.filename == str(tmp_path / name)

@@ -20,6 +20,7 @@ CASE = "cases: [{id: a}]\n"
     ("header", "told"),
     [
         ("evalutors: []", "suite.yaml:3: no key 'evalutors'; did you mean 'evaluators'?"),
+        ("providers: [openai/x]", "suite.yaml:3: no key 'providers'; here it is 'target'"),
         ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: ambiguous, cases, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, target, tests, thresholds, timeout"),
         ("name: 5", "suite.yaml:3: name must be text, not a number; write it in quotes"),
         ("description: [a]", "suite.yaml:3: description must be text, not a list"),
@@ -74,6 +75,7 @@ def test_of_the_suite(mistakes: Mistakes, header: str, told: str) -> None:
         ("- type: composite\n  members:\n  - type: contians", "suite.yaml:4: no evaluator type 'contians'; did you mean 'contains'?"),
         ("- type: composite\n  members:\n  - type: contains\n    vlaue: x", "suite.yaml:5: evaluator 'contains' (contains): no option 'vlaue'; did you mean 'value'?"),
         ("- type: composite\n  members:\n  - {type: contains}\n  aggregator: mediann", "suite.yaml:5: composite: no aggregator 'mediann'; did you mean 'median'?"),
+        ("- type: llm-rubric", "suite.yaml:2: no evaluator type 'llm-rubric'; here it is 'llm_judge'"),
         ("- type: llm_judge\n  judge: opnai/x", "suite.yaml:3: judge: no model provider 'opnai'; did you mean 'openai'?"),
         ("- type: schema\n  schema: {type: strin}", "suite.yaml:3: schema: schema: $.type: "),
     ],
@@ -88,6 +90,7 @@ def test_of_an_evaluator(mistakes: Mistakes, evaluators: str, told: str) -> None
     ("case", "told"),
     [
         ("  ouput: x", "suite.yaml:4, case \"r-3\": no key 'ouput'; did you mean 'output'?"),
+        ("  input_messages: [{role: user, content: hi}]", "suite.yaml:4, case \"r-3\": no key 'input_messages'; here it is 'input'"),
         ("  candidate_answer: 42", 'suite.yaml:4, case "r-3": candidate_answer must be text, not 42; write it in quotes'),
         ("  output: true", 'suite.yaml:4, case "r-3": output must be text, not true; write it in quotes'),
         ("  output: [a]", 'suite.yaml:4, case "r-3": output must be text, not a list'),
@@ -304,3 +307,17 @@ def test_a_mistake_in_what_the_command_gives_names_no_line() -> None:
         read_suite("suite.yaml", judge="opnai/x")
     with pytest.raises(ConfigError, match=r"^target: no model provider 'opnai'; did you mean 'openai'\?$"):
         read_suite("suite.yaml", target="opnai/x")
+
+
+def test_every_wrong_item_of_a_rubric_is_named(mistakes: Mistakes) -> None:
+    rubrics = "[Kind, {description: Fair, weight: -1}, {description: ''}, 7]"
+
+    of_evaluator = mistakes(f"evaluators:\n- type: llm_judge\n  rubrics: {rubrics}\n  weight: -1\n{CASE}")
+    of_case = mistakes(f"evaluators: [{{type: llm_judge}}]\ncases:\n- id: a\n  rubrics: {rubrics}\n")
+
+    assert [problem.partition("rubrics: ")[2].partition(";")[0] for problem in (*of_evaluator[:3], *of_case)] == [
+        "item 2: rubric 'rubric-2': weight is -1",
+        "item 3: rubric 'rubric-3': description is empty",
+        "item 4 must be text or a mapping with a description, not int",
+    ] * 2
+    assert of_evaluator[3:] == ["suite.yaml:4: llm_judge: weight is -1; it must be a finite number, 0 or more"]

@@ -114,6 +114,7 @@ Verbose = Annotated[
     ),
 ]
 Quiet = Annotated[bool, option("--quiet", "-q", help="Print errors only.")]
+QuietRun = Annotated[bool, option("--quiet", "-q", help="Print the run's id and errors only.")]
 Json = Annotated[bool, option("--json", help="Print JSON, for programs.")]
 
 Judge = Annotated[
@@ -208,7 +209,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
     "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
     "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache, "retry_errors": RetryErrors,
-    "estimate": Estimate, "fork": Fork, "canonical": Canonical, "dry_run": DryRun, "quiet": Quiet, "json": Json,
+    "estimate": Estimate, "fork": Fork, "canonical": Canonical, "dry_run": DryRun, "quiet": QuietRun, "json": Json,
     "verbose": Verbose, "log_file": LogFile, "no_env_file": NoEnvFile,
 }  # fmt: skip
 
@@ -287,7 +288,7 @@ class RunOptions:
     retry_errors: bool = False
     output: Output = None
     db: Db = DB
-    quiet: Quiet = False
+    quiet: QuietRun = False
     json: Json = False
     verbose: Verbose = False
     log_file: LogFile = None

@@ -86,7 +86,7 @@ def rubric_items(rubrics: Iterable[RubricLike], *, where: str = "rubrics") -> tu
     if isinstance(rubrics, (str, Mapping)) or not isinstance(rubrics, Iterable):
         raise ConfigError(f"{where} must be a list of items, not {type(rubrics).__name__}")
     items = tuple(
-        _parse_item(rubric, f"{where}: item {number}", number) for number, rubric in enumerate(rubrics, start=1)
+        rubric_item(rubric, f"{where}: item {number}", number) for number, rubric in enumerate(rubrics, start=1)
     )
     seen: dict[str, int] = {}
     for number, item in enumerate(items, start=1):
@@ -100,7 +100,8 @@ def rubric_items(rubrics: Iterable[RubricLike], *, where: str = "rubrics") -> tu
     return items
 
 
-def _parse_item(rubric: RubricLike, where: str, number: int) -> Rubric:
+def rubric_item(rubric: RubricLike, where: str, number: int) -> Rubric:
+    """Parse one item; ``number`` makes its id if it has none."""
     if isinstance(rubric, Rubric):
         return rubric if rubric.id else replace(rubric, id=f"rubric-{number}")
     if isinstance(rubric, str):

@@ -32,9 +32,11 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
         with unfinished.open("xb") as file:
             yield file
         unfinished.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(unfinished):  # of which the user knows nothing
+            raise OSError(error.errno, error.strerror, str(target)) from None
         raise
 
 

@@ -17,7 +17,7 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain
+from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain, right_name, rubric_faults
 
 ROLES: Final = ("system", "user", "assistant", "tool", "developer", "function", "human", "ai", "model")
 _NEEDED: Final = ("role", "content")
@@ -116,7 +116,7 @@ class CaseMaker:
         for key, value in raw.items():
             name = _NAMES.get(key)
             if name is None:
-                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{did_you_mean(key[:MOST_GUESSED], _NAMES)}"))
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{right_name(key, _NAMES)}"))
             elif name != key and name in raw:
                 faults.append(Fault(raw.lines[key], f"{name} and {key} are two names for the same thing; give one"))
             elif value is None or name == "evaluators":
@@ -131,7 +131,8 @@ class CaseMaker:
                 try:
                     field, fields[field] = _field(name, key, value)
                 except ConfigError as error:
-                    faults.append(Fault(raw.lines[key], str(error)))
+                    items = list(rubric_faults(value, raw.lines[key], key)) if name == "rubrics" else []
+                    faults += items or [Fault(raw.lines[key], str(error))]
         if "id" in fields and (problem := id_problem(fields["id"])):
             faults.append(Fault(raw.lines["id"], problem))
         return fields

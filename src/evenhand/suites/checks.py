@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.ask import Ask
-from evenhand.domain.errors import ConfigError, MissingKeyError, MissingModelError, did_you_mean
+from evenhand.domain.errors import ConfigError, MissingKeyError, MissingModelError
 from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
@@ -19,7 +19,16 @@ from evenhand.engine.targets.model import ModelTarget
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled
-from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, format_fault, kind, mistakes_in
+from evenhand.suites.values import (
+    MOST_GUESSED,
+    Fault,
+    Mapped,
+    format_fault,
+    kind,
+    mistakes_in,
+    right_name,
+    rubric_faults,
+)
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")
@@ -139,8 +148,11 @@ class Checks:
         self._note_old_options(definition, line)
         if not faults:
             who = f"evaluator {name_of(definition)!r} ({definition['type']})"
+            wrong = list(rubric_faults(definition.get("rubrics"), line, f"{who}: rubrics"))
+            faults += wrong
             faults += mistakes_in(
-                definition,
+                # The items that are wrong are told of above, each by itself.
+                definition.with_value("rubrics", ["-"]) if wrong and isinstance(definition, Mapped) else definition,
                 line,
                 lambda settings: build(settled(settings, None), folder=self._folder, client=lambda _: _STAND_IN),
                 message_of=lambda error: str(error) if isinstance(error, ConfigError) else f"{who}: {error}",
@@ -161,7 +173,7 @@ class Checks:
         elif written == "jury" and written not in types:
             yield Fault(where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators")
         elif written not in types:
-            yield Fault(where, f"no evaluator type {written!r:.80}{did_you_mean(written[:MOST_GUESSED], types)}")
+            yield Fault(where, f"no evaluator type {written!r:.80}{right_name(written, types)}")
         elif written in OLD_NAMES:
             self.note(
                 written,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from evenhand.domain.errors import did_you_mean
 from evenhand.domain.gates import Gates
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
@@ -15,7 +14,7 @@ from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, kind, mistakes_in, plain
+from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, plain, right_name
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
@@ -33,7 +32,7 @@ def check_header(header: Mapped, checks: Checks) -> Iterator[Fault]:
             if value is not None:
                 yield from _CHECKED[key](value, line, checks)
         elif key != SCHEMA_KEY:
-            yield Fault(line, f"no key {key!r:.80}{did_you_mean(key[:MOST_GUESSED], (*KEYS, *CASE_KEYS))}")
+            yield Fault(line, f"no key {key!r:.80}{right_name(key, (*KEYS, *CASE_KEYS))}")
 
 
 def definition_of(header: Mapped) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.rubric import rubric_item
 
 # Bounds on one case, and on everything beside the cases together: no honest file comes near them.
 MAX_BYTES: Final = 10_000_000
@@ -102,6 +103,33 @@ def walk(value: Any, line: int) -> Iterator[tuple[str | None, Any, int]]:
             pending += [(key, member, getattr(member, "line", line)) for member in item]
 
 
+# How other tools call what suites have under another name: keys of a suite, keys of a case, types of evaluators.
+_ELSEWHERE: Final = {
+    "assert": "evaluators", "assertions": "evaluators", "defaultTest": "evaluators", "graders": "evaluators",
+    "scorers": "evaluators", "models": "target", "prompts": "target", "providers": "target",
+    "conversation": "input", "input_messages": "input", "prompt": "input", "query": "input", "vars": "input",
+    "answer": "candidate_answer", "completion": "candidate_answer", "prediction": "candidate_answer",
+    "response": "candidate_answer", "expected": "reference_answer", "expected_messages": "expected_output",
+    "gold": "reference_answer", "ground_truth": "reference_answer", "ideal": "reference_answer",
+    "answer-relevance": "llm_judge", "context-faithfulness": "llm_judge", "factuality": "llm_judge",
+    "g-eval": "llm_judge", "llm-rubric": "llm_judge", "model-graded-closedqa": "llm_judge",
+    "model-graded-factuality": "llm_judge", "contains-all": "contains", "contains-any": "contains",
+    "icontains-all": "icontains", "icontains-any": "icontains", "is-json": "is_json", "javascript": "code_judge",
+    "python": "code_judge", "starts-with": "starts_with",
+}  # fmt: skip
+
+
+def right_name(name: str, known: Iterable[str]) -> str:
+    """End a message about an unknown name with ours for what other tools call so, else with the most similar one.
+
+    >>> right_name("llm-rubric", ["llm_judge", "rubric"])
+    "; here it is 'llm_judge'"
+    """
+    names = list(known)
+    ours = _ELSEWHERE.get(name)
+    return f"; here it is {ours!r}" if ours in names else did_you_mean(name[:MOST_GUESSED], names)
+
+
 def is_too_large(number: int) -> bool:
     """Return whether an integer is larger than those that are stored and hashed."""
     return number.bit_length() > 63
@@ -113,6 +141,15 @@ def kind(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else names.get(type(value), type(value).__name__)
+
+
+def rubric_faults(rubrics: Any, line: int, where: str) -> Iterator[Fault]:
+    """Find every wrong item in a list of rubric items, each by itself."""
+    for number, item in enumerate(rubrics, start=1) if isinstance(rubrics, list) else ():
+        try:
+            rubric_item(plain(item), f"{where}: item {number}", number)
+        except ConfigError as error:
+            yield Fault(rubrics.lines[number - 1] if isinstance(rubrics, Listed) else line, str(error))
 
 
 # One more than are shown.

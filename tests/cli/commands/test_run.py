@@ -51,12 +51,14 @@ def test_json_is_one_object_and_nothing_else(
     assert done.out.count("\n") == 1
 
 
-def test_quiet_means_errors_only(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+def test_quiet_means_the_id_of_the_run_and_errors_only(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
     suite(2)
 
     good, bad = command("run", "suite.yaml", "--quiet"), command("run", "nowhere.yaml", "--quiet")
 
-    assert (good.code, good.out, good.err) == (0, "", "")
+    shown = command("report", good.out.strip(), "--json")
+    assert (good.code, good.err) == (0, "")
+    assert shown.json["run"]["id"] == good.out.strip()
     assert (bad.code, bad.out, bad.err) == (2, "", "evenhand: nowhere.yaml: there is no such file\n")
 
 
@@ -150,11 +152,11 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_one_message(
 
     done = command("run", "suite.yaml", "--quiet")
 
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out.count("\n")) == (2, 1)
     assert len(provider.asked) <= 5
     assert done.err.count("\n") == 1
     assert f"evenhand: the run stopped: openai/gpt-4o-mini: {what}: HTTP {status}: no such key" in done.err
-    assert "; resume with: evenhand resume 2" in done.err
+    assert f"; resume with: evenhand resume {done.out.strip()}\n" in done.err
 
 
 # Mistakes

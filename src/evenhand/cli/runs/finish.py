@@ -81,6 +81,8 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
     """Show the result of a run, write its reports, and return the exit code."""
     if json or not console.quiet:
         show(report, console, json=json, html_written=any(path.lower().endswith(".html") for path in outputs))
+    else:
+        console.result(report.run.id)
     write_files(report, outputs, console)
     run = report.run
     if run.status is not RunStatus.FINISHED:
