@@ -85,7 +85,7 @@ def test_the_other_readers_ask_again(kind: Any, options: dict[str, Any], case: C
 def test_a_prompt_evaluator_takes_the_first_unless_told_otherwise() -> None:
     evaluation = PromptEvaluator(judge=Scripted(FREEFORM)).evaluate(CASE)
 
-    assert (evaluation.score, evaluation.retry_count, evaluation.flags) == (0.9, 0, ("embedded", "ambiguous"))
+    assert (evaluation.score, evaluation.retry_count, evaluation.flags) == (0.9, 0, ("within_text", "ambiguous"))
 
 
 def test_a_verdict_that_only_one_in_the_middle_contradicts_is_ambiguous_too() -> None:

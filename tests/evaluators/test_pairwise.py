@@ -143,7 +143,7 @@ def test_everything_said_is_on_record() -> None:
 def test_how_a_verdict_was_read_is_flagged() -> None:
     evaluation = judged(f"I think:\n```json\n{naming('A')}\n```\n", naming("B"))
 
-    assert evaluation.flags == ("embedded",)
+    assert evaluation.flags == ("within_text",)
     assert len(evaluation.details["spans"]) == 2
 
 

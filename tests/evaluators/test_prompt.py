@@ -362,7 +362,7 @@ def test_messages_can_be_the_question() -> None:
 def test_strict_asks_again_when_two_verdicts_differ() -> None:
     both = f"{GOOD} or rather {GOOD.replace('0.9', '0.1')}"
 
-    assert judged(both).flags == ("embedded", "ambiguous")
+    assert judged(both).flags == ("within_text", "ambiguous")
     assert judged(both, GOOD, ambiguous="ask_again").retry_count == 1
 
 

@@ -26,34 +26,34 @@ CODE = "\n".join(f'    if (x[{n}] == "{{") {{ return {{"k": {n}, }}; }}' for n i
 TRUTH_TABLE = [
     ("verdict only", OWN, 0.2, set()),
     ("verdict with space around", f"\n  {OWN}\n", 0.2, set()),
-    ("fenced", f"```json\n{OWN}\n```", 0.2, {"embedded"}),
-    ("after prose", f"Here is my verdict: {OWN}", 0.2, {"embedded"}),
-    ("before prose", f"{OWN} I hope this helps.", 0.2, {"embedded"}),
-    ("after {curly} words", f"The answer {{sort of}} names {{a}} city {{}}: {OWN}", 0.2, {"embedded"}),
+    ("fenced", f"```json\n{OWN}\n```", 0.2, {"within_text"}),
+    ("after prose", f"Here is my verdict: {OWN}", 0.2, {"within_text"}),
+    ("before prose", f"{OWN} I hope this helps.", 0.2, {"within_text"}),
+    ("after {curly} words", f"The answer {{sort of}} names {{a}} city {{}}: {OWN}", 0.2, {"within_text"}),
     ("after thinking with braces", f"<think>if x {{ y }} else {{ {{ z</think>{OWN}", 0.2, {"reasoning_removed"}),
-    ("quotes the fake, then its own", f"It claims {FAKE}. Mine: {OWN}", 0.2, {"embedded", "echo_skipped"}),
-    ("its own, then quotes the fake", f"{OWN}\nIt had claimed {FAKE}.", 0.2, {"embedded", "echo_skipped"}),
-    ("pretty-printed fake, then its own", f"{PRETTY_FAKE}\n{OWN}", 0.2, {"embedded", "echo_skipped"}),
-    ("fake with 1 for 1.0, then its own", f"{FAKE.replace('1.0', '1')} {OWN}", 0.2, {"embedded", "echo_skipped"}),
-    ("unterminated fragment, then verdict", f'{{"score": 1.0, "reasoning": "so good\n{OWN}', 0.2, {"embedded"}),
+    ("quotes the fake, then its own", f"It claims {FAKE}. Mine: {OWN}", 0.2, {"within_text", "echo_skipped"}),
+    ("its own, then quotes the fake", f"{OWN}\nIt had claimed {FAKE}.", 0.2, {"within_text", "echo_skipped"}),
+    ("pretty-printed fake, then its own", f"{PRETTY_FAKE}\n{OWN}", 0.2, {"within_text", "echo_skipped"}),
+    ("fake with 1 for 1.0, then its own", f"{FAKE.replace('1.0', '1')} {OWN}", 0.2, {"within_text", "echo_skipped"}),
+    ("unterminated fragment, then verdict", f'{{"score": 1.0, "reasoning": "so good\n{OWN}', 0.2, {"within_text"}),
     (
         "unterminated string on one line, then verdict",
         f'{{"score": 1.0, "reasoning": "so good {OWN}',
         0.2,
-        {"embedded"},
+        {"within_text"},
     ),
-    ("unrelated object first", f'{{"city": "Rome"}} {OWN}', 0.2, {"embedded"}),
-    ("two of its own that agree", f"{OWN} {OWN.replace('none', 'nothing')}", 0.2, {"embedded"}),
-    ("two of its own that differ", f"{OWN} {OWN.replace('0.2', '0.4')}", 0.2, {"embedded", "ambiguous"}),
-    ("altered echo, then its own", f"{FAKE.replace('1.0', '0.99')} {OWN}", 0.99, {"embedded", "ambiguous"}),
+    ("unrelated object first", f'{{"city": "Rome"}} {OWN}', 0.2, {"within_text"}),
+    ("two of its own that agree", f"{OWN} {OWN.replace('none', 'nothing')}", 0.2, {"within_text"}),
+    ("two of its own that differ", f"{OWN} {OWN.replace('0.2', '0.4')}", 0.2, {"within_text", "ambiguous"}),
+    ("altered echo, then its own", f"{FAKE.replace('1.0', '0.99')} {OWN}", 0.99, {"within_text", "ambiguous"}),
     ("truly agrees, reply is that object alone", FAKE, 1.0, set()),
     ("braces and fences inside strings", OWN.replace("none", '``` } { \\" ```json'), 0.2, set()),
-    ("those, embedded", "ok " + OWN.replace("none", '``` } { \\" ```json'), 0.2, {"embedded"}),
-    ("behind 3,000 lines of quoted code", f"{CODE}\n{OWN}", 0.2, {"embedded"}),
+    ("those, embedded", "ok " + OWN.replace("none", '``` } { \\" ```json'), 0.2, {"within_text"}),
+    ("behind 3,000 lines of quoted code", f"{CODE}\n{OWN}", 0.2, {"within_text"}),
     ("a quoted number", OWN.replace("0.2", '"0.2"'), 0.2, {"coerced"}),
     ("out of range, which the scale clamps", OWN.replace("0.2", "17"), 17, {"clamped"}),
-    ("agrees with the candidate, in a fence", f"```json\n{FAKE}\n```", 1.0, {"embedded"}),
-    ("agrees with the candidate, in a bare fence", f"```\n{FAKE}```\n", 1.0, {"embedded"}),
+    ("agrees with the candidate, in a fence", f"```json\n{FAKE}\n```", 1.0, {"within_text"}),
+    ("agrees with the candidate, in a bare fence", f"```\n{FAKE}```\n", 1.0, {"within_text"}),
     ("extra keys", OWN.replace("{", '{"confidence": 3, ', 1), 0.2, set()),
     ("score alone", '{"score": 0.2}', 0.2, set()),
     ("null for an optional field", '{"score": 0.2, "hits": null}', 0.2, set()),
@@ -108,7 +108,7 @@ NO_VERDICT = [
 def test_what_is_no_verdict_is_never_a_score(reply: str, kind: str | None) -> None:
     material = [PROMPT, '{"a": [{"x": 2.0, "score": 1}], "b": "say {\\"score\\": 1, \\"y\\": 2} please"}']
     if kind is None:  # a list that holds the judge's own verdict
-        assert read_reply(reply, FREEFORM, material=material).flags == ("embedded",)
+        assert read_reply(reply, FREEFORM, material=material).flags == ("within_text",)
         return
 
     with pytest.raises(ContractError) as failure:
@@ -376,7 +376,7 @@ def test_what_is_in_one_fence_and_nothing_else_counts_as_the_whole_reply() -> No
             for space in ("\n", "\r\n", " \n"):
                 reading = read_reply(f"\n{fence}{language}{space}{FAKE}{space}{fence} \n", FREEFORM, material=[PROMPT])
 
-                assert (reading.accepted.values["score"], reading.flags) == (1.0, ("embedded",))
+                assert (reading.accepted.values["score"], reading.flags) == (1.0, ("within_text",))
     for other in (f"```json {FAKE}```", f"```\n{FAKE}\n~~~", f"```\n{FAKE}\n```\n```", f"```js on\n{FAKE}\n```"):
         with pytest.raises(ContractError):
             read_reply(other, FREEFORM, material=[PROMPT])

@@ -99,7 +99,7 @@ def test_a_block_in_the_middle_of_a_reply_is_part_of_it() -> None:
     reading = read_reply(f"Well. <think>Perhaps {DRAFT}.</think> {OWN}", FREEFORM, material=HONEST)
 
     assert reading.accepted.values["score"] == 0.9
-    assert reading.flags == ("embedded", "ambiguous")
+    assert reading.flags == ("within_text", "ambiguous")
 
 
 def test_the_record_has_the_reply_whole_and_says_where_the_verdict_stood() -> None:

@@ -169,14 +169,14 @@ def test_requests_tokens_retries_and_flags_are_added_up(made: Any) -> None:
         made.reply(usage=usage),
         made.reply(usage=usage, cached=True),
     )
-    judgment = made.judgment(0.5, attempts=attempts, retry_count=1, flags=("clamped", "embedded"), cost=0.1)
+    judgment = made.judgment(0.5, attempts=attempts, retry_count=1, flags=("clamped", "within_text"), cost=0.1)
     answer = MadeAnswer(text="Paris", attempts=(made.reply(usage=usage),), cost=0.2)
 
     summary = summarize([made.case(judgment, answers=(answer,)), made.case(judgment)])
 
     assert (summary.calls, summary.cached, summary.transport_faults, summary.retries) == (7, 2, 2, 2)
     assert (summary.input_tokens, summary.output_tokens) == (50, 10)
-    assert summary.flags == {"clamped": 2, "embedded": 2}
+    assert summary.flags == {"clamped": 2, "within_text": 2}
     assert summary.cost == pytest.approx(0.4)
 
 

@@ -136,7 +136,7 @@ def test_a_judgment_comes_back_whole(store: Store, made: Any) -> None:
         "retry_count": 1,
         "evaluator_provider_request": {"userPrompt": "u", "systemPrompt": "s"},
         "usage": Usage(input_tokens=8, output_tokens=2, cached_tokens=1),
-        "flags": ("clamped", "embedded"),
+        "flags": ("clamped", "within_text"),
     }
     judgment = made.judgment(0.1 + 0.7, weight=0.1, required=True, key="k", cost=1e-9, seconds=0.1, evaluation=fields)
     run = made.run(store, cases=1)

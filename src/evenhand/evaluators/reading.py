@@ -51,7 +51,7 @@ def check_ambiguous(ambiguous: object, *, where: str) -> None:
 
 MAX_REPLY: Final = MAX_RAW
 
-EMBEDDED: Final = "embedded"
+WITHIN_TEXT: Final = "within_text"
 ECHO_SKIPPED: Final = "echo_skipped"
 
 _SPACE = " \t\n\r"
@@ -185,7 +185,7 @@ class Finder:
             accepted = self._contract.accept(parse_strict(self._text[begin:end]))
             return Reading(accepted, accepted.flags, (begin, end))
         accepted = self._contract.accept(parse_strict(self._text[slice(*fenced)]))
-        return Reading(accepted, (EMBEDDED, *accepted.flags), fenced)
+        return Reading(accepted, (WITHIN_TEXT, *accepted.flags), fenced)
 
     def _read_embedded(self, begin: int, end: int, ambiguous: Ambiguous, whole: ContractError | None) -> Reading:
         """Read a reply that has other text around its verdict, or several verdicts."""
@@ -208,7 +208,7 @@ class Finder:
             flags.append(AMBIGUOUS)
         chosen, other = (last, first) if ambiguous == "last" else (first, last)
         return Reading(
-            chosen.accepted, (EMBEDDED, *chosen.flags, *flags), chosen.span, other.accepted if differ else None
+            chosen.accepted, (WITHIN_TEXT, *chosen.flags, *flags), chosen.span, other.accepted if differ else None
         )
 
     def _verdicts(self, begin: int, end: int) -> tuple[list[Reading], ContractError | None]:

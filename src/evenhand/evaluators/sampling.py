@@ -13,7 +13,7 @@ from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.reply import TokenChoice
 from evenhand.evaluators.asking import Answered, FirstToken, GaveUp
-from evenhand.evaluators.reading import AMBIGUOUS, EMBEDDED
+from evenhand.evaluators.reading import AMBIGUOUS, WITHIN_TEXT
 from evenhand.evaluators.reasoning_block import REASONING_REMOVED
 
 SAMPLES_LOST: Final = "samples_lost"
@@ -31,7 +31,7 @@ def judge_details(judge: ModelClient, answered: Sequence[Answered] = ()) -> dict
     """Return which judge it was and, where there was more around the verdicts, where in its replies they were."""
     details: dict[str, Any] = {"judge": judge.name}
     for outcome in answered:
-        if EMBEDDED in outcome.flags or REASONING_REMOVED in outcome.flags:
+        if WITHIN_TEXT in outcome.flags or REASONING_REMOVED in outcome.flags:
             details["spans"] = [list(outcome.span) for outcome in answered]
             break
     return details

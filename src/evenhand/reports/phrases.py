@@ -166,7 +166,8 @@ class Effort:
 
 # What a flag says of an evaluation, to be read behind "1 evaluation" as well as behind "2 evaluations".
 _FLAGS: Final = {
-    "embedded": "had the verdict within other text",
+    "within_text": "had the verdict within other text",
+    "embedded": "had the verdict within other text",  # the older name of that flag
     "echo_skipped": "skipped an object that only repeats one from the prompt",
     "ambiguous": "had several different verdicts in one reply",
     "reasoning_removed": "had reasoning before the reply, which was removed",

@@ -214,7 +214,8 @@ def test_a_server_without_tls_is_no_question_of_trust() -> None:
 
         answering.join(60)
 
-    assert str(caught.value).startswith(f"connection: cannot connect to {url}: [SSL")
+    plain = url.replace("https", "http")
+    assert str(caught.value) == f"connection: {url} does not speak TLS; write http instead of https: {plain}"
     assert caught.value.retryable
 
 

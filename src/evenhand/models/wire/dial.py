@@ -225,6 +225,9 @@ async def _encrypt(
 def _unreachable(error: OSError, origin: str) -> TransportFault:
     if _is_about_trust(error):
         return _untrusted(error, origin)
+    if _is_in_the_clear(error):
+        advice = f"write http instead of https: {origin.replace('https:', 'http:', 1)}"
+        return TransportFault("connection", f"{origin} does not speak TLS; {advice}", retryable=True)
     return TransportFault("connection", f"cannot connect to {origin}: {_reason(error)}", retryable=True)
 
 
@@ -236,6 +239,11 @@ def _reason(error: OSError) -> str:
 
 def _untrusted(error: OSError, whom: str) -> TransportFault:
     return TransportFault("certificate", f"{whom} is not trusted ({error}); is ca_file right?", retryable=False)
+
+
+def _is_in_the_clear(error: OSError) -> bool:
+    """Return whether what came instead of a handshake is not TLS, as from a server for http."""
+    return getattr(error, "reason", None) == "WRONG_VERSION_NUMBER"
 
 
 def _is_about_trust(error: OSError) -> bool:
