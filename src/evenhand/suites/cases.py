@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evenhand.domain.case import Case
+from evenhand.domain.case import Case, reference_in
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import rubric_items
@@ -54,12 +54,13 @@ ALIASES: Final = {
     "criteria": "expected_outcome",
 }
 _TEXTS: Final = frozenset({"id", "candidate_answer", "expected_outcome", "cluster"})
-# What may be text or messages, and the two names that a Case has for it.
-_TEXT_OR_MESSAGES: Final = {
-    "input": ("question", "input_messages"),
-    "reference_answer": ("reference_answer", "expected_messages"),
+# What may be text, and what may be messages, with the names that a Case has for them.
+_TEXT_OR_MESSAGES: Final = {"input": "question", "reference_answer": "reference_answer"}
+_MESSAGES: Final = {
+    "input": "input_messages",
+    "reference_answer": "expected_messages",
+    "output_messages": "output_messages",
 }
-_MESSAGES: Final = frozenset({*_TEXT_OR_MESSAGES, "output_messages"})
 _NUMBERS: Final = frozenset({"latency", "cost"})
 KEYS: Final = (
     "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
@@ -124,9 +125,9 @@ class CaseMaker:
             elif value.__class__ is str and name in _TEXTS:
                 fields[name] = value
             elif value.__class__ is str and name in _TEXT_OR_MESSAGES:
-                fields[_TEXT_OR_MESSAGES[name][0]] = value
-            elif isinstance(value, Listed) and name in _MESSAGES and (wrong := [*message_faults(key, value)]):
-                faults += wrong
+                fields[_TEXT_OR_MESSAGES[name]] = value
+            elif isinstance(value, Listed) and name in _MESSAGES:
+                fields[_MESSAGES[name]] = self._messages(key, raw, faults)
             else:
                 try:
                     field, fields[field] = _field(name, key, value)
@@ -135,6 +136,15 @@ class CaseMaker:
         if "id" in fields and (problem := id_problem(fields["id"])):
             faults.append(Fault(raw.lines["id"], problem))
         return fields
+
+    def _messages(self, key: str, raw: Mapped, faults: list[Fault]) -> tuple[Message, ...]:
+        """Read the messages under a key of a case."""
+        wrong = [*message_faults(key, raw[key])]
+        messages = () if wrong else messages_from(plain(raw[key]))
+        if not wrong and _NAMES[key] == "reference_answer":
+            wrong += _reference_faults(key, messages, raw.lines[key])
+        faults += wrong
+        return messages
 
     def _own_evaluators(self, raw: Mapped, faults: list[Fault]) -> tuple[Mapping[str, Any], ...] | None:
         evaluators = raw.get("evaluators")
@@ -185,8 +195,6 @@ def doubles(names: Iterable[str]) -> list[str]:
 
 def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
     """Read a value that is not just text; return it with the field of a ``Case`` it belongs to."""
-    if name in _TEXT_OR_MESSAGES and isinstance(value, Listed):
-        return _TEXT_OR_MESSAGES[name][1], _messages(key, value)
     if name in _TEXTS or name in _TEXT_OR_MESSAGES:
         or_messages = " or a list of messages" if name in _TEXT_OR_MESSAGES else ""
         if isinstance(value, (dict, list)):
@@ -205,7 +213,7 @@ def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
         return name, _schema(key, plain(value))
     if name == "rubrics":
         return name, rubric_items(plain(value), where=key)
-    return name, _messages(key, value)
+    raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
 
 
 def _schema(key: str, value: Any) -> Any:
@@ -219,10 +227,11 @@ def _schema(key: str, value: Any) -> Any:
     return value
 
 
-def _messages(key: str, value: Any) -> tuple[Message, ...]:
-    if not isinstance(value, Listed):
-        raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
-    return messages_from(plain(value))
+def _reference_faults(key: str, messages: tuple[Message, ...], line: int) -> Iterator[Fault]:
+    try:
+        reference_in(messages)
+    except ConfigError as error:
+        yield Fault(line, f"{key}: {error}")
 
 
 def id_problem(identity: str) -> str | None:
