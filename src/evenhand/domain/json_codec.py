@@ -37,11 +37,28 @@ def case_to(case: Case) -> dict[str, Any]:
 
 def case_from(fields: Mapping[str, Any]) -> Case:
     """Make a case from what ``case_to`` returned."""
-    expected = fields.get("expected_messages")
-    if expected and "reference_answer" not in fields and not has_assistant(messages_from(expected)):
+    messages = {name: _stored_messages(fields[name]) for name in _MESSAGES if name in fields}
+    expected = messages.get("expected_messages", ())
+    if expected and "reference_answer" not in fields and not has_assistant(expected):
         # Of an earlier version, which took such messages and compared nothing with them; now they are refused.
-        fields = {name: value for name, value in fields.items() if name != "expected_messages"}
-    return Case(**fields)
+        messages["expected_messages"] = ()
+    return Case(**{**fields, **messages}) if messages else Case(**fields)
+
+
+def _stored_messages(rows: Any) -> tuple[Message, ...]:
+    """Take messages as they were stored: what is refused today may have been stored by an earlier version."""
+    if not all(isinstance(row, Mapping) and _is_plain(row) for row in rows):
+        return messages_from(rows)
+    return tuple(
+        Message(
+            row["role"], row["content"], tuple((key, row[key]) for key in row if key not in {"role", "type", "content"})
+        )
+        for row in rows
+    )
+
+
+def _is_plain(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("role"), str) and isinstance(row.get("content"), str)
 
 
 def _rubric_to(item: Rubric) -> dict[str, Any]:
@@ -114,7 +131,6 @@ def answer_to(answer: MadeAnswer) -> dict[str, Any]:
 
 def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
     """Make a target's answer from what ``answer_to`` returned."""
-    messages: tuple[Message, ...] = messages_from(row.get("messages", ()))
     return MadeAnswer(
         text=row["text"],
         error=row.get("error"),
@@ -122,7 +138,7 @@ def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
         latency=row.get("latency"),
         usage=usage_from(row.get("usage")),
         cost=row.get("cost"),
-        messages=messages,
+        messages=_stored_messages(row.get("messages", ())),
         sample=row.get("sample", 0),
         round=row.get("round", 0),
     )
