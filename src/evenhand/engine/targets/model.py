@@ -194,8 +194,9 @@ def _fill(text: str, values: Mapping[str, Any], where: str) -> str:
     return template.render(used, where=where)
 
 
-# The key of a case's metadata that names its model.
+# The keys of a case's metadata that name its model, and the test case that several models answer.
 MODEL: Final = "model"
+TEST_CASE: Final = "test_case"
 _SHARED: Final = ("response_schema",)
 
 
