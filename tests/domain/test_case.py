@@ -70,3 +70,28 @@ def test_a_message_keeps_its_tool_calls() -> None:
 
 def test_rubrics_are_items_afterwards() -> None:
     assert Case(rubrics=["Names it"]).items == (Rubric(id="rubric-1", description="Names it"),)
+
+
+def test_the_last_assistant_message_with_something_to_say_is_the_reference() -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
+    said: list[Any] = [("user", "Capital of France?"), call, ("tool", "{}"), ("ai", "Paris"), call, ("user", "Thanks")]
+
+    assert Case(expected_messages=said).reference_answer == "Paris"
+    assert Case(expected_messages=[("assistant", "")]).reference_answer == ""
+    assert Case(expected_messages=[call]).reference_answer is None
+    assert Case(expected_messages=said, reference_answer="Lyon").reference_answer == "Lyon"
+
+
+def test_messages_without_an_assistant_are_no_reference() -> None:
+    with pytest.raises(ConfigError) as refused:
+        Case(id="capital", expected_messages=[("user", "Paris")])
+
+    assert str(refused.value) == (
+        "case 'capital': expected_messages: none of these messages is the assistant's, so there is no answer to "
+        "compare with; write {'role': 'assistant', 'content': '…'}, or give the answer as reference_answer"
+    )
+
+
+def test_messages_as_the_reference_answer_itself_are_refused_with_their_name() -> None:
+    with pytest.raises(ConfigError, match=r"not list: .*; messages are given as expected_messages"):
+        Case(reference_answer=[("assistant", "Paris")])  # type: ignore[arg-type]

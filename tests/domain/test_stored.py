@@ -102,3 +102,9 @@ def test_evaluations_without_a_score_survive_too(evaluation: Evaluation) -> None
 )
 def test_token_counts_that_somebody_else_wrote_are_unknown(written: object) -> None:
     assert usage_from(written) is None
+
+
+def test_a_case_of_an_earlier_version_can_still_be_read() -> None:
+    asked = {"role": "user", "content": "Paris"}
+
+    assert case_from({"id": "a", "expected_messages": [asked]}) == Case(id="a")

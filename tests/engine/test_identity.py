@@ -95,7 +95,7 @@ CHANGED: dict[str, Any] = {
     "input_messages": [{"role": "user", "content": "q", "name": "Ann"}],
     "candidate_answer": "",
     "output_messages": [("system", "c")],
-    "reference_answer": None,
+    "reference_answer": "R",
     "expected_messages": [("assistant", "r"), ("assistant", "r")],
     "expected_outcome": "E",
     "evaluation_schema": {"type": "object", "minProperties": 2},

@@ -133,6 +133,8 @@ def test_an_answer_that_is_no_text_is_taken_as_json(answer: str, text: str) -> N
         ('{"answer": "a", "cost": "1"}', "contract: cost is '1'; it must be a number, 0 or more"),
         ('{"answer": "a", "cost": true}', "contract: cost is True"),
         ('{"answer": "a", "output_messages": "hi"}', "contract: output_messages must be a list of messages, not str"),
+        ('{"answer": [{"type": "image", "url": "x"}]}', "contract: the answer: block 1: image is a picture, and only text can be judged"),
+        ('{"answer": "a", "output_messages": [{"role": "user", "content": [{"type": "image"}]}]}', "contract: output_messages: message 1, block 1: image is a picture"),
         ('{"answer": "a", "output_messages": [3]}', "contract: output_messages: a message needs a role and content"),
     ],
 )  # fmt: skip

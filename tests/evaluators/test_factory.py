@@ -565,3 +565,71 @@ def test_one_ask_carries_the_contract_of_its_schema() -> None:
     ask: Ask = judge.asked[0]
     assert ask.contract is not None
     assert (ask.contract.schema(), ask.contract.closed) == (JSON_SCHEMA, False)
+
+
+# Values that are not text alone
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+def test_blocks_of_text_go_into_the_prompt_as_text() -> None:
+    judge = Scripted([TRUE])
+    message = {"role": "assistant", "content": [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]}
+
+    create_llm_as_judge(prompt="{inputs} {outputs} {reference_outputs}", judge=judge)(
+        inputs=[{"type": "text", "text": "Where?"}], outputs=message, reference_outputs=[message]
+    )
+
+    paris = '{"role": "assistant", "content": "Paris"}'
+    assert asked_with(judge) == f"Where? {paris} [{paris}]"
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"outputs": [PICTURE]}, "outputs: block 1: image_url is a picture, and only text can be judged"),
+        ({"outputs": PICTURE}, "outputs: image_url is a picture"),
+        (
+            {"outputs": "x", "inputs": [{"role": "user", "content": ["Look", PICTURE]}]},
+            "inputs: message 1, block 2: image_url is a picture",
+        ),
+        (
+            {"outputs": {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}},
+            "outputs: message 1, block 1: input_audio is sound",
+        ),
+        ({"outputs": "x", "context": {"type": "file", "value": "a.md"}}, "context: file is a file"),
+        ({"outputs": "x", "attachments": [{"mime_type": "image/png", "data": "AAAA"}]}, "attachments cannot be shown"),
+        ({"outputs": "x", "attachments": "some text"}, "attachments cannot be shown to a judge, only text can; give"),
+    ],
+)
+@pytest.mark.parametrize("prompt", ["Rate {outputs}", "correctness"])
+def test_pictures_sound_and_files_are_refused_before_anything_is_asked(
+    values: dict[str, Any], problem: str, prompt: str
+) -> None:
+    judge = Scripted([TRUE])
+
+    with pytest.raises(ConfigError) as refused:
+        create_llm_as_judge(prompt=prompt, judge=judge)(**values)
+
+    assert str(refused.value).startswith(problem)
+    assert judge.asked == []
+
+
+def test_pictures_in_the_messages_of_a_prompt_are_refused() -> None:
+    judge = Scripted([TRUE])
+    rate = create_llm_as_judge(
+        prompt=lambda outputs: [{"role": "user", "content": [str(outputs), PICTURE]}], judge=judge
+    )
+
+    with pytest.raises(ConfigError, match="the prompt: message 1, block 2: image_url is a picture"):
+        rate(outputs="x")
+    with pytest.raises(ConfigError, match="attachments cannot be shown"):
+        rate(outputs="x", attachments=[PICTURE])
+    assert judge.asked == []
+
+
+def test_pictures_in_examples_are_refused_when_the_judge_is_made() -> None:
+    example: Any = {"inputs": [PICTURE], "outputs": "x", "score": True}
+
+    with pytest.raises(ConfigError, match="few_shot_examples: inputs: block 1: image_url is a picture"):
+        create_llm_as_judge(prompt="Rate {outputs}", judge=Scripted([]), few_shot_examples=[example])

@@ -501,6 +501,14 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         design = {"template": text + "{{ sex }}", "factors": factors, "groups": [text], "criteria": text, text: text}
         return tried(AuditDesign.of, design), tried(AuditDesign.of, {"template": text})
 
+    def of_content(text: str) -> object:
+        written("content.md", text)
+        blocks = ({"type": "file", "value": "content.md"}, {"type": text, "text": text}, {"text": text}, {text: [text]})
+        messages = [{"role": "user", "content": [block]} for block in (*blocks, {"type": "image", "url": text})]
+        many = {"role": "user", "content": [{"type": "text", "text": part} for part in text.split()]}
+        case = {"id": "a", "output": "x", "input": [*messages, many], "expected_output": [*messages, many]}
+        return check(written("content.json", with_cases({"cases": [case]})))
+
     def of_location(text: str) -> object:
         return [without_password(url) for url in (text, f"postgresql://{text}", f"postgresql://a:{text}@b/c?{text}")]
 
@@ -529,6 +537,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_yaml_values)
     yield Reader("a suite in JSON", reading_suites, of_suite("whole.json"), cases)
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
+    yield Reader("content of messages", ("domain/content.py", "domain/message.py", "suites/text_file.py"), of_content)
     yield Reader(
         "settings of a suite",
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from rich.cells import cell_len
 from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.highlights import Highlights
+from evenhand.reports.html.page import write_html
 from evenhand.reports.markdown import escaped, markdown
 from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence
 from evenhand.reports.terminal import terminal
@@ -170,6 +172,38 @@ def test_a_required_one_that_fails_is_blamed_before_others_that_have_lower_score
 
 
 # Who judged
+
+
+def test_reports_of_repeated_cases_say_what_counts_cases_and_what_counts_samples(made: Any) -> None:
+    found: list[Any] = [1.0, 1.0, 0.0]
+    samples = [made.judgment(score, sample=number) for number, score in enumerate(found)]
+    idle = [made.judgment(None, sample=number) for number in range(3)]
+    report = made.report(made.case(*samples), made.case(*samples), made.case(*idle))
+    words = (
+        "9 samples of 3 cases: a case counts once, by the mean of its samples; for an evaluator, by the middle verdict"
+    )
+
+    shown, written = terminal(report, width=140), markdown(report)
+    page = io.StringIO()
+    write_html(report, page)
+
+    assert report.summary.cases.borderline == report.summary.evaluators["quality"].passed == 2
+    for text in (shown, written, page.getvalue()):
+        assert words in text
+    assert "Samples not evaluated: 3 × " in " ".join(shown.split())
+    assert "- Samples not evaluated: 3 × " in written
+    assert "Samples not evaluated</h3>" in page.getvalue()
+    assert "scored cases" in shown
+    assert "| scored cases |" in written
+
+
+def test_reports_of_cases_judged_once_speak_of_no_samples(mixed: Any) -> None:
+    page = io.StringIO()
+    write_html(mixed, page)
+
+    for text in (terminal(mixed), markdown(mixed)):
+        assert "sample" not in text
+    assert "counts once" not in page.getvalue()
 
 
 def test_reports_for_people_name_the_judges(made: Any) -> None:

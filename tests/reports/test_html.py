@@ -436,6 +436,16 @@ def test_a_case_shows_what_was_asked_answered_and_expected(made: Any) -> None:
         assert f"{name} {said}" in text
 
 
+def test_a_reference_given_as_messages_is_shown_once(made: Any) -> None:
+    single = about(made, 1.0, question="Why?", candidate_answer="So.", expected_messages=[("assistant", "Because.")])
+    several = about(made, 1.0, candidate_answer="So.", expected_messages=[("user", "Why?"), ("assistant", "Because.")])
+
+    assert "Reference Because." in single
+    assert single.count("Because.") == 1
+    assert "Expected: user Why? Expected: assistant Because." in several
+    assert several.count("Because.") == 1
+
+
 def test_an_evaluation_shows_everything_that_was_found(made: Any) -> None:
     check = Check(id="safe", satisfied=False, reasoning="risky", score=3, probability=0.25, evidence="just do it")
     attempts = (

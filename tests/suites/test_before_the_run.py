@@ -44,7 +44,7 @@ def test_a_message_that_says_nothing_or_comes_from_nobody_is_a_mistake(
     assert found.endswith(told)
 
 
-@pytest.mark.parametrize("key", ["tool_calls", "function_call", "refusal", "audio"])
+@pytest.mark.parametrize("key", ["tool_calls", "function_call", "refusal"])
 def test_a_message_may_have_a_call_in_place_of_content(mistakes: Mistakes, key: str) -> None:
     assert mistakes(f"{HEAD}cases: [{{id: a, input: [{{role: assistant, {key}: [{{name: x}}]}}]}}]\n") == []
 

@@ -103,6 +103,8 @@ def test_of_an_evaluator(mistakes: Mistakes, evaluators: str, told: str) -> None
         ("  output: a\n  candidate_answer: b", 'suite.yaml:4, case "r-3": candidate_answer and output are two names for the same thing; give one'),
         ("  criteria: a\n  expected_outcome: b", 'suite.yaml:4, case "r-3": expected_outcome and criteria are two names for the same thing; give one'),
         ("  expected_output: a\n  reference_answer: b", 'suite.yaml:4, case "r-3": reference_answer and expected_output are two names for the same thing; give one'),
+        ("  input: a\n  expected_output: [{role: user, content: Paris}]", "suite.yaml:5, case \"r-3\": expected_output: none of these messages is the assistant's, so there is no answer to compare with; write {'role': 'assistant', 'content': '…'}, or give the answer as reference_answer"),
+        ("  reference_answer: []", "suite.yaml:4, case \"r-3\": reference_answer: none of these messages is the assistant's"),
         ("  latency: -1", 'suite.yaml:4, case "r-3": latency must be a number, 0 or more, not -1'),
         ("  cost: free", "suite.yaml:4, case \"r-3\": cost must be a number, 0 or more, not 'free'"),
         ("  metadata: x", 'suite.yaml:4, case "r-3": metadata must be a mapping, not text'),

@@ -109,6 +109,8 @@ EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_on_the_page_is_right(example: str) -> None:
     Path("cases.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
+    Path("minutes").mkdir()
+    Path("minutes/march.md").write_text("Decided: three things.\n", encoding="utf-8")
     if "cases:" not in example:
         example += "evaluators: [{name: tone, type: contains}]\ncases: [{id: a}]\n"
     Path("example.yaml").write_text(example, encoding="utf-8")

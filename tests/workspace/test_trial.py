@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, ModelChoiceError
 from evenhand.domain.evaluation import Status
-from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
-from evenhand.domain.run import CaseResult, RunStatus
+from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCaseText
+from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.engine.comparison import Side, compare_runs
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
@@ -150,3 +150,93 @@ def test_two_versions_of_a_prompt_can_be_compared(store: Store) -> None:
 
     assert found.subject.scores.n == 6
     assert found.subject.scores.difference == pytest.approx(0.7)
+
+
+# Runs of one model and of several
+
+
+def run_of(store: Store, prompt: Prompt, **scores: float) -> RunRecord:
+    """Try a prompt on some models, whose answers get some scores."""
+    models = [model(*[name] * 6, name=f"model/{name}") for name in scores]
+    replies = [f'{{"score": {score}, "hits": [], "misses": [], "reasoning": ""}}' for score in scores.values()] * 6
+    trial = Trial(prompt=prompt, models=models, judge=Scripted(replies, name="judge"))
+    job = trial.job(store)
+    return asyncio.run(Runner(store, plan(store, job, trial.scope), job, Pace(concurrency=1)).run())
+
+
+@pytest.fixture
+def six(store: Store) -> Prompt:
+    prompt = store.prompts.create(PromptText(name="p", evaluation_criteria="Is brief"))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(6)])
+    return prompt
+
+
+def test_a_run_of_one_model_is_compared_with_the_same_model_among_several(store: Store, six: Prompt) -> None:
+    one, several = run_of(store, six, a=0.2), run_of(store, six, b=0.9, a=0.4)
+
+    after = compare_runs(Side(store=store, run=one), Side(store=store, run=several))
+    before = compare_runs(Side(store=store, run=several), Side(store=store, run=one))
+
+    assert (after.subject.in_common, after.subject.only_b) == (6, 0)
+    assert after.subject.scores.clusters is None
+    assert after.subject.scores.difference == pytest.approx(0.2)
+    assert (after.model_a, after.model_b) == (None, "model/a")
+    assert after.notes == ("of B, only the answers of model/a are compared",)
+    assert before.subject.scores.difference == pytest.approx(-0.2)
+
+
+def test_where_the_model_is_not_clear_it_has_to_be_chosen(store: Store, six: Prompt) -> None:
+    one, several = run_of(store, six, c=0.2), run_of(store, six, a=0.4, b=0.9)
+
+    with pytest.raises(ModelChoiceError) as unclear:
+        compare_runs(Side(store=store, run=one), Side(store=store, run=several), anyway=True)
+    chosen = compare_runs(Side(store=store, run=one), Side(store=store, run=several, model="model/b"))
+
+    assert (unclear.value.side, unclear.value.models) == ("b", ("model/a", "model/b"))
+    assert str(unclear.value) == (
+        f"run {several.id} (B) has the answers of several models, and run {one.id} those of model/c; choose which to "
+        "compare, model/a or model/b: --model-b NAME, or model_b in Python and in the API"
+    )
+    assert chosen.subject.scores.difference == pytest.approx(0.7)
+
+
+def test_two_models_of_one_run_can_be_compared(store: Store, six: Prompt) -> None:
+    several = run_of(store, six, a=0.4, b=0.9)
+
+    found = compare_runs(
+        Side(store=store, run=several, model="model/a"), Side(store=store, run=several, model="model/b")
+    )
+
+    assert found.subject.scores.difference == pytest.approx(0.5)
+    with pytest.raises(ConfigError, match="cannot be compared with itself"):
+        compare_runs(Side(store=store, run=several, model="model/a"), Side(store=store, run=several))
+
+
+def test_two_runs_of_several_models_meet_in_the_models_that_both_have(store: Store, six: Prompt) -> None:
+    first, second = run_of(store, six, a=0.4, b=0.9), run_of(store, six, b=0.9, c=0.1)
+
+    both = compare_runs(Side(store=store, run=first), Side(store=store, run=second))
+    chosen = compare_runs(Side(store=store, run=first, model="model/b"), Side(store=store, run=second))
+
+    assert (both.subject.in_common, both.subject.only_a, both.subject.only_b) == (6, 6, 6)
+    assert (chosen.model_b, chosen.subject.in_common, chosen.subject.only_b) == ("model/b", 6, 0)
+
+
+def test_two_runs_of_several_other_models_say_what_to_choose(store: Store, six: Prompt) -> None:
+    first, second = run_of(store, six, a=0.4, b=0.9), run_of(store, six, c=0.9, d=0.1)
+
+    with pytest.raises(ConfigError, match="A has the answers of model/a, model/b, B those of model/c, model/d; choose"):
+        compare_runs(Side(store=store, run=first), Side(store=store, run=second))
+    found = compare_runs(Side(store=store, run=first, model="model/a"), Side(store=store, run=second, model="model/d"))
+
+    assert found.subject.scores.difference == pytest.approx(-0.3)
+
+
+def test_a_model_that_did_not_answer_cannot_be_chosen(store: Store, six: Prompt) -> None:
+    one, several = run_of(store, six, a=0.2), run_of(store, six, a=0.4, b=0.9)
+
+    with pytest.raises(ConfigError, match=f"model_b: run {several.id} has no answers of 'model/x'; did you mean"):
+        compare_runs(Side(store=store, run=one), Side(store=store, run=several, model="model/x"))
+    same = compare_runs(Side(store=store, run=one, model="model/a"), Side(store=store, run=several))
+
+    assert (same.model_a, same.model_b) == (None, "model/a")

@@ -144,6 +144,8 @@ def compare(
     evaluator: str | None = None,
     limit: int | None = 10,
     anyway: bool = False,
+    model_a: str | None = None,
+    model_b: str | None = None,
     store: PlaceLike = "default",
 ) -> Comparison:
     """Compare run B with run A, case by case: whether it is better, by how much, and how certain that is.
@@ -158,8 +160,9 @@ def compare(
 
     A run is a ``Run``, or the id of one in ``store``, the start of an id, or ``last``. With ``evaluator``, the
     comparison is by that evaluator and not by whole cases; ``limit`` is how many changed cases are listed, None for
-    all. Raises ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators, rubrics or
-    thresholds, unless ``anyway`` is set.
+    all. ``model_a`` and ``model_b`` choose a model in a run of several; where the other run is of one of them, it is
+    chosen already. Raises ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators,
+    rubrics or thresholds, unless ``anyway`` is set.
     """
     from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415
@@ -172,7 +175,7 @@ def compare(
     before, after = (run if isinstance(run, Run) else Run.open(run, store=store) for run in (a, b))
     for opened_run in (before, after):
         require_scores(opened_run.record)
-    with opened(before) as ours, opened(after) as theirs:
+    with opened(before, model_a) as ours, opened(after, model_b) as theirs:
         return compare_runs(
             ours,
             theirs,

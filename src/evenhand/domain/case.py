@@ -16,6 +16,7 @@ from evenhand.domain.scale import is_finite_number
 
 _TEXTS = ("id", "question", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
 _MESSAGES = ("input_messages", "output_messages", "expected_messages")
+_AS_MESSAGES = {"question": "input_messages", "reference_answer": "expected_messages"}
 _texts, _messages = attrgetter(*_TEXTS), attrgetter(*_MESSAGES)
 _TEXT = frozenset({str, NoneType})
 
@@ -27,7 +28,8 @@ class Case:
     >>> Case(question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris").question
     'Capital of France?'
 
-    ``candidate_answer=None`` means that there is no answer; an empty string is an answer. ``latency`` (seconds) and
+    ``candidate_answer=None`` means that there is no answer; an empty string is an answer. Where the reference is given
+    as ``expected_messages``, ``reference_answer`` is what the assistant says in them last. ``latency`` (seconds) and
     ``cost`` (dollars) are what making the answer took, where known.
     """
 
@@ -53,6 +55,8 @@ class Case:
         if _messages(self) != ((), (), ()):
             for name in _MESSAGES:
                 object.__setattr__(self, name, self._parsed_messages(name))
+            if self.expected_messages and self.reference_answer is None:
+                object.__setattr__(self, "reference_answer", self._reference_in_messages())
         if self.rubrics != ():
             object.__setattr__(self, "rubrics", rubric_items(self.rubrics, where=f"{self._where()}rubrics"))
         if type(self.metadata) is not dict and not isinstance(self.metadata, Mapping):
@@ -68,7 +72,8 @@ class Case:
         for name, value in zip(_TEXTS, _texts(self), strict=True):
             if value is not None and not isinstance(value, str):
                 kind = type(value).__name__
-                raise ConfigError(f"{self._where()}{name} must be text or None, not {kind}: {value!r:.80}")
+                hint = f"; messages are given as {_AS_MESSAGES[name]}" if name in _AS_MESSAGES else ""
+                raise ConfigError(f"{self._where()}{name} must be text or None, not {kind}: {value!r:.80}{hint}")
 
     def _check_numbers(self) -> None:
         for name, value in (("latency", self.latency), ("cost", self.cost)):
@@ -84,6 +89,12 @@ class Case:
         except ConfigError as error:
             raise ConfigError(f"{self._where()}{name}: {error}") from None
 
+    def _reference_in_messages(self) -> str | None:
+        try:
+            return reference_in(self.expected_messages)
+        except ConfigError as error:
+            raise ConfigError(f"{self._where()}expected_messages: {error}") from None
+
     def _where(self) -> str:
         return f"case {self.id!r}: " if isinstance(self.id, str) else "case: "
 
@@ -98,6 +109,43 @@ class Case:
         if self.question is not None or not self.input_messages:
             return self.question
         return transcript(self.input_messages)
+
+    @property
+    def reference_text(self) -> str | None:
+        """The reference as a judge reads it: the answer, or the conversation that it ends, where that was given."""
+        messages = self.expected_messages
+        is_whole = len(messages) < 2 or self.reference_answer is None
+        if is_whole or self.reference_answer != _last_said(messages_from(messages)):
+            return self.reference_answer
+        return transcript(messages)
+
+
+def reference_in(messages: Sequence[MessageLike]) -> str | None:
+    """Return what the assistant says last; None where it only calls tools. Refuses messages without an assistant.
+
+    >>> reference_in([("user", "Capital of France?"), ("assistant", "Paris")])
+    'Paris'
+    """
+    turns = messages_from(messages)
+    if not has_assistant(turns):
+        raise ConfigError(
+            "none of these messages is the assistant's, so there is no answer to compare with; write "
+            "{'role': 'assistant', 'content': '…'}, or give the answer as reference_answer"
+        )
+    return _last_said(turns)
+
+
+def has_assistant(messages: Sequence[Message]) -> bool:
+    """Return whether one of the messages is the assistant's."""
+    return any(message.role == "assistant" for message in messages)
+
+
+def _last_said(messages: Sequence[Message]) -> str | None:
+    # A message that has only tool calls says nothing; one that has nothing at all is an empty answer.
+    said = [
+        message.content for message in messages if message.role == "assistant" and (message.content or not message.more)
+    ]
+    return said[-1] if said else None
 
 
 def transcript(messages: Sequence[MessageLike]) -> str:

@@ -134,8 +134,9 @@ class Comparison:
 
     ``cases`` is about the score of whole cases, ``evaluators`` about each evaluator by name. ``evaluator`` is the one
     that was asked for, None where it is the cases: ``subject`` has its numbers, and ``changes`` are its cases that came
-    out differently, the largest difference first, of ``changed`` in all. ``differing`` says how the two runs were
-    judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
+    out differently, the largest difference first, of ``changed`` in all. Where a run has the answers of several models,
+    ``model_a`` and ``model_b`` are those that are compared; None stands for all. ``differing`` says how the two runs
+    were judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
     """
 
     a: RunRecord
@@ -147,6 +148,8 @@ class Comparison:
     changed: int = 0
     differing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    model_a: str | None = None
+    model_b: str | None = None
 
     @property
     def subject(self) -> Compared:
@@ -156,8 +159,8 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON values."""
         return {
-            "a": _run(self.a),
-            "b": _run(self.b),
+            "a": _run(self.a) | {"model": self.model_a},
+            "b": _run(self.b) | {"model": self.model_b},
             "differing": list(self.differing),
             "notes": list(self.notes),
             "cases": self.cases.as_dict(),

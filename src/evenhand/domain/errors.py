@@ -5,6 +5,8 @@
     - TemplateError                   a template uses a name without a value
     - UnknownNameError                no provider, evaluator or prompt has that name
     - MissingKeyError                 a model needs an API key and none is set
+    - IncomparableError               two runs that are only compared on request
+    - ModelChoiceError                a run is of several models, and one has to be chosen
     - MissingModelError               an embedded model's file is not on this machine
   + ModelFetchError                   an embedded model could not be fetched; nothing half done takes its place
   + StoreError                        the database cannot be opened, read or written
@@ -28,7 +30,7 @@ import contextlib
 import copy
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.domain.failure import Failure
 
@@ -88,6 +90,15 @@ class IncomparableError(ConfigError):
         super().__init__(listed if differing else f"{why}; or {advice}")
         self.why = why
         self.differing = differing
+
+
+class ModelChoiceError(ConfigError):
+    """A run has the answers of several ``models``, and nobody said which to compare; ``side`` is the run, a or b."""
+
+    def __init__(self, message: str, *, side: Literal["a", "b"], models: Sequence[str]) -> None:
+        super().__init__(message)
+        self.side = side
+        self.models = models
 
 
 class MissingModelError(ConfigError):

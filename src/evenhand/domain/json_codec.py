@@ -7,7 +7,7 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
-from evenhand.domain.case import Case
+from evenhand.domain.case import Case, has_assistant
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, token_usage, usage_dict
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import Rubric
@@ -37,7 +37,28 @@ def case_to(case: Case) -> dict[str, Any]:
 
 def case_from(fields: Mapping[str, Any]) -> Case:
     """Make a case from what ``case_to`` returned."""
-    return Case(**fields)
+    messages = {name: _stored_messages(fields[name]) for name in _MESSAGES if name in fields}
+    expected = messages.get("expected_messages", ())
+    if expected and "reference_answer" not in fields and not has_assistant(expected):
+        # Of an earlier version, which took such messages and compared nothing with them; now they are refused.
+        messages["expected_messages"] = ()
+    return Case(**{**fields, **messages}) if messages else Case(**fields)
+
+
+def _stored_messages(rows: Any) -> tuple[Message, ...]:
+    """Take messages as they were stored: what is refused today may have been stored by an earlier version."""
+    if not all(isinstance(row, Mapping) and _is_plain(row) for row in rows):
+        return messages_from(rows)
+    return tuple(
+        Message(
+            row["role"], row["content"], tuple((key, row[key]) for key in row if key not in {"role", "type", "content"})
+        )
+        for row in rows
+    )
+
+
+def _is_plain(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("role"), str) and isinstance(row.get("content"), str)
 
 
 def _rubric_to(item: Rubric) -> dict[str, Any]:
@@ -110,7 +131,6 @@ def answer_to(answer: MadeAnswer) -> dict[str, Any]:
 
 def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
     """Make a target's answer from what ``answer_to`` returned."""
-    messages: tuple[Message, ...] = messages_from(row.get("messages", ()))
     return MadeAnswer(
         text=row["text"],
         error=row.get("error"),
@@ -118,7 +138,7 @@ def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
         latency=row.get("latency"),
         usage=usage_from(row.get("usage")),
         cost=row.get("cost"),
-        messages=messages,
+        messages=_stored_messages(row.get("messages", ())),
         sample=row.get("sample", 0),
         round=row.get("round", 0),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from evenhand.domain.content import ReadFile, content_text
 from evenhand.domain.errors import ConfigError
 
 
@@ -34,6 +34,8 @@ MessageLike: TypeAlias = Message | Mapping[str, Any] | tuple[str, str]
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
 # What a message may have to say without content, as chat APIs write it.
 _IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
+# What a message may have beside its content and nobody would look at.
+_BESIDE_CONTENT = ("attachments", "images", "image", "image_url", "audio", "input_audio", "video")
 
 
 def messages_from(messages: object) -> tuple[Message, ...]:
@@ -49,12 +51,13 @@ def messages_from(messages: object) -> tuple[Message, ...]:
     if isinstance(messages, Mapping) and "messages" in messages:
         return messages_from(messages["messages"])
     if isinstance(messages, Iterable) and not isinstance(messages, Mapping):
-        return tuple(_parse_message(message) for message in messages)
-    return (_parse_message(messages),)
+        return tuple(message_from(message, number) for number, message in enumerate(messages, 1))
+    return (message_from(messages),)
 
 
-def _parse_message(message: object) -> Message:
-    if isinstance(message, Message):
+def message_from(message: object, number: int = 1, *, read_file: ReadFile | None = None) -> Message:
+    """Parse one message, which errors call by its number; ``read_file`` reads files that its content names."""
+    if isinstance(message, Message) and isinstance(message.content, str):
         return message
     more: tuple[tuple[str, Any], ...] = ()
     if isinstance(message, Mapping):
@@ -73,15 +76,16 @@ def _parse_message(message: object) -> Message:
         raise ConfigError(
             f"a message needs a role and content, such as {{'role': 'user', 'content': '…'}}; got {message!r:.120}"
         )
-    return Message(_ROLES.get(role, role), _content(content), more)
-
-
-def _content(content: object) -> str:
-    """Flatten content given in parts, as chat APIs allow, to its text."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list) and all(isinstance(part, (str, Mapping)) for part in content):
-        texts = [part if isinstance(part, str) else part.get("text") for part in content]
-        if all(isinstance(text, str) for text in texts):
-            return "".join(str(text) for text in texts)
-    return json.dumps(content, ensure_ascii=False, default=str)
+    for key, value in more:
+        if value and key in _BESIDE_CONTENT:
+            raise ConfigError(
+                f"message {number}: {key} is beside the content, where nobody looks at it, and only text can be "
+                "judged; write down in content what it says or shows, as text"
+            )
+    try:
+        text = content_text(content, read_file=read_file)
+    except ConfigError as error:
+        raise ConfigError(f"message {number}, {error}") from None
+    except RecursionError:
+        raise ConfigError(f"message {number}: its content is nested too deeply to be written as JSON") from None
+    return Message(_ROLES.get(role, role), text, more)

@@ -15,7 +15,10 @@ from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
+from evenhand.engine.overview import overview_of
+from evenhand.engine.targets.model import MODEL, TEST_CASE
 from evenhand.reports.paired_cases import JudgedCase, PairedFinding, findings_of
+from evenhand.reports.phrases import names_in
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
@@ -100,18 +103,37 @@ _REPLACED: Final = "\ufffd"
 _CLUSTER: Final = '"cluster"'
 
 
-def judged_cases(store: Store, run: RunRecord) -> Iterator[JudgedCase]:
-    """Yield the cases in suite order, each with no more than a comparison needs."""
+def answering_models(store: Store, run: RunRecord) -> tuple[str, ...]:
+    """Name the models that answered in a run, as its cases name them, else as its definition does."""
+    if several := overview_of(store, run).summary.models:
+        return tuple(several)
+    contents = (content for page, _ in store.columns(run) for _, _, _, _, content, _ in page)
+    model = loads(next(contents, '{"case": {}}'))["case"].get("metadata", {}).get(MODEL)
+    return (model,) if isinstance(model, str) else tuple(names_in(run.definition.get("target")))
+
+
+def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> Iterator[JudgedCase]:
+    """Yield the cases in suite order, each with no more than a comparison needs.
+
+    With a ``model``, only those that it answered, each by the id of its test case: so they meet those of another model.
+    """
     weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
     of_a_prompt = "prompt" in run.definition
     for page, evaluations in store.columns(run):
         rows = _by_position(store, run, evaluations)
         for position, identity, _, expected, content, _ in page:
             judged = rows.get(position, ())
+            case = loads(content)["case"] if model is not None or _CLUSTER in content else {}
+            metadata = case.get("metadata", {})
+            if model is not None and metadata.get(MODEL) != model:
+                continue
+            test_case = None if model is None else metadata.get(TEST_CASE)
+            cluster = case.get("cluster")
             yield JudgedCase(
-                id=identity,
+                id=identity if test_case is None else test_case,
                 position=position,
-                cluster=loads(content)["case"].get("cluster") if _CLUSTER in content else None,
+                # That of the test case only held the answers of several models together.
+                cluster=None if cluster == test_case else cluster,
                 judged_by=Terms(content, of_a_prompt=of_a_prompt),
                 found=weigh(expected * run.repeat > len(judged), judged),
             )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from evenhand.domain.comparison import Comparison
-from evenhand.domain.errors import ConfigError, IncomparableError
+from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.case_scores import judged_cases
+from evenhand.engine.case_scores import answering_models, judged_cases
 from evenhand.engine.overview import overview_of
 from evenhand.engine.run import Run
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
@@ -24,14 +24,19 @@ ANYWAY: Final = "to compare them anyway: --anyway, or anyway=True in Python"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the two runs, in the store that has it."""
+    """One of the two runs, in the store that has it; with a ``model``, only what that one answered."""
 
     store: Store
     run: RunRecord
+    model: str | None = None
 
     def cases(self) -> Iterator[JudgedCase]:
         """Return the cases in suite order, each with no more than a comparison needs."""
-        return judged_cases(self.store, self.run)
+        return judged_cases(self.store, self.run, model=self.model)
+
+    def models(self) -> tuple[str, ...]:
+        """Name the models whose answers are compared."""
+        return answering_models(self.store, self.run) if self.model is None else (self.model,)
 
     def judges(self) -> Mapping[str, tuple[str, ...]]:
         """Name the judges of each evaluator that has some."""
@@ -39,10 +44,10 @@ class Side:
 
 
 @contextlib.contextmanager
-def opened(run: Run) -> Iterator[Side]:
+def opened(run: Run, model: str | None = None) -> Iterator[Side]:
     """Open the store of a run, to read it as it is by now."""
     with run._place.opened(to_read=True) as store:  # a run shows no store to its users
-        yield Side(store=store, run=store.runs.find(run.id))
+        yield Side(store=store, run=store.runs.find(run.id), model=model)
 
 
 def compare_runs(
@@ -59,7 +64,8 @@ def compare_runs(
     Both are read once, side by side. Where they have the same cases in the same order, next to nothing is kept; a case
     that is elsewhere in the other run waits for it, as a few numbers.
     """
-    if a.run.id == b.run.id:
+    a, b = _with_models(a, b)
+    if a.run.id == b.run.id and a.model == b.model:
         raise ConfigError(f"run {a.run.id} cannot be compared with itself; name two runs, see: evenhand runs")
     notes = [_unfinished(side.run, anyway=anyway) for side in (a, b) if side.run.status is not RunStatus.FINISHED]
     if differing:
@@ -74,10 +80,7 @@ def compare_runs(
             if case_a.judged_by != case_b.judged_by:
                 unlike.append(case_a.id)
     if not comparing.in_common:
-        raise ConfigError(
-            f"runs {a.run.id} and {b.run.id} have no case in common: no id is in both; a case without an id is "
-            "named by its content, its answer included, so give the cases ids"
-        )
+        raise _nothing_in_common(a, b)
     differences = [*differing, *_other_judges(a, b), *_unlike(unlike)]
     if differences:
         _refuse(a.run, b.run, differences, anyway=anyway)
@@ -90,8 +93,66 @@ def compare_runs(
         changes=comparing.changes(),
         changed=comparing.changed,
         differing=tuple(differences),
-        notes=(*notes, *_notes(a.run, b.run, reclustered)),
+        notes=(*_model_notes(a, b), *notes, *_notes(a.run, b.run, reclustered)),
+        model_a=a.model,
+        model_b=b.model,
     )
+
+
+def _with_models(a: Side, b: Side) -> tuple[Side, Side]:
+    """Return the sides with the models whose answers can be paired: a run of several has each case once a model."""
+    a, b = _checked(a, "a"), _checked(b, "b")
+    return _matched(a, b, "a"), _matched(b, a, "b")
+
+
+def _checked(side: Side, letter: str) -> Side:
+    """Refuse a model that did not answer; the only one that did need not be chosen."""
+    if side.model is None:
+        return side
+    known = answering_models(side.store, side.run)
+    if side.model not in known:
+        near = did_you_mean(side.model, known)
+        raise ConfigError(f"model_{letter}: run {side.run.id} has no answers of {side.model!r:.80}{near}")
+    return replace(side, model=None) if len(known) == 1 else side
+
+
+def _matched(side: Side, other: Side, letter: Literal["a", "b"]) -> Side:
+    if side.model is not None or not _is_by_model(side) or (other.model is None and _is_by_model(other)):
+        return side  # of two runs of several models, each case has its model in its id
+    models, theirs = side.models(), other.models()
+    if len(theirs) == 1 and theirs[0] in models:
+        return replace(side, model=theirs[0])
+    raise ModelChoiceError(
+        f"run {side.run.id} ({letter.upper()}) has the answers of several models, and run {other.run.id} those of "
+        f"{', '.join(theirs) or 'none'}; choose which to compare, {' or '.join(models)}: --model-{letter} NAME, or "
+        f"model_{letter} in Python and in the API",
+        side=letter,
+        models=models,
+    )
+
+
+def _is_by_model(side: Side) -> bool:
+    """Return whether a run has each test case of a prompt once for each of several models."""
+    return "prompt" in side.run.definition and len(side.models()) > 1
+
+
+def _nothing_in_common(a: Side, b: Side) -> ConfigError:
+    problem = f"runs {a.run.id} and {b.run.id} have no case in common"
+    if _is_by_model(a) and _is_by_model(b):
+        return ConfigError(
+            f"{problem}: A has the answers of {', '.join(a.models())}, B those of {', '.join(b.models())}; choose one "
+            "of each: --model-a and --model-b, or model_a and model_b in Python and in the API"
+        )
+    return ConfigError(
+        f"{problem}: no id is in both; a case without an id is named by its content, its answer included, so give the "
+        "cases ids"
+    )
+
+
+def _model_notes(a: Side, b: Side) -> Iterator[str]:
+    for side, letter in ((a, "A"), (b, "B")):
+        if side.model is not None:
+            yield f"of {letter}, only the answers of {side.model} are compared"
 
 
 def joined(a: Iterable[JudgedCase], b: Iterable[JudgedCase]) -> Iterator[tuple[JudgedCase | None, JudgedCase | None]]:

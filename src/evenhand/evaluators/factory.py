@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypedDict, cast
 
 from evenhand import registry
 from evenhand.domain.ask import Call, ModelClient, Steps
+from evenhand.domain.content import plain_data
 from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import JudgeError, usage_dict
@@ -110,6 +111,11 @@ class PromptedJudge:
     def steps(self, values: Mapping[str, Any]) -> Steps[Any]:
         """Judge with the given values: an ``EvaluatorResult``, or the object that ``output_schema`` describes."""
         arguments = {name: value for name, value in values.items() if value is not None}
+        if _ATTACHMENTS in arguments:
+            raise ConfigError(
+                "attachments cannot be shown to a judge, only text can; give what they say or show as text, under "
+                "another name, such as context"
+            )
         messages = self._framed((yield from self._messages(arguments)))
         client: ModelClient = self.judge
         asked = yield from inquire(messages, judge=client, contract=self.contract, ambiguous=self.ambiguous)
@@ -133,7 +139,7 @@ class PromptedJudge:
         (answer,) = yield (call,)
         match answer:
             case Returned(value=value):
-                return messages_from(value)
+                return _prompt_messages(value)
             case Raised(exception=exception):
                 raise exception
             case _:
@@ -188,17 +194,27 @@ class PromptedJudge:
 
 
 def as_text(value: object, name: str = "value") -> str:
-    """Return a value as it goes into a prompt: text as it is, anything else as JSON."""
+    """Return a value as it goes into a prompt: text and blocks of text as they are, anything else as JSON.
+
+    Pictures, sound and files are refused.
+    """
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, default=_jsonable)
+        data = plain_data(value)
+        return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=_plain)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{name} cannot be written as JSON: {error}; give text or plain values") from None
 
 
 def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {name: as_text(value, name) for name, value in arguments.items()}
+
+
+def _plain(value: object) -> object:
+    return plain_data(_jsonable(value))
 
 
 def _jsonable(value: object) -> object:
@@ -211,6 +227,15 @@ def _jsonable(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
+def _prompt_messages(value: object) -> tuple[Message, ...]:
+    try:
+        return messages_from(value)
+    except ConfigError as error:
+        raise error.within("the prompt") from None
+
+
+# What other libraries with such a factory send along as pictures, sound and files.
+_ATTACHMENTS: Final = "attachments"
 # What ``inputs``, ``outputs`` and ``reference_outputs`` are in libraries with such a factory: always given.
 _STANDARD_NAMES: Final = ("inputs", "outputs", "reference_outputs")
 # An attribute, an item, a conversion or a format of a value, as Python's own templates have them.
@@ -256,6 +281,8 @@ def _example(example: FewShotExample) -> FewShotExample:
     for key in example:
         if key not in _EXAMPLE_KEYS:
             raise ConfigError(f"few_shot_examples: no key {key!r}{did_you_mean(str(key), _EXAMPLE_KEYS)}")
+    for key in ("inputs", "outputs"):
+        as_text(example[key], f"few_shot_examples: {key}")  # type: ignore[literal-required]
     # A copy: what the user does with theirs later must not change the prompt.
     return copy.deepcopy(example)
 

@@ -189,7 +189,7 @@ class PromptSettings(BaseEvaluator):
         return {
             "expected_outcome": case.expected_outcome or "",
             "question": case.question_text or "",
-            "reference_answer": case.reference_answer or "",
+            "reference_answer": case.reference_text or "",
             "candidate_answer": case.candidate_answer or "",
         }
 

@@ -17,7 +17,9 @@ from evenhand.reports.phrases import (
     judges_phrase,
     mean_sentence,
     pass_rate_sentence,
+    samples_sentence,
     score_text,
+    scored_heading,
     standings,
 )
 from evenhand.reports.report import Report
@@ -61,7 +63,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"- {' · '.join(seen)}"
     yield f"- {mean_sentence(summary.cases)}"
     yield f"- {pass_rate_sentence(summary.cases)}"
-    yield from (f"- Not evaluated: {count:,} × {escaped(reason)}" for reason, count in summary.reasons.items())
+    is_repeated = summary.repeat > 1
+    if is_repeated:
+        yield f"- {samples_sentence(summary)}"
+    label = "Samples not evaluated" if is_repeated else "Not evaluated"
+    yield from (f"- {label}: {count:,} × {escaped(reason)}" for reason, count in summary.reasons.items())
     yield from (f"- {count:,} {escaped(words)}" for count, words in flag_phrases(summary))
     if who := judges_phrase(summary):
         yield f"- {escaped(who, None)}"
@@ -71,22 +77,23 @@ def _lines(report: Report) -> Iterator[str]:
             "Gates", ("verdict", "gate"), ((_mark(gate.ok), escaped(gate.words)) for gate in report.gates)
         )
     if summary.evaluators:
-        yield from _tallies("Evaluators", "evaluator", summary.evaluators)
+        yield from _tallies("Evaluators", "evaluator", summary.evaluators, scored_heading(summary))
     if summary.models:
-        yield from _tallies("Models", "model", summary.models)
+        yield from _tallies("Models", "model", summary.models, scored_heading(summary))
     shown = report.highlights()
     if shown.worst:
         yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
     if summary.errors_by_class:
         counts = ((escaped(kind, 60), f"{count:,}") for kind, count in summary.errors_by_class.items())
-        yield from _table("Errors by class", ("class", "how many"), counts)
+        title = "Errors by class, over all samples" if is_repeated else "Errors by class"
+        yield from _table(title, ("class", "how many"), counts)
     if shown.broken:
         yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(shown.broken))
 
 
-def _tallies(title: str, whose: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
+def _tallies(title: str, whose: str, tallies: Mapping[str, Tally], scored: str) -> Iterator[str]:
     kinds = list(Standing)[:5]
-    headings = (whose, "mean", "95 %", "scored", *(f"{kind.glyph} {kind.word}" for kind in kinds))
+    headings = (whose, "mean", "95 %", scored, *(f"{kind.glyph} {kind.word}" for kind in kinds))
     rows = (
         (
             escaped(name, 60),

@@ -218,6 +218,24 @@ def pass_rate_sentence(tally: Tally) -> str:
     return f"pass rate {score_text(tally.pass_rate)} {around}: {tally.passed:,} of {tally.scored:,}"
 
 
+def samples_sentence(summary: Summary, noun: str = "case") -> str:
+    """Say what is counted where each case was judged several times; empty where it was judged once.
+
+    >>> samples_sentence(Summary(cases=Tally(n=10), repeat=3))
+    '30 samples of 10 cases: a case counts once, by the mean of its samples; for an evaluator, by the middle verdict'
+    """
+    if summary.repeat == 1:
+        return ""
+    samples, total = counted(summary.cases.n * summary.repeat, "sample"), counted(summary.cases.n, noun)
+    once = f"a {noun} counts once, by the mean of its samples; for an evaluator, by the middle verdict"
+    return f"{samples} of {total}: {once}"
+
+
+def scored_heading(summary: Summary) -> str:
+    """Head the number of scored cases in a table; where a case has several samples, the word is needed."""
+    return "scored" if summary.repeat == 1 else "scored cases"
+
+
 def around_text(tally: Tally, interval: Interval | None) -> str:
     """Write the interval around a mean of a tally, or why there is none."""
     if interval is None:

@@ -29,7 +29,9 @@ from evenhand.reports.phrases import (
     mean_sentence,
     next_step,
     pass_rate_sentence,
+    samples_sentence,
     score_text,
+    scored_heading,
     standings,
 )
 from evenhand.reports.report import Report
@@ -78,17 +80,19 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield _counts(summary.cases)
     yield Text(mean_sentence(summary.cases))
     yield Text(pass_rate_sentence(summary.cases))
+    is_repeated = summary.repeat > 1
+    if is_repeated:
+        yield Text(samples_sentence(summary))
     if summary.reasons:
         reasons = (f"{count:,} × {plain(reason)}" for reason, count in summary.reasons.items())
-        yield _table_of(
-            zip(itertools.chain([Text("Not evaluated:")], itertools.repeat(Text(""))), reasons, strict=False)
-        )
+        label = "Samples not evaluated:" if is_repeated else "Not evaluated:"
+        yield _table_of(zip(itertools.chain([Text(label)], itertools.repeat(Text(""))), reasons, strict=False))
     yield from _tables(summary, wide=width >= _WIDE)
     shown = report.highlights()
     if shown.worst:
         yield from _highlight_table("Worst cases", shown.worst)
     if summary.errors_by_class:
-        yield Text("\nErrors by class")
+        yield Text("\nErrors by class, over all samples" if is_repeated else "\nErrors by class")
         yield _table_of((Text(f"{count:,}"), plain(kind)) for kind, count in summary.errors_by_class.items())
     if summary.flags:
         yield Text("\nFlags")
@@ -120,14 +124,14 @@ def _tables(summary: Summary, *, wide: bool) -> Iterator[RenderableType]:
     for whose, tallies in (("evaluator", summary.evaluators), ("model", summary.models)):
         if tallies:
             yield Text("")
-            yield _tallies(whose, tallies, wide=wide)
+            yield _tallies(whose, tallies, wide=wide, scored=scored_heading(summary))
 
 
-def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool) -> Table:
+def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool, scored: str) -> Table:
     table = _table()
     table.add_column(whose, overflow="fold")
     verdicts = (f"{standing.glyph} {standing.word}" if wide else standing.glyph for standing in _COUNTED)
-    for heading in ("mean", "95 %", "scored", *verdicts):
+    for heading in ("mean", "95 %", scored, *verdicts):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, tally in tallies.items():
         counts = standings(tally)

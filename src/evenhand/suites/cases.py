@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from evenhand.domain.case import Case
+from evenhand.domain.case import Case, reference_in
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.domain.message import Message, messages_from
+from evenhand.domain.message import Message, message_from
 from evenhand.domain.rubric import rubric_items
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.scale import is_finite_number
@@ -17,25 +18,37 @@ from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
+from evenhand.suites.text_file import NamedFiles
 from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain, right_name, rubric_faults
 
 ROLES: Final = ("system", "user", "assistant", "tool", "developer", "function", "human", "ai", "model")
 _NEEDED: Final = ("role", "content")
 
 
-def message_faults(key: str, messages: Listed) -> Iterator[Fault]:
-    """Yield what is wrong with the messages under a key; roles are checked here only, for files."""
-    for message, line in zip(messages, messages.lines, strict=True):
+def read_messages(key: str, listed: Listed, faults: list[Fault], *, folder: Path | None) -> tuple[Message, ...]:
+    """Read the messages under a key, and add what is wrong with them to the faults.
+
+    Files that they name are read from ``folder``; without one, none is.
+    """
+    read_file = None if folder is None else NamedFiles(folder).read
+    messages: list[Message] = []
+    for number, (message, line) in enumerate(zip(listed, listed.lines, strict=True), 1):
         try:
-            messages_from([plain(message)])
+            messages.append(message_from(plain(message), number, read_file=read_file))
         except ConfigError as error:
-            yield Fault(line, f"{key}: {error}{_key_hint(message)}")
-        if isinstance(message, Mapped):
-            written = "role" if message.get("role") else "type"
-            role = message.get(written)
-            if isinstance(role, str) and role not in ROLES:
-                near = did_you_mean(role[:MOST_GUESSED], ROLES)
-                yield Fault(message.lines.get(written, line), f"{key}: no role {role!r:.80}{near}")
+            faults.append(Fault(line, f"{key}: {error}{_key_hint(message)}"))
+        faults += _role_faults(key, message, line)
+    return tuple(messages)
+
+
+def _role_faults(key: str, message: object, line: int) -> Iterator[Fault]:
+    """Yield what is wrong with a role; this is checked here only, for files."""
+    if isinstance(message, Mapped):
+        written = "role" if message.get("role") else "type"
+        role = message.get(written)
+        if isinstance(role, str) and role not in ROLES:
+            near = did_you_mean(role[:MOST_GUESSED], ROLES)
+            yield Fault(message.lines.get(written, line), f"{key}: no role {role!r:.80}{near}")
 
 
 def _key_hint(message: object) -> str:
@@ -54,12 +67,13 @@ ALIASES: Final = {
     "criteria": "expected_outcome",
 }
 _TEXTS: Final = frozenset({"id", "candidate_answer", "expected_outcome", "cluster"})
-# What may be text or messages, and the two names that a Case has for it.
-_TEXT_OR_MESSAGES: Final = {
-    "input": ("question", "input_messages"),
-    "reference_answer": ("reference_answer", "expected_messages"),
+# What may be text, and what may be messages, with the names that a Case has for them.
+_TEXT_OR_MESSAGES: Final = {"input": "question", "reference_answer": "reference_answer"}
+_MESSAGES: Final = {
+    "input": "input_messages",
+    "reference_answer": "expected_messages",
+    "output_messages": "output_messages",
 }
-_MESSAGES: Final = frozenset({*_TEXT_OR_MESSAGES, "output_messages"})
 _NUMBERS: Final = frozenset({"latency", "cost"})
 KEYS: Final = (
     "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
@@ -75,11 +89,15 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 class CaseMaker:
     """Makes the cases of a suite; ``usual`` are the evaluators of the suite, None where they are not known.
 
-    ``names`` are those of all evaluators so far, of the suite and of cases.
+    ``names`` are those of all evaluators so far, of the suite and of cases. ``folder`` is that of the suite, in which
+    the files are that messages name; without one, none is read.
     """
 
-    def __init__(self, usual: Sequence[Mapping[str, Any]] | None, checks: Checks) -> None:
+    def __init__(
+        self, usual: Sequence[Mapping[str, Any]] | None, checks: Checks, *, folder: Path | None = None
+    ) -> None:
         self._usual = usual
+        self._folder = folder
         self._checks = checks
         self._named = {name_of(definition): definition for definition in usual or ()}
         self.names = set(self._named)
@@ -124,9 +142,9 @@ class CaseMaker:
             elif value.__class__ is str and name in _TEXTS:
                 fields[name] = value
             elif value.__class__ is str and name in _TEXT_OR_MESSAGES:
-                fields[_TEXT_OR_MESSAGES[name][0]] = value
-            elif isinstance(value, Listed) and name in _MESSAGES and (wrong := [*message_faults(key, value)]):
-                faults += wrong
+                fields[_TEXT_OR_MESSAGES[name]] = value
+            elif isinstance(value, Listed) and name in _MESSAGES:
+                fields[_MESSAGES[name]] = self._messages(key, raw, faults)
             else:
                 try:
                     field, fields[field] = _field(name, key, value)
@@ -136,6 +154,14 @@ class CaseMaker:
         if "id" in fields and (problem := id_problem(fields["id"])):
             faults.append(Fault(raw.lines["id"], problem))
         return fields
+
+    def _messages(self, key: str, raw: Mapped, faults: list[Fault]) -> tuple[Message, ...]:
+        """Read the messages under a key of a case."""
+        before = len(faults)
+        messages = read_messages(key, raw[key], faults, folder=self._folder)
+        if len(faults) == before and _NAMES[key] == "reference_answer":
+            faults += _reference_faults(key, messages, raw.lines[key])
+        return messages
 
     def _own_evaluators(self, raw: Mapped, faults: list[Fault]) -> tuple[Mapping[str, Any], ...] | None:
         evaluators = raw.get("evaluators")
@@ -186,8 +212,6 @@ def doubles(names: Iterable[str]) -> list[str]:
 
 def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
     """Read a value that is not just text; return it with the field of a ``Case`` it belongs to."""
-    if name in _TEXT_OR_MESSAGES and isinstance(value, Listed):
-        return _TEXT_OR_MESSAGES[name][1], _messages(key, value)
     if name in _TEXTS or name in _TEXT_OR_MESSAGES:
         or_messages = " or a list of messages" if name in _TEXT_OR_MESSAGES else ""
         if isinstance(value, (dict, list)):
@@ -206,7 +230,7 @@ def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
         return name, _schema(key, plain(value))
     if name == "rubrics":
         return name, rubric_items(plain(value), where=key)
-    return name, _messages(key, value)
+    raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
 
 
 def _schema(key: str, value: Any) -> Any:
@@ -220,10 +244,11 @@ def _schema(key: str, value: Any) -> Any:
     return value
 
 
-def _messages(key: str, value: Any) -> tuple[Message, ...]:
-    if not isinstance(value, Listed):
-        raise ConfigError(f"{key} must be a list of messages, not {kind(value)}")
-    return messages_from(plain(value))
+def _reference_faults(key: str, messages: tuple[Message, ...], line: int) -> Iterator[Fault]:
+    try:
+        reference_in(messages)
+    except ConfigError as error:
+        yield Fault(line, f"{key}: {error}")
 
 
 def id_problem(identity: str) -> str | None:

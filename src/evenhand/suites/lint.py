@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.case import Case
-from evenhand.domain.errors import did_you_mean
+from evenhand.domain.content import plain_data
+from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import Template
 from evenhand.evaluators.value_text import shown
@@ -68,7 +69,7 @@ class TargetPrompts:
                 self._names[who] = sorted(Template.with_double_braces(text).names.difference(_CASE_NAMES))
 
     def faults(self, planned: PlannedCase) -> Iterator[Fault]:
-        """Find the names that a case does not give, if it has no answer yet."""
+        """Find the names for which a case gives nothing, or nothing that is text, if it has no answer yet."""
         if planned.case.candidate_answer is not None:
             return
         for who, names in self._names.items():
@@ -78,6 +79,16 @@ class TargetPrompts:
                     yield Fault(
                         planned.line or 0, f"target: {who} uses {name!r:.80}, which is not in the metadata{near}"
                     )
+                elif (problem := _no_text(planned.case.metadata[name])) is not None:
+                    yield Fault(planned.line or 0, f"target: {who} uses {name!r:.80} of the metadata: {problem}")
+
+
+def _no_text(value: object) -> str | None:
+    try:
+        plain_data(value)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 class Unanswered:

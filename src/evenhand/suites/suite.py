@@ -102,7 +102,7 @@ class Suite:
         asked = self._asked = AskedJudge(self.built)
         is_whole = True
         usual = _usual_evaluators(self.definition)
-        maker = CaseMaker(usual, self._checks)
+        maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
         file = self._checks.file = self._document.case_file or self._document.path
         for piece in self._document.cases():
             faults: list[Fault] = []

@@ -29,9 +29,9 @@ def require_file(path: Path) -> None:
 class TextFile:
     """A text file that is read in chunks, and knows the line it is at; the parsers use it as a stream."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, name: str | None = None) -> None:
         require_file(path)
-        self.name = str(path)
+        self.name = name or str(path)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._chunk = ""
         self._line = 1  # that of the last chunk's beginning
@@ -99,3 +99,49 @@ class TextFile:
             raise ConfigError(
                 f"{self.name}:{line}: the byte 0x{byte:02x} is not UTF-8; save the file in that encoding"
             ) from None
+
+
+class NamedFiles:
+    """Reads the text files that a list of messages names; together they are no larger than a case may be.
+
+    Their names are seen from ``folder``, and they must be in it, also where a name is that of a link.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._bytes = 0
+
+    def read(self, name: str) -> str:
+        """Return the text of a file; raises ``ConfigError`` where there is none, or it is no text of that size."""
+        label = f"file {name!r:.200}"
+        path = self._inside(name, label)
+        with TextFile(path, name=label) as file:
+            text = "".join(iter(file.read, ""))
+        self._bytes += len(text.encode())
+        if self._bytes > MAX_BYTES:
+            raise ConfigError(
+                f"{label}: with it, the files here have more than {MAX_BYTES // 1_000_000} MB; split the case"
+            )
+        return text
+
+    def _inside(self, name: str, label: str) -> Path:
+        try:
+            folder = self._folder.resolve()
+            path = (folder / name).resolve()
+            problem = self._problem(name, path, folder)
+        except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name with NUL or half a letter
+            problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        if problem:
+            raise ConfigError(f"{label}: {problem}")
+        return path
+
+    def _problem(self, name: str, path: Path, folder: Path) -> str:
+        if not name.strip():
+            return "its name is empty; write it as seen from the folder of the suite"
+        if not path.is_relative_to(folder):
+            return "it is not in the folder of the suite; put it there, and write its name as seen from there"
+        if path.is_dir():
+            return "it is a folder; name a file in it"
+        if not path.exists():
+            return "there is no such file; its name is seen from the folder of the suite"
+        return "" if path.is_file() else "it is not a regular file"

@@ -13,13 +13,11 @@ from evenhand.domain.message import Message
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.targets.model import MODEL, SeveralModels
+from evenhand.engine.targets.model import MODEL, TEST_CASE, SeveralModels
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.models.resolve import unasked
 from evenhand.store.store import Store
 
-# The keys of a case's metadata that say where it comes from.
-TEST_CASE: Final = "test_case"
 # The key of a run's definition that says whose it is.
 PROMPT: Final = "prompt"
 

@@ -57,6 +57,29 @@ def test_what_is_not_to_be_compared_is_refused_in_the_words_of_the_api(client: T
     assert anyway.json()["cases"]["scores"]["lacking"]
 
 
+def test_a_model_is_chosen_in_a_run_of_several(
+    client: TestClient, prompt: str, ended: Callable[[str], dict[str, Any]]
+) -> None:
+    def tried(*models: str) -> str:
+        body = {"prompt": prompt, "models": list(models), "judge": "vllm/judge"}
+        run: str = client.post("/api/runs", json=body).json()["id"]
+        ended(run)
+        return run
+
+    one, other, several = tried("vllm/a"), tried("vllm/c"), tried("vllm/a", "vllm/b")
+
+    same = client.get(f"/api/compare?a={one}&b={several}").json()
+    unclear = client.get(f"/api/compare?a={other}&b={several}")
+    chosen = client.get(f"/api/compare?a={other}&b={several}&model_b=vllm/b").json()
+    within = client.get(f"/api/compare?a={several}&b={several}&model_a=vllm/a&model_b=vllm/b").json()
+
+    assert (same["b"]["model"], same["cases"]["in_common"], same["cases"]["only_b"]) == ("vllm/a", 3, 0)
+    assert unclear.status_code == 422
+    assert "choose which to compare, vllm/a or vllm/b: --model-b NAME, or model_b" in unclear.json()["detail"]
+    assert (chosen["a"]["model"], chosen["b"]["model"], chosen["cases"]["in_common"]) == (None, "vllm/b", 3)
+    assert (within["a"]["model"], within["b"]["model"], within["cases"]["in_common"]) == ("vllm/a", "vllm/b", 3)
+
+
 def test_what_takes_long_is_asked_for_again(
     client: TestClient, tmp_path: Path, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:

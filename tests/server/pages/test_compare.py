@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -12,7 +13,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from evenhand import Case, Scripted, evaluate
+from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.run import RunRecord
+from evenhand.engine.job import Pace
+from evenhand.engine.plan import plan
+from evenhand.engine.runner import Runner
+from evenhand.store.store import Store
+from evenhand.workspace.prompt_run import Trial
 
 Parsed = Callable[[Any], Any]
 Judge = Callable[..., RunRecord]
@@ -128,6 +135,30 @@ def test_a_run_is_not_compared_with_itself_or_with_other_cases(
     assert "cannot be compared with itself" in told(itself)
     assert not itself.all("a", class_="button")
     assert client.get(f"/compare?a={a.id}&b=none").status_code == 404
+
+
+def test_where_a_run_is_of_several_models_one_can_be_chosen(client: TestClient, store: Store, parsed: Parsed) -> None:
+    prompt = store.prompts.create(PromptText(name="p", evaluation_criteria="Is brief"))
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
+
+    def tried(**scores: float) -> str:
+        models = [{"model": Scripted(["Yes."] * 3, name=f"model/{name}")} for name in scores]
+        trial = Trial(prompt=prompt, models=models, judge=Scripted([*map(reply, scores.values())] * 3, name="judge"))
+        job = trial.job(store)
+        return asyncio.run(Runner(store, plan(store, job, trial.scope), job, Pace(concurrency=1)).run()).id
+
+    one, several = tried(bad=0.1), tried(good=0.9, other=0.5)
+    # Judges that were made in Python are two.
+    unclear = parsed(client.get(f"/compare?a={one}&b={several}&anyway=yes"))
+    choice = next(link for link in unclear.all("a", class_="button") if link.text == "model/good")
+    chosen = parsed(client.get(choice.attributes["href"]))
+
+    assert "has the answers of several models" in told(unclear)
+    assert choice.attributes["href"] == f"/compare?a={one}&b={several}&anyway=yes&model_b=model%2Fgood"
+    assert "3 cases in both runs." in told(chosen)
+    assert "of B, only the answers of model/good are compared" in told(chosen)
+    assert chosen.all("a", href=f"/runs/{one}/results/1")
+    assert chosen.all("a", href=f"/runs/{several}/results/2")
 
 
 def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Judge, parsed: Parsed) -> None:

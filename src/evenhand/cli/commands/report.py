@@ -82,6 +82,12 @@ def compare(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were answered or judged differently.")
     ] = False,
+    model_a: Annotated[
+        str | None, typer.Option("--model-a", metavar="NAME", help="The model to compare, of several in A.")
+    ] = None,
+    model_b: Annotated[
+        str | None, typer.Option("--model-b", metavar="NAME", help="The model to compare, of several in B.")
+    ] = None,
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit with 100 if B is significantly worse.")
     ] = False,
@@ -93,12 +99,15 @@ def compare(
 
     Is run B better than run A? Cases are paired by their ids. The report has the difference with its confidence
     interval, a significance test, wins and losses, and the cases that changed; if there is too little data, it says so.
-    Runs judged by different judges, evaluators or rubrics are refused.
+    Runs judged by different judges, evaluators or rubrics are refused. A run of one model is compared with the answers
+    of the same model in a run of several.
     """
     for path in files or ():
         comparison_writer(path)
     console = Console(quiet=quiet)
-    comparison = compare_runs(a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, store=db)
+    comparison = compare_runs(
+        a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, model_a=model_a, model_b=model_b, store=db
+    )
     for path in files or ():
         write_comparison(comparison, path)
         console.note(f"wrote {path}")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evenhand.domain.ask import Ask, ModelClient, Steps
 from evenhand.domain.case import Case
+from evenhand.domain.content import plain_data
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError
 from evenhand.domain.evaluation import total_usage
 from evenhand.domain.failure import Failure
@@ -159,8 +160,8 @@ def _check_names(settings: Mapping[str, Any]) -> None:
             raise ConfigError(f"no key {name!r}; did you mean {near[0]!r}?", key=str(name))
 
 
-def _values(case: Case) -> dict[str, str]:
-    values = {str(name): _as_text(value) for name, value in case.metadata.items()}
+def _values(case: Case) -> dict[str, Any]:
+    values = {str(name): value for name, value in case.metadata.items()}
     for name in _INPUT:
         values.pop(name, None)  # whatever the metadata calls so
         if case.question_text is not None:
@@ -168,19 +169,28 @@ def _values(case: Case) -> dict[str, str]:
     return values
 
 
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _as_text(value: object, where: str) -> str:
+    try:
+        data = plain_data(value)
+    except ConfigError as error:
+        raise TemplateError(f"{where}: {error}") from None
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
 
 
-def _fill(text: str, values: Mapping[str, str], where: str) -> str:
+def _fill(text: str, values: Mapping[str, Any], where: str) -> str:
     template = Template.with_double_braces(text)
     if not template.names.isdisjoint(_INPUT) and "input" not in values:
         raise ContractError("the case has no input to answer", kind="no_input")
-    return template.render(values, where=where)
+    used = {
+        name: _as_text(value, f"{where} uses {name!r}") if name in template.names else ""
+        for name, value in values.items()
+    }
+    return template.render(used, where=where)
 
 
-# The key of a case's metadata that names its model.
+# The keys of a case's metadata that name its model, and the test case that several models answer.
 MODEL: Final = "model"
+TEST_CASE: Final = "test_case"
 _SHARED: Final = ("response_schema",)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from evenhand.domain.content import plain_data
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.message import Message, messages_from
@@ -32,7 +33,7 @@ def read_output(value: object) -> TargetOutput:
     >>> read_output({"answer": {"city": "Paris"}, "latency": 0.5})
     TargetOutput(text='{"city": "Paris"}', messages=(), latency=0.5, cost=None)
 
-    An answer that is no text is taken as JSON. Other keys are ignored.
+    An answer that is no text is taken as JSON, and blocks of text as their text. Other keys are ignored.
     """
     if isinstance(value, str):
         return TargetOutput(text=storable(value))
@@ -54,7 +55,10 @@ def _text(answer: object) -> str:
     if isinstance(answer, str):
         return answer
     try:
-        return json.dumps(answer, ensure_ascii=False, allow_nan=False)
+        data = plain_data(answer)
+        return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, allow_nan=False)
+    except ConfigError as error:
+        raise ContractError(f"the answer: {error}") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(f"the answer is neither text nor JSON: {error}") from None
 

@@ -329,9 +329,16 @@ class CaseView:
         return list(messages_from(self.case.output_messages))
 
     @property
+    def reference(self) -> str | None:
+        """The reference answer, where it is not one of several messages that are shown."""
+        return None if self.case.reference_text != self.case.reference_answer else self.case.reference_answer
+
+    @property
     def expected_messages(self) -> list[Message]:
-        """The messages of the reference."""
-        return list(messages_from(self.case.expected_messages))
+        """The messages of the reference, unless there is no more to them than the reference answer."""
+        messages = list(messages_from(self.case.expected_messages))
+        is_shown = messages == [Message("assistant", self.case.reference_answer or "")]
+        return [] if is_shown and self.case.reference_answer is not None else messages
 
     @property
     def answers(self) -> list[AnswerView]:

@@ -22,6 +22,7 @@ from evenhand.reports.phrases import (
     model_label,
     moment_text,
     pass_rate_sentence,
+    samples_sentence,
     standings,
 )
 
@@ -76,6 +77,11 @@ class RunView:
     def pass_rate(self) -> str:
         """The share of cases that pass."""
         return pass_rate_sentence(self.summary.cases)
+
+    @property
+    def samples(self) -> str:
+        """What is counted, where each case was judged several times."""
+        return samples_sentence(self.summary, self.noun)
 
     @property
     def bar(self) -> Markup:

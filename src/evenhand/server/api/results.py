@@ -142,6 +142,8 @@ def compare_two_runs(
     anyway: Annotated[
         bool, Query(description="Compare even if a run is not finished, or they were answered or judged differently.")
     ] = False,
+    model_a: Annotated[str | None, Query(max_length=300, description="The model to compare, of several in A.")] = None,
+    model_b: Annotated[str | None, Query(max_length=300, description="The model to compare, of several in B.")] = None,
 ) -> Any:
     """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
     runs = with_actual_status(store, store.runs.find(a)), with_actual_status(store, store.runs.find(b))
@@ -154,6 +156,7 @@ def compare_two_runs(
             evaluator=evaluator,
             most_changes=limit,
             anyway=anyway,
+            models=(model_a, model_b),
         )
     except TimeoutError:
         wait = {"retry-after": "5"}

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, PairedDifference
-from evenhand.domain.errors import ConfigError, IncomparableError
+from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
 from evenhand.domain.run import RunRecord
 from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
@@ -74,6 +74,8 @@ def compare(
     after: str = "",
     way: str = "",
     anyway: str = "",
+    model_a: str = "",
+    model_b: str = "",
 ) -> Response:
     """Compare two runs; ``before``, ``after`` and ``way`` select changes of verdicts."""
     runs = store.runs.newest(MOST_RUNS)
@@ -84,6 +86,7 @@ def compare(
         return page(request, "compare.html", comparison=None, refused=None, waiting=None, **chosen)
     ours, theirs = find_run(store, a), find_run(store, b)
     change_filter = ChangeFilter(before=before, after=after, way=way)
+    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
     try:
         comparison = compare_in_background(
             summaries,
@@ -93,12 +96,13 @@ def compare(
             evaluator=evaluator or None,
             most_changes=None if change_filter.is_any else MOST_CHANGES,
             anyway=bool(anyway),
+            models=(model_a or None, model_b or None),
         )
     except TimeoutError:
         return page(request, "compare.html", comparison=None, refused=None, waiting=str(request.url.query), **chosen)
     except ConfigError as error:
-        return page(request, "compare.html", comparison=None, refused=_refusal(error, a, b), waiting=None, **chosen)
-    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway)
+        refused = _refusal(error, address)
+        return page(request, "compare.html", comparison=None, refused=refused, waiting=None, **chosen)
     return page(
         request,
         "compare.html",
@@ -120,11 +124,15 @@ class _Address:
         return f"/compare?{urlencode(parameters)}"
 
 
-def _refusal(error: ConfigError, a: str, b: str) -> dict[str, Any]:
-    """Return why the runs are not compared, and whether they could be anyway."""
-    if not isinstance(error, IncomparableError):
-        return {"why": str(error), "differing": [], "anyway": None}
-    return {"why": error.why, "differing": error.differing, "anyway": _Address(a=a, b=b, anyway="yes")()}
+def _refusal(error: ConfigError, address: _Address) -> dict[str, Any]:
+    """Return why the runs are not compared, whether they could be anyway, and which models could be chosen."""
+    if isinstance(error, IncomparableError):
+        anyway = address(anyway="yes", evaluator="")
+        return {"why": error.why, "differing": error.differing, "anyway": anyway, "choices": ()}
+    models = error.models if isinstance(error, ModelChoiceError) else ()
+    side = error.side if isinstance(error, ModelChoiceError) else ""
+    choices = [(model, address(**{f"model_{side}": model})) for model in models]
+    return {"why": str(error), "differing": [], "anyway": None, "choices": choices}
 
 
 def _template_values(
@@ -134,7 +142,8 @@ def _template_values(
     changes = [change for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
     several: list[tuple[str | None, Compared]] = [(None, comparison.cases), *comparison.evaluators.items()]
     most = reach(compared.scores for _, compared in several)
-    positions = case_positions(store, (comparison.a, comparison.b), [change.case_id for change in changes])
+    ids = [name for change in changes for name in _stored_ids(change.case_id, comparison)]
+    positions = case_positions(store, (comparison.a, comparison.b), dict.fromkeys(ids))
     return {
         "comparison": comparison,
         "sentence": verdict_sentence(subject.scores),
@@ -229,8 +238,9 @@ def _how_many(comparison: Comparison, changes: Sequence[Change], change_filter: 
 
 
 def _change(change: Change, comparison: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:
-    def address(run: RunRecord) -> str | None:
-        position = positions.get((run.number, change.case_id))
+    def address(run: RunRecord, model: str | None) -> str | None:
+        stored = [positions.get((run.number, name)) for name in (f"{change.case_id} {model}", change.case_id)]
+        position = next((place for place in stored if place is not None), None)
         return None if position is None else f"{own(run)}/results/{position}"
 
     return {
@@ -240,9 +250,15 @@ def _change(change: Change, comparison: Comparison, positions: Mapping[tuple[int
         "difference": difference_text(change.difference),
         "before": change.standing_a,
         "after": change.standing_b,
-        "in_a": address(comparison.a),
-        "in_b": address(comparison.b),
+        "in_a": address(comparison.a, comparison.model_a),
+        "in_b": address(comparison.b, comparison.model_b),
     }
+
+
+def _stored_ids(case_id: str, comparison: Comparison) -> list[str]:
+    """Return the ids that a case may have in the two runs: with several models, each has its own."""
+    models = [model for model in (comparison.model_a, comparison.model_b) if model is not None]
+    return [case_id, *(f"{case_id} {model}" for model in models)]
 
 
 def _left_out(subject: Compared) -> Iterator[str]:

@@ -113,10 +113,11 @@ def compare_in_background(
     evaluator: str | None = None,
     most_changes: int | None = MOST_CHANGES,
     anyway: bool = False,
+    models: tuple[str | None, str | None] = (None, None),
 ) -> Comparison:
     """Compare run B with run A; raise ``TimeoutError`` after so many seconds, and continue in the background.
 
-    ``most_changes`` limits how many changed cases are listed; None lists all.
+    ``most_changes`` limits how many changed cases are listed; None lists all. ``models`` chooses one in each run.
     """
     a, b = runs
     for run in runs:
@@ -124,15 +125,16 @@ def compare_in_background(
 
     def compare() -> Comparison:
         return compare_runs(
-            Side(store=store, run=a),
-            Side(store=store, run=b),
+            Side(store=store, run=a, model=models[0]),
+            Side(store=store, run=b, model=models[1]),
             differing=judging_differences(a.definition, b.definition),
             evaluator=evaluator,
             limit=most_changes,
             anyway=anyway,
         )
 
-    return counts.comparison(store, runs, compare, seconds, str(evaluator or ""), str(most_changes), str(anyway))
+    how = (str(evaluator or ""), str(most_changes), str(anyway), *(str(model or "") for model in models))
+    return counts.comparison(store, runs, compare, seconds, *how)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
