@@ -56,8 +56,8 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     >>> resolve({"model": "vllm/qwen", "base_url": "http://127.0.0.1:8000/v1", "temperature": 0}).name
     'vllm/qwen'
 
-    ``model`` is the name instead, or the model that a given OpenAI client shall ask. With neither, the judge is the
-    one that ``EVENHAND_JUDGE`` names.
+    ``model`` is the name instead, or the model that a given client with ``chat.completions.create`` shall ask. With
+    neither, the judge is the one that ``EVENHAND_JUDGE`` names.
     """
     if model is not None and not isinstance(model, str):
         raise ConfigError(f"model must be a name, such as 'openai/gpt-5-mini', not {type(model).__name__}")
