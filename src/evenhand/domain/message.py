@@ -31,7 +31,16 @@ class Message:
 MessageLike: TypeAlias = Message | Mapping[str, Any] | tuple[str, str]
 
 
-_ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
+_ROLES = {
+    "human": "user",
+    "HumanMessageChunk": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "model": "assistant",
+    "developer": "system",
+    "SystemMessageChunk": "system",
+    "ToolMessageChunk": "tool",
+}
 # What a message may have to say without content, as chat APIs write it.
 _IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
 
@@ -85,3 +94,35 @@ def _content(content: object) -> str:
         if all(isinstance(text, str) for text in texts):
             return "".join(str(text) for text in texts)
     return json.dumps(content, ensure_ascii=False, default=str)
+
+
+def conversation_text(value: object) -> str | None:
+    """Write message objects, LangChain's or ours, as text, role by role; None for a value that has none.
+
+    >>> conversation_text({"messages": [Message("user", "Hi")]})
+    'user: Hi'
+
+    The value is a message, a list with some, or a mapping with such a list as its ``messages``; what the mapping has
+    beside them follows as JSON.
+    """
+    if _is_message_object(value):
+        return _turn(value)
+    if isinstance(value, list | tuple) and any(map(_is_message_object, value)):
+        return "\n\n".join(map(_turn, value))
+    if isinstance(value, Mapping) and (text := conversation_text(value.get("messages"))) is not None:
+        others = {key: other for key, other in value.items() if key != "messages"}
+        return f"{text}\n\n{json.dumps(others, ensure_ascii=False, default=str)}" if others else text
+    return None
+
+
+def _is_message_object(value: object) -> bool:
+    return isinstance(value, Message) or any(
+        each.__name__ == "BaseMessage" and each.__module__.startswith("langchain_core.") for each in type(value).__mro__
+    )
+
+
+def _turn(value: object) -> str:
+    message = _parse_message(("user", value) if isinstance(value, str) else value)
+    calls = [*getattr(value, "tool_calls", ()), *getattr(value, "invalid_tool_calls", ())]
+    said = [f"[calls {call.get('name')} with {_content(call.get('args'))}]" for call in calls]
+    return f"{message.role}: {' '.join(filter(None, [message.content, *said]))}"

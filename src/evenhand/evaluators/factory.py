@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypedDict, cast
@@ -16,7 +15,7 @@ from evenhand.domain.ask import Call, ModelClient, Steps
 from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import JudgeError, usage_dict
-from evenhand.domain.message import Message, messages_from
+from evenhand.domain.message import Message, conversation_text, messages_from
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.template import Template
@@ -141,9 +140,7 @@ class PromptedJudge:
 
     def _require_a_place(self, source: Template, arguments: Mapping[str, Any]) -> None:
         """Refuse a prompt with places as other templates have them, which would be sent as they are written."""
-        for match in _OTHER_PLACE.finditer(str(self.prompt)):
-            if match[1] in arguments:
-                raise TemplateError(f"the prompt has {match[0]:.80}; only {{{match[1]}}} is filled in")
+        source.require_plain(arguments, where="the prompt")
         for name in arguments:
             if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & arguments.keys():
                 raise TemplateError(
@@ -188,10 +185,12 @@ class PromptedJudge:
 
 
 def as_text(value: object, name: str = "value") -> str:
-    """Return a value as it goes into a prompt: text as it is, anything else as JSON."""
+    """Return a value as it goes into a prompt: text as it is, messages role by role, anything else as JSON."""
     if isinstance(value, str):
         return value
     try:
+        if (text := conversation_text(value)) is not None:
+            return text
         return json.dumps(value, ensure_ascii=False, default=_jsonable)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{name} cannot be written as JSON: {error}; give text or plain values") from None
@@ -202,6 +201,8 @@ def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _jsonable(value: object) -> object:
+    if (text := conversation_text(value)) is not None:
+        return text
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -213,8 +214,6 @@ def _jsonable(value: object) -> object:
 
 # What ``inputs``, ``outputs`` and ``reference_outputs`` are in libraries with such a factory: always given.
 _STANDARD_NAMES: Final = ("inputs", "outputs", "reference_outputs")
-# An attribute, an item, a conversion or a format of a value, as Python's own templates have them.
-_OTHER_PLACE: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w{0,99})[.\[!:][^{}\n]{0,200}\}(?!\})")
 
 
 def _with_standard_names(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,7 +232,11 @@ def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigError("prompt is empty; write a template such as 'Rate: {outputs}', or name a ready prompt")
-        return ready_prompt(prompt) or Template.with_single_braces(prompt)
+        if (ready := ready_prompt(prompt)) is not None:
+            return ready
+        template = Template.with_single_braces(prompt)
+        template.require_plain(_STANDARD_NAMES, where="the prompt")
+        return template
     for way in ("ainvoke", "invoke"):
         if callable(method := getattr(prompt, way, None)):
             return cast("Callable[..., Any]", method)

@@ -79,6 +79,7 @@ class PromptSettings(BaseEvaluator):
         if not isinstance(self.template, str):
             raise ConfigError(f"{self.where}: template must be text, not {type(self.template).__name__}")
         parsed = Template.with_double_braces(self.template)
+        parsed.require_plain(self.places, where=f"{self.where}: the template")
         parsed.require_known(self.places, where=f"{self.where}: the template")
         for name in self.needed:
             if name not in parsed.names:

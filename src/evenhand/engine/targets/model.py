@@ -47,6 +47,8 @@ class ModelTarget:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise ConfigError(f"target: {name} must be text, not {type(value).__name__}")
+            if value is not None:
+                Template.with_double_braces(value).require_plain(_INPUT, where=f"target: the {name}")
         if self.prompt is not None and not Template.with_double_braces(self.prompt).names:
             single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
             raise TemplateError(
