@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.errors import ConfigError
@@ -16,7 +15,7 @@ from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.retry import RetryPolicy, TransportFault
 
-_OPENAI_HOST: Final = "api.openai.com"
+_OPENAI: Final = "https://api.openai.com/"
 # Whose classes say nothing about the model behind them.
 _NO_LIBRARIES: Final = frozenset({"builtins", "typing", "abc", "types", "unittest", "__main__"})
 
@@ -36,7 +35,7 @@ class OpenAIClient(Adapter):
                 f"the judge is {article} {kind} client, which asks any model; name one: model='gpt-4o-mini'"
             )
         asked = model.removeprefix("openai:")
-        if _host(client) == _OPENAI_HOST:
+        if _is_at_openai(client):
             asked = asked.removeprefix("openai/")
         super().__init__(client, name=f"{_provider(client)}/{asked}", policy=policy)
         self._generation = Generation(model=asked)
@@ -115,10 +114,8 @@ def _plain(value: Any, shape: Any) -> Any:
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _host(client: object) -> str | None:
-    url = getattr(client, "base_url", None)
-    host = urlsplit(url).hostname if isinstance(url, str) else getattr(url, "host", None)
-    return host if isinstance(host, str) else None
+def _is_at_openai(client: object) -> bool:
+    return f"{getattr(client, 'base_url', '')}/".startswith(_OPENAI)
 
 
 def _provider(client: object) -> str:
@@ -128,7 +125,7 @@ def _provider(client: object) -> str:
         return "azure"
     packages = [each.__module__.partition(".")[0] for each in classes]
     libraries = [package for package in packages if package not in _NO_LIBRARIES]
-    usual = "openai" if _host(client) == _OPENAI_HOST else "client"
+    usual = "openai" if _is_at_openai(client) else "client"
     return libraries[-1] if libraries else usual
 
 
