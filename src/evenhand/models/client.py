@@ -111,6 +111,7 @@ class HttpModel:
             usage=decoded.usage,
             latency=time.perf_counter() - began,
             first_token=self._scrubbed(decoded.first_token) if decoded.first_token else (),
+            model=None if decoded.model is None else self.endpoint.scrub_reply(storable(decoded.model)),
         )
 
     def _keep(self, generation: Generation) -> None:

@@ -72,6 +72,7 @@ def test_a_client_asks_the_named_model_and_its_reply_has_its_usage(
     assert isinstance(answer, Reply)
     assert (answer.text, answer.finish) == ("Yes.", "stop")
     assert answer.attempts[-1].raw == "Yes."
+    assert answer.attempts[-1].model == "gpt-test"
     assert answer.attempts[-1].usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=5)
     assert answer.attempts[-1].latency > 0
     assert provider.requests == [

@@ -180,6 +180,7 @@ class Adapter(ABC):
             usage=response.usage,
             latency=latency,
             first_token=response.first_token,
+            model=None if response.model is None else self._reply_scrubber.scrub(storable(response.model)),
         )
 
     def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:

@@ -78,6 +78,7 @@ def _accepts(function: Callable[..., Any]) -> Callable[[str], bool]:
 
 # What is read of a response that is an object: a list's only element stands for all, None for any value.
 _SHAPE: Final[Mapping[str, Any]] = {
+    "model": None,
     "choices": [
         {
             "finish_reason": None,

@@ -55,6 +55,7 @@ class Said(NamedTuple):
     finish: Finish = "stop"
     usage: Usage | None = None
     first_token: tuple[TokenChoice, ...] = ()
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,12 @@ def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
+def stated_model(name: object) -> str | None:
+    """Return the model that a response says it is of; None for what is no such name."""
+    is_name = isinstance(name, str) and 0 < len(name) <= _LONGEST_MODEL and name.isprintable()
+    return text_of(name) if is_name else None
+
+
 def split_system(ask: Ask) -> tuple[str, list[tuple[str, str]]]:
     """Take the system text out of a conversation; a system text alone is asked as a question."""
     system = "\n\n".join(message.content for message in ask.messages if message.role == "system")
@@ -187,6 +194,7 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+_LONGEST_MODEL = 200
 # OpenAI's codes, which others with its API use too, and the settings that models may have fixed.
 _UNSUPPORTED = frozenset({"unsupported_value", "unsupported_parameter"})
 _SETTINGS = frozenset({"temperature", "top_p"})
