@@ -233,7 +233,7 @@ def test_thresholds_decide_on_the_verdict_of_a_case() -> None:
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no cases": ({"cases": []}, "there are no cases"),
     "a number for a case": ({"cases": [1]}, "case 1 must be a Case or a mapping, not 1"),
-    "columns for cases": ({"cases": ["id", "input"]}, "frame.to_dict"),
+    "columns for cases": ({"cases": ["id", "input"]}, "pass the frame itself"),
     "a number for cases": ({"cases": 3}, "cases must be a list"),
     "a misspelt key": ({"cases": [{"inptu": "x"}]}, "case 1: no key 'inptu'; did you mean 'input'"),
     "a misspelt key of a named case": ({"cases": [{"id": "a", "inptu": "x"}]}, "case 'a': no key 'inptu'"),

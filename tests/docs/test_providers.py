@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from evenhand import resolve
 from evenhand.models import providers
+from evenhand.models.names import OTHER_NAMES
 from evenhand.models.providers import Provider
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
@@ -32,6 +34,13 @@ def row_of(provider: Provider, example: str) -> str:
 
 def test_the_table_has_every_provider_as_it_is() -> None:
     assert [row_of(provider, example) for provider, example in zip(PROVIDERS, EXAMPLES, strict=True)] == ROWS
+
+
+def test_the_names_that_other_libraries_have_are_listed() -> None:
+    section = PAGE.split("## Names in other libraries\n")[1].split("\n## ")[0]
+
+    for name, ours in OTHER_NAMES.items():
+        assert re.search(rf"`{name}[/:]`.*`{ours}/`", section), name
 
 
 def test_every_provider_can_be_named() -> None:

@@ -1,5 +1,7 @@
 """The one renderer (SPEC-F3, P2; REL-X1, X2)."""
 
+import re
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -53,6 +55,55 @@ def test_single_braces_name_places_and_other_braces_stay(template: str, text: st
 )
 def test_double_braces_name_places_and_other_braces_stay(template: str, text: str) -> None:
     assert Template.with_double_braces(template).render({"a": "A"}) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "name"),
+    [
+        ("Rate {outputs!r}", "{outputs!r}", "outputs"),
+        ("By {context[documents]}", "{context[documents]}", "context"),
+        ("By {context[0].text!s:>9}", "{context[0].text!s:>9}", "context"),
+        ("By {context.text}", "{context.text}", "context"),
+        ("Rate {outputs:>9}", "{outputs:>9}", "outputs"),
+    ],
+)
+def test_a_place_as_python_writes_it_is_refused(template: str, place: str, name: str) -> None:
+    message = f"the prompt has {place}; only {{{name}}} is filled in, and {{{place}}} is literal text"
+
+    with pytest.raises(TemplateError, match=re.escape(message)):
+        Template.with_single_braces(template).require_plain(["outputs"], where="the prompt")
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "name"),
+    [
+        ("{{ context[documents] }}", "{{ context[documents] }}", "context"),
+        ("{{outputs!r}}", "{{outputs!r}}", "outputs"),
+        ("{{ case.question }}", "{{ case.question }}", "case"),
+        ("{{ outputs | upper }}", "{{ outputs | upper }}", "outputs"),
+        ("{{ a }} {outputs!r}", "{outputs!r}", "outputs"),
+        ("{{ a }} {outputs[0]}", "{outputs[0]}", "outputs"),
+        ("{{ outputs: x }}", "{{ outputs: x }}", "outputs"),
+    ],
+)
+def test_a_place_as_other_templates_write_it_is_refused(template: str, place: str, name: str) -> None:
+    with pytest.raises(TemplateError, match=re.escape(f"t has {place}; only {{{{ {name} }}}} is filled in")):
+        Template.with_double_braces(template).require_plain(["outputs", "a"], where="t")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"outputs": [1]}', "{score: 1}", "{e.g. this}", "{{outputs!r}}", "{{context[documents]}}", "{ a[0] }", "{}"],
+)
+def test_other_braces_are_text_in_a_template_with_single_braces(text: str) -> None:
+    Template.with_single_braces(text).require_plain(["outputs"], where="t")
+
+
+@pytest.mark.parametrize(
+    "text", ["style={{ color: 'red' }}", "{a[0]}", "{other!r}", "{{ 1 }}", "{{}}", "{outputs}", "{% if a.b %}"]
+)
+def test_other_braces_are_text_in_a_template_with_double_braces(text: str) -> None:
+    Template.with_double_braces(text).require_plain(["outputs"], where="t")
 
 
 def test_a_name_nobody_gave_is_named() -> None:

@@ -91,6 +91,14 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
             {"model": "ollama/x", "prompt": "Answer {input}"},
             "the prompt must use {{ input }}, in double braces, or a key of the metadata; as it is, every case would send",
         ),
+        (
+            {"model": "ollama/x", "prompt": "Answer {{ input }} by {{ context[documents] }}"},
+            "target: the prompt has {{ context[documents] }}; only {{ context }} is filled in",
+        ),
+        (
+            {"model": "ollama/x", "system": "About {input!r}"},
+            "target: the system has {input!r}; only {{ input }} is filled in",
+        ),
         ({"model": "ollama/x", "prompt": "Hello"}, "the prompt must use {{ input }}, or a key of the metadata"),
         (
             {"command": "python app.py"},

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional
 import pydantic
 import pytest
 import typing_extensions
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts.structured import StructuredPrompt
 
 from evenhand import (
@@ -25,6 +26,7 @@ from evenhand import (
     create_async_llm_as_judge,
     create_llm_as_judge,
 )
+from evenhand.evaluators.factory import FewShotExample
 from evenhand.evaluators.output_schema import typed_dict_schema
 from evenhand.evaluators.prompts.ready import READY
 
@@ -543,13 +545,11 @@ def test_every_ready_prompt_works_by_name_with_its_values_in_marked_sections(nam
     assert "score" not in ready.text.split("\n")[0]
 
 
-def test_a_ready_prompt_names_what_is_missing_and_what_it_has_no_place_for() -> None:
+def test_a_ready_prompt_names_what_is_missing() -> None:
     rate = create_llm_as_judge(prompt="groundedness", judge=Scripted([]))
 
     with pytest.raises(TemplateError, match="'groundedness' uses 'context', which was not passed"):
         rate(outputs="x")
-    with pytest.raises(TemplateError, match="has no place for 'documents'"):
-        rate(outputs="x", context="y", documents="z")
 
 
 def test_a_bare_word_that_is_no_ready_prompt_is_probably_a_mistake() -> None:
@@ -565,6 +565,95 @@ def test_one_ask_carries_the_contract_of_its_schema() -> None:
     ask: Ask = judge.asked[0]
     assert ask.contract is not None
     assert (ask.contract.schema(), ask.contract.closed) == (JSON_SCHEMA, False)
+
+
+@pytest.mark.parametrize("place", ["{context[documents]}", "{context!r}", "{context.text}", "{reference_outputs:>10}"])
+def test_a_place_that_would_not_be_filled_in_is_refused_also_where_its_value_was_not_passed(place: str) -> None:
+    with pytest.raises(TemplateError, match=re.escape(f"the prompt has {place}; only ")):
+        create_llm_as_judge(prompt=f"Rate {{outputs}} by {place}", judge=Scripted([]))
+
+
+def test_a_ready_prompt_ignores_values_that_it_does_not_use() -> None:
+    judge = Scripted([TRUE] * 2)
+    concise = create_llm_as_judge(prompt="conciseness", judge=judge)
+
+    concise(inputs="q", outputs="a")
+    plain = sections_of(asked_with(judge))
+    concise(inputs="q", outputs="a", reference_outputs="r", context="c", plan="p", audience="children")
+
+    assert sections_of(asked_with(judge)) == plain == ["inputs", "outputs"]
+
+
+def sections_of(prompt: str) -> list[str]:
+    return re.findall(r'^<(\w+) id="', prompt, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["reference_output", "refernce_outputs", "contexts", "ref_outputs"])
+def test_a_misspelt_value_is_not_ignored(name: str) -> None:
+    rate = create_llm_as_judge(prompt="correctness", judge=Scripted([]))
+
+    with pytest.raises(TemplateError, match=rf"has no place for '{name}'; did you mean '(reference_outputs|context)'"):
+        rate(inputs="q", outputs="a", **{name: "x"})
+
+
+def test_langchain_messages_are_written_as_text_role_by_role() -> None:
+    judge = Scripted([TRUE])
+    question = [SystemMessage("Be brief."), HumanMessage([{"type": "text", "text": "Capital of {inputs}?"}])]
+    rate = create_llm_as_judge(prompt="{inputs}|{outputs}|{reference_outputs}", judge=judge)
+
+    rate(inputs={"messages": question}, outputs=AIMessage("Paris."), reference_outputs=[("human", "x"), AIMessage("y")])
+
+    assert asked_with(judge) == (
+        "system: Be brief.\n\nuser: Capital of {inputs}?|assistant: Paris.|user: x\n\nassistant: y"
+    )
+
+
+def test_tool_calls_of_langchain_messages_are_written_too() -> None:
+    judge = Scripted([TRUE])
+    call = {"name": "weather", "args": {"city": "Paris"}, "id": "1"}
+    turns = [HumanMessage("Weather?"), AIMessage("", tool_calls=[call]), ToolMessage("Sunny", tool_call_id="1")]
+
+    create_llm_as_judge(prompt="{outputs}", judge=judge)(outputs=turns)
+
+    assert asked_with(judge) == 'user: Weather?\n\nassistant: [calls weather with {"city": "Paris"}]\n\ntool: Sunny'
+
+
+def test_what_stands_beside_messages_is_written_after_them() -> None:
+    judge = Scripted([TRUE])
+    inputs = {"messages": [HumanMessage("Hi"), AIMessage("Hello")], "user": {"id": 7}}
+
+    create_llm_as_judge(prompt="{inputs}", judge=judge)(inputs=inputs)
+
+    assert asked_with(judge) == 'user: Hi\n\nassistant: Hello\n\n{"user": {"id": 7}}'
+
+
+def test_messages_elsewhere_in_a_value_are_short_too() -> None:
+    judge = Scripted([TRUE])
+
+    create_llm_as_judge(prompt="{inputs}", judge=judge)(inputs={"last": AIMessageChunk(content="Hello"), "n": 1})
+
+    assert asked_with(judge) == '{"last": "assistant: Hello", "n": 1}'
+
+
+def test_messages_that_are_plain_mappings_stay_json() -> None:
+    judge = Scripted([TRUE])
+
+    create_llm_as_judge(prompt="{inputs}", judge=judge)(inputs=[{"role": "user", "content": "Hi"}])
+
+    assert asked_with(judge) == '[{"role": "user", "content": "Hi"}]'
+
+
+def test_langchain_messages_reach_ready_prompts_and_examples_as_text() -> None:
+    judge = Scripted([TRUE])
+    example: FewShotExample = {"inputs": [HumanMessage("2+2?")], "outputs": AIMessage("4"), "score": True}
+    rate = create_llm_as_judge(prompt="conciseness", judge=judge, few_shot_examples=[example])
+
+    rate(inputs=HumanMessage("Hi"), outputs=AIMessage("Hello"))
+
+    prompt = asked_with(judge)
+    assert "\nuser: Hi\n" in prompt
+    assert "\nassistant: Hello\n" in prompt
+    assert "<input>user: 2+2?</input>\n<output>assistant: 4</output>" in prompt
 
 
 # Values that are not text alone

@@ -160,6 +160,14 @@ def test_a_template_needs_neither_outcome_nor_reference() -> None:
         ("Rate {{ question }}", "must use {{ candidate_answer }}: it"),
         ("Rate {candidate_answer}", "must use {{ candidate_answer }}, in double braces: it"),
         (
+            "Rate {{ candidate_answer }} by {{ reference_answer[documents] }}",
+            "the template has {{ reference_answer[documents] }}; only {{ reference_answer }} is filled in",
+        ),
+        (
+            "Rate {{ candidate_answer }}, of {question!r}",
+            "the template has {question!r}; only {{ question }} is filled in",
+        ),
+        (
             "Rate {{ candidat_answer }}",
             "uses 'candidat_answer', which has no value here; did you mean 'candidate_answer'?",
         ),

@@ -312,6 +312,58 @@ def test_a_server_that_knows_the_token_limit_by_another_name_is_asked_by_that(
     assert limits == [{"max_tokens"}, {"max_completion_tokens"}, {"max_completion_tokens"}]
 
 
+def refused_setting(param: str, code: str) -> dict[str, Any]:
+    message = f"Unsupported value: '{param}' does not support 0 with this model."
+    inner = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    return {"status": 400, "json": {"error": inner}}
+
+
+@pytest.mark.parametrize("code", ["unsupported_value", "unsupported_parameter"])
+@pytest.mark.parametrize("param", ["temperature", "top_p"])
+def test_a_setting_that_the_model_does_not_take_is_left_out_from_then_on_and_that_is_recorded(
+    param: str, code: str, serve: Serve, openai: Any, put: Put, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = serve(refused_setting(param, code), openai.reply())
+    model = openai.model(server, temperature=0, top_p=1, seed=7)
+
+    first, second = put(model), put(model)
+
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    refusal = f"Unsupported value: '{param}' does not support 0 with this model."
+    assert transport_errors(first) == [f"setting_refused: HTTP 400: {refusal}; asked again without {param}"]
+    assert transport_errors(second) == []
+    assert [param in request.json for request in server.requests] == [True, False, False]
+    assert all("seed" in request.json for request in server.requests)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{model.name}: the provider refuses {param} for this model; it is asked without"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("param", "code"), [("temperature", "decimal_above_max_value"), ("messages", "unsupported_value")]
+)
+def test_a_setting_that_is_wrong_in_itself_is_not_left_out(
+    param: str, code: str, serve: Serve, openai: Any, put: Put
+) -> None:
+    server = serve(refused_setting(param, code), openai.reply())
+
+    answer = put(openai.model(server, temperature=5))
+
+    assert isinstance(answer, Unanswered)
+    assert answer.error.startswith("bad_request: HTTP 400")
+    assert len(server.requests) == 1
+
+
+def test_a_setting_of_the_extra_body_is_not_left_out(serve: Serve, openai: Any, put: Put) -> None:
+    server = serve(refused_setting("temperature", "unsupported_value"), openai.reply())
+
+    answer = put(openai.model(server, extra_body={"temperature": 0}))
+
+    assert isinstance(answer, Unanswered)
+    assert len(server.requests) == 1
+
+
 def test_log_probabilities_that_an_api_lacks_are_not_asked_for(serve: Serve, put: Put, language: Any) -> None:
     server = serve(language.reply())
 

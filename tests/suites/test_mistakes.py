@@ -63,6 +63,8 @@ def test_of_the_suite(mistakes: Mistakes, header: str, told: str) -> None:
         ("- name: x\n  weight: 1", "suite.yaml:2: an evaluator needs a type, such as llm_judge; this one has only name, weight"),
         ("- {}", "suite.yaml:2: an evaluator needs a type, such as llm_judge; this one has only nothing"),
         ("- name: x\n  type: llm-jugde", "suite.yaml:3: no evaluator type 'llm-jugde'; did you mean 'llm_judge'?"),
+        ("- type: llm_judge\n  template: '{{ candidate_answer }} {{ question[0] }}'", "suite.yaml:3: llm_judge: the template has {{ question[0] }}; only {{ question }} is filled in"),
+        ("- type: llm_judge\n  model: openai/x", "suite.yaml:3: evaluator 'llm_judge' (llm_judge): no option 'model'; name the judge: judge: openai/x"),
         ("- type: llm_judge\n  tempelate: x", "suite.yaml:3: evaluator 'llm_judge' (llm_judge): no option 'tempelate'; did you mean 'template'?"),
         ("- type: llm_judge\n  name: q\n  template: hm", "suite.yaml:4: llm_judge 'q': the template must use {{ candidate_answer }}: it is what is judged"),
         ("- type: contains\n  weight: -1", "suite.yaml:3: contains: weight is -1; it must be a finite number, 0 or more"),

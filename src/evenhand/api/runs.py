@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evenhand.domain.errors import ConfigError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.engine.run import Run
     from evenhand.engine.store_location import PlaceLike
     from evenhand.engine.win_rate import WinRate
-    from evenhand.suites.from_python import CaseLike
+    from evenhand.suites.python_cases import CaseLike
     from evenhand.suites.python_evaluators import EvaluatorLike
 
 
@@ -59,13 +60,17 @@ def planned_evaluation(
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run.
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
+    from evenhand.suites.document import open_case_file  # noqa: PLC0415
     from evenhand.suites.from_python import job_from  # noqa: PLC0415
     from evenhand.suites.lint import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
 
-    suite = read_suite(cases) if isinstance(cases, str | os.PathLike) else None
+    file = suite = None
+    if isinstance(cases, str | os.PathLike):
+        file = open_case_file(Path(cases))
+        suite = read_suite(cases) if file is None else None
     job = job_from(
-        suite or cast("Iterable[CaseLike]", cases),
+        suite or file or cast("Iterable[CaseLike]", cases),
         evaluators,
         target=target,
         judge=judge,
@@ -116,11 +121,11 @@ def evaluate(*args: Any, **options: Any) -> Run:
     >>> run.summary.cases.passed, run.summary.cases.failed
     (1, 1)
 
-    ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; or the
-    path of a suite, which may contain everything else. ``evaluators`` are objects, definitions as in a suite, or
-    functions that return a score for a case. ``judge`` is for definitions without one, ``target`` makes the answers of
-    cases that have none. ``store`` is the database of the run: by default ``EVENHAND_DB``, or
-    ``.evenhand/evenhand.db``; None stores it in memory.
+    ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; a data
+    frame; or the path of a file of cases, or of a suite, which may contain everything else. ``evaluators`` are objects,
+    definitions as in a suite, or functions that return a score for a case. ``judge`` is for definitions without one,
+    ``target`` makes the answers of cases that have none. ``store`` is the database of the run: by default
+    ``EVENHAND_DB``, or ``.evenhand/evenhand.db``; None stores it in memory.
 
     If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
     a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.

@@ -54,7 +54,7 @@ class Attempt:
     brought no reply. ``error`` is None, or the class of the failure and a sentence: ``"truncated: …"``. ``cached``
     says that the reply is one from before, which took no request and cost nothing (SPEC-S5). ``dropped`` is how many
     characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
-    kept.
+    kept. ``model`` is the model that the reply says it is of, which may be more exact than the one that was asked.
     """
 
     kind: Literal["reply", "transport"]
@@ -64,6 +64,7 @@ class Attempt:
     usage: Usage | None = None
     cached: bool = False
     dropped: int = 0
+    model: str | None = None
 
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
@@ -74,7 +75,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped`` only if any."""
+        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped`` and ``model`` only if any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         row: dict[str, Any] = {
@@ -88,6 +89,8 @@ class Attempt:
             row["cached"] = True
         if self.dropped:
             row["dropped"] = self.dropped
+        if self.model is not None:
+            row["model"] = self.model
         return row
 
 

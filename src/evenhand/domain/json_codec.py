@@ -104,6 +104,7 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         usage=usage_from(row.get("usage")),
         cached=row.get("cached", False),
         dropped=row.get("dropped", 0),
+        model=row.get("model"),
     )
 
 

@@ -31,7 +31,16 @@ class Message:
 MessageLike: TypeAlias = Message | Mapping[str, Any] | tuple[str, str]
 
 
-_ROLES = {"human": "user", "ai": "assistant", "developer": "system", "model": "assistant"}
+_ROLES = {
+    "human": "user",
+    "HumanMessageChunk": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "model": "assistant",
+    "developer": "system",
+    "SystemMessageChunk": "system",
+    "ToolMessageChunk": "tool",
+}
 # What a message may have to say without content, as chat APIs write it.
 _IN_PLACE_OF_CONTENT = frozenset({"tool_calls", "function_call", "refusal", "audio"})
 # What a message may have beside its content and nobody would look at.
@@ -89,3 +98,35 @@ def message_from(message: object, number: int = 1, *, read_file: ReadFile | None
     except RecursionError:
         raise ConfigError(f"message {number}: its content is nested too deeply to be written as JSON") from None
     return Message(_ROLES.get(role, role), text, more)
+
+
+def conversation_text(value: object) -> str | None:
+    """Write message objects, LangChain's or ours, as text, role by role; None for a value that has none.
+
+    >>> conversation_text({"messages": [Message("user", "Hi")]})
+    'user: Hi'
+
+    The value is a message, a list with some, or a mapping with such a list as its ``messages``; what the mapping has
+    beside them follows as JSON.
+    """
+    if _is_message_object(value):
+        return _turn(value, 1)
+    if isinstance(value, list | tuple) and any(map(_is_message_object, value)):
+        return "\n\n".join(_turn(turn, number) for number, turn in enumerate(value, 1))
+    if isinstance(value, Mapping) and (text := conversation_text(value.get("messages"))) is not None:
+        others = {key: other for key, other in value.items() if key != "messages"}
+        return f"{text}\n\n{content_text(others)}" if others else text
+    return None
+
+
+def _is_message_object(value: object) -> bool:
+    return isinstance(value, Message) or any(
+        each.__name__ == "BaseMessage" and each.__module__.startswith("langchain_core.") for each in type(value).__mro__
+    )
+
+
+def _turn(value: object, number: int) -> str:
+    message = message_from(("user", value) if isinstance(value, str) else value, number)
+    calls = [*getattr(value, "tool_calls", ()), *getattr(value, "invalid_tool_calls", ())]
+    said = [f"[calls {call.get('name')} with {content_text(call.get('args'))}]" for call in calls]
+    return f"{message.role}: {' '.join(filter(None, [message.content, *said]))}"

@@ -41,9 +41,13 @@ class Reply:
         latency: float = 0.0,
         before: tuple[Attempt, ...] = (),
         first_token: tuple[TokenChoice, ...] = (),
+        model: str | None = None,
     ) -> Reply:
-        """Make a reply together with the record of its request; ``before`` are the requests that failed."""
-        attempt = Attempt(kind="reply", raw=text, latency=latency, usage=usage)
+        """Make a reply together with the record of its request; ``before`` are the requests that failed.
+
+        ``model`` is the one that the reply says it is of.
+        """
+        attempt = Attempt(kind="reply", raw=text, latency=latency, usage=usage, model=model)
         return cls(text=text, finish=finish, attempts=(*before, attempt), first_token=first_token)
 
 

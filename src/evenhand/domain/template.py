@@ -14,6 +14,13 @@ from evenhand.domain.errors import TemplateError, did_you_mean
 
 _DOUBLE = re.compile(r"\{\{[ \t]*([^\W\d]\w*)[ \t]*\}\}")
 _SINGLE = re.compile(r"\{\{|\}\}|\{([^\W\d]\w*)\}")
+# Places as Python's formats and other templates have them: with an attribute, item, conversion, format or filter.
+_OTHER_SINGLE = re.compile(r"(?<!\{)\{([^\W\d]\w{0,99})([.\[!:][^{}\n]{0,200})\}(?!\})")
+_OTHER_DOUBLE = re.compile(r"\{\{[ \t]{0,9}([^\W\d]\w{0,99})[ \t]{0,9}([.\[!:|][^{}\n]{0,200})\}\}")
+# Those that nobody writes as text, whatever the name is.
+_UNMISTAKABLE = re.compile(
+    r"(?!:)(?:\.[^\W\d]\w{0,99}|\[[^\]\n]{0,100}\]){0,10}(?:![rsa])?(?::[^ \n]{0,20})?[ \t]{0,9}(?:\|.*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class Template:
     """
 
     parts: tuple[str | Placeholder, ...]
+    doubled: bool = False
 
     @classmethod
     def with_double_braces(cls, text: str) -> Template:
@@ -43,7 +51,7 @@ class Template:
         for match in _DOUBLE.finditer(text):
             parts += [text[end : match.start()], Placeholder(match[1])]
             end = match.end()
-        return cls((*parts, text[end:]))
+        return cls((*parts, text[end:]), doubled=True)
 
     @classmethod
     def with_single_braces(cls, text: str) -> Template:
@@ -63,6 +71,27 @@ class Template:
         allowed = set(known)
         for name in sorted(self.names - allowed):
             raise TemplateError(f"{where} uses {name!r}, which has no value here{did_you_mean(name, allowed)}")
+
+    def require_plain(self, known: Iterable[str], *, where: str) -> None:
+        """Refuse places that are more than a name: they would be sent as they are written.
+
+        Some may be meant as text, such as ``{outputs: …}``; these are refused for the ``known`` names alone.
+        """
+        allowed = frozenset(known)
+        for text in self.parts:
+            if isinstance(text, Placeholder):
+                continue
+            for match in (_OTHER_DOUBLE if self.doubled else _OTHER_SINGLE).finditer(text):
+                if match[1] in allowed or _UNMISTAKABLE.fullmatch(match[2]):
+                    raise TemplateError(f"{where} has {match[0]:.80}; only {self._as_filled_in(match)}")
+            for match in _OTHER_SINGLE.finditer(text) if self.doubled else ():
+                if match[1] in allowed:
+                    raise TemplateError(f"{where} has {match[0]:.80}; only {self._as_filled_in(match)}")
+
+    def _as_filled_in(self, match: re.Match[str]) -> str:
+        if self.doubled:
+            return f"{{{{ {match[1]} }}}} is filled in"
+        return f"{{{match[1]}}} is filled in, and {{{match[0]:.80}}} is literal text"
 
     def render(self, values: Mapping[str, str], *, where: str = "the template") -> str:
         """Fill in the values, once."""

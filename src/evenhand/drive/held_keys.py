@@ -62,7 +62,10 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, functools.partial):
         parts += [("", value.func), ("", value.args), ("", value.keywords)]
     names = getattr(getattr(value, "__code__", None), "co_freevars", ())
-    for name, cell in zip(names, getattr(value, "__closure__", None) or (), strict=False):
+    cells = getattr(value, "__closure__", None)
+    if not isinstance(names, tuple) or not isinstance(cells, tuple):  # a mock has such attributes, of other types
+        return parts
+    for name, cell in zip(names, cells, strict=False):
         with contextlib.suppress(ValueError):  # not filled yet
             parts.append((name, cell.cell_contents))
     return parts

@@ -349,7 +349,8 @@ def _contract_form(contract: Contract) -> str:
 def reply_to(reply: Reply) -> dict[str, Any]:
     """Write a reply for the cache."""
     last = reply.attempts[-1]
-    return {"text": reply.text, "usage": usage_dict(last.usage), **first_token_to(reply)}
+    stated = {} if last.model is None else {"model": last.model}
+    return {"text": reply.text, "usage": usage_dict(last.usage), **stated, **first_token_to(reply)}
 
 
 def first_token_to(reply: Reply) -> dict[str, Any]:
@@ -360,6 +361,12 @@ def first_token_to(reply: Reply) -> dict[str, Any]:
 
 def reply_from(stored: Mapping[str, Any]) -> Reply:
     """Read a reply from the cache; its one attempt says that it is from there."""
-    attempt = Attempt(kind="reply", raw=stored["text"], usage=usage_from(stored["usage"]), cached=True)
+    attempt = Attempt(
+        kind="reply",
+        raw=stored["text"],
+        usage=usage_from(stored["usage"]),
+        cached=True,
+        model=stored.get("model"),
+    )
     choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in stored.get("first_token", ()))
     return Reply(text=stored["text"], attempts=(attempt,), first_token=choices)

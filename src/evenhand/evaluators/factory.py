@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypedDict, cast
@@ -17,7 +16,7 @@ from evenhand.domain.content import plain_data
 from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import JudgeError, usage_dict
-from evenhand.domain.message import Message, messages_from
+from evenhand.domain.message import Message, conversation_text, messages_from
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.template import Template
@@ -147,9 +146,7 @@ class PromptedJudge:
 
     def _require_a_place(self, source: Template, arguments: Mapping[str, Any]) -> None:
         """Refuse a prompt with places as other templates have them, which would be sent as they are written."""
-        for match in _OTHER_PLACE.finditer(str(self.prompt)):
-            if match[1] in arguments:
-                raise TemplateError(f"the prompt has {match[0]:.80}; only {{{match[1]}}} is filled in")
+        source.require_plain(arguments, where="the prompt")
         for name in arguments:
             if f"{{{{{name}}}}}" in str(self.prompt) and not source.names & arguments.keys():
                 raise TemplateError(
@@ -194,13 +191,15 @@ class PromptedJudge:
 
 
 def as_text(value: object, name: str = "value") -> str:
-    """Return a value as it goes into a prompt: text and blocks of text as they are, anything else as JSON.
+    """Return a value as it goes into a prompt: text and blocks of text as they are, messages role by role, else JSON.
 
     Pictures, sound and files are refused.
     """
     if isinstance(value, str):
         return value
     try:
+        if (text := conversation_text(value)) is not None:
+            return text
         data = plain_data(value)
         return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=_plain)
     except ConfigError as error:
@@ -218,6 +217,8 @@ def _plain(value: object) -> object:
 
 
 def _jsonable(value: object) -> object:
+    if (text := conversation_text(value)) is not None:
+        return text
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -238,8 +239,6 @@ def _prompt_messages(value: object) -> tuple[Message, ...]:
 _ATTACHMENTS: Final = "attachments"
 # What ``inputs``, ``outputs`` and ``reference_outputs`` are in libraries with such a factory: always given.
 _STANDARD_NAMES: Final = ("inputs", "outputs", "reference_outputs")
-# An attribute, an item, a conversion or a format of a value, as Python's own templates have them.
-_OTHER_PLACE: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w{0,99})[.\[!:][^{}\n]{0,200}\}(?!\})")
 
 
 def _with_standard_names(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +257,11 @@ def _source(prompt: Prompt) -> Template | ReadyPrompt | Callable[..., Any]:
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ConfigError("prompt is empty; write a template such as 'Rate: {outputs}', or name a ready prompt")
-        return ready_prompt(prompt) or Template.with_single_braces(prompt)
+        if (ready := ready_prompt(prompt)) is not None:
+            return ready
+        template = Template.with_single_braces(prompt)
+        template.require_plain(_STANDARD_NAMES, where="the prompt")
+        return template
     for way in ("ainvoke", "invoke"):
         if callable(method := getattr(prompt, way, None)):
             return cast("Callable[..., Any]", method)

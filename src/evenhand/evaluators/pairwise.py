@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from evenhand import registry
@@ -126,8 +126,9 @@ class PairwiseEvaluator(BaseEvaluator):
     score_from: Literal["auto", "text", "logprobs"] = "auto"
     max_attempts: int | None = None
     ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
+    model: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, model: str | None) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str):
             raise ConfigError(
@@ -141,7 +142,7 @@ class PairwiseEvaluator(BaseEvaluator):
         self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
         with about("judge"):
-            self._set("judge", registry.judge(self.judge))
+            self._set("judge", registry.judge(self.judge, model=model))
 
     @property
     def client(self) -> ModelClient:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final
 
 from evenhand import registry
@@ -31,15 +31,16 @@ class CriteriaEvaluator(BaseEvaluator):
     judge: Any = field(default=None, repr=False)
     max_attempts: int | None = None
     ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
+    model: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, model: str | None) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str) or is_blank(self.criteria):
             raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; {self.told_to}", key="criteria")
         self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
         with about("judge"):
-            self._set("judge", registry.judge(self.judge))
+            self._set("judge", registry.judge(self.judge, model=model))
 
     @property
     def client(self) -> ModelClient:

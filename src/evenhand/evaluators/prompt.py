@@ -27,7 +27,8 @@ class PromptEvaluator(PromptSettings):
     >>> evaluation.score, str(evaluation.verdict), evaluation.hits
     (0.9, 'pass', ('names the city',))
 
-    ``judge`` is a model's name (``openai/gpt-5-mini``), a client, another library's model, or a function.
+    ``judge`` is a model's name (``openai/gpt-5-mini``), a client, another library's model, or a function; ``model``
+    names the model that an OpenAI client shall ask.
     ``template`` replaces the user prompt; its places are ``{{ candidate_answer }}``, ``{{ question }}``,
     ``{{ reference_answer }}`` and ``{{ expected_outcome }}``. ``score_from`` is ``text``, ``samples`` (the mean of
     several replies, with their spread) or ``logprobs`` (the probabilities of the first token). ``rubric_mode`` asks

@@ -60,8 +60,9 @@ class PromptSettings(BaseEvaluator):
     evidence: bool = False
     ambiguous: Ambiguous = field(default="first", metadata={"identity": _identity_of})
     strict: InitVar[bool | None] = None
+    model: InitVar[str | None] = None
 
-    def __post_init__(self, max_retries: int | None, strict: bool | None) -> None:
+    def __post_init__(self, max_retries: int | None, strict: bool | None, model: str | None) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
         BaseEvaluator.__post_init__(self)
         self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
@@ -73,7 +74,7 @@ class PromptSettings(BaseEvaluator):
         self._check_template()
         self._check_options()
         with about("judge"):
-            self._set("judge", registry.judge(self.judge))
+            self._set("judge", registry.judge(self.judge, model=model))
 
     def _check_template(self) -> None:
         if self.template is None:
@@ -84,6 +85,7 @@ class PromptSettings(BaseEvaluator):
             )
         parsed = Template.with_double_braces(self.template)
         with about("template"):
+            parsed.require_plain(self.places, where=f"{self.where}: the template")
             parsed.require_known(self.places, where=f"{self.where}: the template")
         for name in self.needed:
             if name not in parsed.names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in
+from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in, without_setting
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.environment import tell_address
 from evenhand.models.retry import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from evenhand.models.wire.connection import Response
 
 Post: TypeAlias = "Callable[..., Awaitable[Response]]"
+
+_log = logging.getLogger(__name__)
 
 # Of what a server says went wrong, a line is kept; so much is searched for secrets first.
 _LONGEST_READ = 64 * 1024
@@ -101,14 +104,23 @@ class HttpModel:
             # Scrubbed before it is cut: half a key is a secret too.
             raise fault.saying(quoted(self.endpoint.scrub(fault.message[:_LONGEST_READ]))) from None
         if len(forms) > 1:
-            self._adjusted[:] = [generation]
+            self._keep(generation)
         return Reply.said(
             self.endpoint.scrub_reply(storable(decoded.text)),
             finish=decoded.finish,
             usage=decoded.usage,
             latency=time.perf_counter() - began,
             first_token=self._scrubbed(decoded.first_token) if decoded.first_token else (),
+            model=None if decoded.model is None else self.endpoint.scrub_reply(storable(decoded.model)),
         )
+
+    def _keep(self, generation: Generation) -> None:
+        """Ask in another way from now on; that a setting of the user's is left out is logged once."""
+        before = self._adjusted[0] if self._adjusted else self.generation
+        for name in ("temperature", "top_p"):
+            if getattr(before, name) is not None and getattr(generation, name) is None:
+                _log.warning("%s: the provider refuses %s for this model; it is asked without", self.name, name)
+        self._adjusted[:] = [generation]
 
     def _scrubbed(self, choices: tuple[TokenChoice, ...]) -> tuple[TokenChoice, ...]:
         return tuple(replace(choice, token=self.endpoint.scrub_reply(choice.token)) for choice in choices)
@@ -126,6 +138,11 @@ class HttpModel:
         complaint = complaint_in(response.json) or Complaint(None, response.page)
         message, code = complaint.message, complaint.code
         if status in (400, 422):
+            other = without_setting(forms[-1], complaint)
+            if other is not None and self.dialect.encode(ask, other) != request:
+                forms.append(other)
+                problem = f"HTTP {status}: {message}; asked again without {complaint.param}"
+                raise TransportFault("setting_refused", problem, retryable=True, at_once=True)
             other = self.dialect.otherwise(forms[-1], f"{code}: {message}")
             if other is not None and self.dialect.encode(ask, other) != request:
                 forms.append(other)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.scale import is_finite_number
+from evenhand.models.names import normal_name
 
 _MILLION: Final = 1_000_000
 _KEYS: Final = ("input", "output", "cached_input")
@@ -97,12 +98,12 @@ class PriceBook:
             if not isinstance(name, str) or not name.strip():
                 raise ConfigError(f"prices: {name!r:.80} is not a model name, such as openai/gpt-5-mini")
             with about(name):
-                self._own[_normal(name)] = Price.of(value, where=f"prices: {name}")
+                self._own[normal_name(name)] = Price.of(value, where=f"prices: {name}")
 
     def price_of(self, model: str) -> Price | None:
         """Find a model's price: by its name, else by its name without a date; None is unknown."""
         if model not in self._looked_up:  # asked for with every reply
-            name = _normal(model)
+            name = normal_name(model)
             self._looked_up[model] = self._look_up(name) or self._look_up(_DATED.sub("", name))
         return self._looked_up[model]
 
@@ -138,12 +139,6 @@ def price_of(model: str, overrides: Mapping[str, Any] | None = None) -> Price | 
 
 
 _FREE: Final = Price(input=0, output=0)
-
-
-def _normal(name: str) -> str:
-    """Write ``provider:name`` as ``provider/name``; the first separator counts, as where models are found."""
-    provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
-    return "/".join([provider, *rest])
 
 
 def _price(fresh: float, written: float, cached: float | None = None, *, up_to: int | None = None) -> Price:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, MissingJudgeError, UnknownNameError, about
+from evenhand.models.names import provider_and_model, provider_of
 from evenhand.registry import MODELS, find, points
 
 _unasked: ContextVar[bool] = ContextVar("unasked", default=False)
@@ -35,18 +35,6 @@ JUDGE_VARIABLE = "EVENHAND_JUDGE"
 # What "embedded" alone stands for.
 _ON_THIS_MACHINE = "embedded/qwen2.5-coder-1.5b"
 
-# Whose model a name without provider probably is.
-_MAKERS = {
-    "claude": "anthropic",
-    "gemini": "gemini",
-    "mistral": "mistral",
-    "deepseek": "deepseek",
-    "grok": "xai",
-    "llama": "ollama",
-    "qwen": "ollama",
-    "gemma": "ollama",
-}
-
 
 def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     """Make a model client from a client, a name, a mapping, an object of another library, or nothing.
@@ -56,8 +44,8 @@ def resolve(given: object = None, *, model: str | None = None) -> ModelClient:
     >>> resolve({"model": "vllm/qwen", "base_url": "http://127.0.0.1:8000/v1", "temperature": 0}).name
     'vllm/qwen'
 
-    ``model`` is the name instead, or the model that a given OpenAI client shall ask. With neither, the judge is the
-    one that ``EVENHAND_JUDGE`` names.
+    ``model`` is the name instead, or the model that a given client with ``chat.completions.create`` shall ask. With
+    neither, the judge is the one that ``EVENHAND_JUDGE`` names.
     """
     if model is not None and not isinstance(model, str):
         raise ConfigError(f"model must be a name, such as 'openai/gpt-5-mini', not {type(model).__name__}")
@@ -109,17 +97,11 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> ModelClient:
 
 
 def _model_by_name(name: str, settings: dict[str, Any]) -> ModelClient:
-    """Make a model by its name. The first separator counts: what follows may hold more of either kind."""
-    provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
-    if provider == "embedded" and not rest:
+    """Make a model by its name; what follows the provider may hold more separators."""
+    if name.strip() == "embedded":
         return _model_by_name(_ON_THIS_MACHINE, settings)
-    if not rest:
-        maker = next((maker for start, maker in _MAKERS.items() if provider.lower().startswith(start)), "openai")
-        raise ConfigError(f"model {name!r} names no provider; write '{maker}/{provider or 'gpt-5-mini'}'", key="model")
-    (model,) = rest
-    if not provider or not model:
-        raise ConfigError(f"model {name!r} must be a provider and a name, such as 'openai/gpt-5-mini'", key="model")
     with about("model"):
+        provider, model = provider_and_model(name)
         factory = find(MODELS, provider, what="model provider")
     try:
         client: ModelClient = factory(model, **settings)
@@ -154,7 +136,7 @@ def carried_over(settings: Mapping[str, Any], model: str) -> tuple[dict[str, Any
 
 
 def _provider_of(name: object) -> str:
-    return re.split("[/:]", name.strip(), maxsplit=1)[0] if isinstance(name, str) else ""
+    return provider_of(name) if isinstance(name, str) else ""
 
 
 def _short(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from evenhand.domain.contract import storable
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.reports.highlights import judges_of
+from evenhand.reports.highlights import judges_of, stated_models_of
 from evenhand.reports.json import outcome_row
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import strict_json
@@ -20,7 +20,7 @@ Cell: TypeAlias = str | float | None
 COLUMNS: Final = (
     "case_id", "case_status", "case_score", "case_verdict", "sample", "evaluator", "type", "judge", "status", "score",
     "score_raw", "verdict", "weight", "required", "hits", "misses", "reasoning", "error", "flags", "retry_count",
-    "requests", "seconds", "cost", "cluster", "question", "answer",
+    "requests", "seconds", "cost", "cluster", "question", "answer", "judge_model",
 )  # fmt: skip
 
 # What makes a spreadsheet take a text for a formula, also full width, or behind characters that nobody sees (REL-S3).
@@ -63,6 +63,7 @@ def _evaluation(judgment: Judgment) -> dict[str, Any]:
         "evaluator": evaluation.evaluator,
         "type": evaluation.type,
         "judge": ", ".join(judges_of(evaluation)) or None,
+        "judge_model": ", ".join(stated_models_of(evaluation)) or None,
         "status": evaluation.status.value,
         "score": evaluation.score,
         "score_raw": evaluation.score_raw,

@@ -46,6 +46,11 @@ def judges_of(evaluation: Evaluation) -> tuple[str, ...]:
     return tuple(dict.fromkeys([part.judge for part in parts_of(evaluation) if part.judge is not None]))
 
 
+def stated_models_of(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return the models that the replies of an evaluation say they are of, each once."""
+    return tuple(dict.fromkeys([attempt.model for attempt in evaluation.attempts if isinstance(attempt.model, str)]))
+
+
 def ambiguities_of(evaluation: Evaluation) -> Iterator[tuple[str, bool]]:
     """Yield which verdict counted where a reply had several, and whether the other one would have changed ours.
 

@@ -211,6 +211,7 @@ _ATTEMPT: Final = {
     "usage": _COUNTS,
     "cached": _or_absent(_FLAG),
     "dropped": _or_absent(_whole()),
+    "model": _or_absent(_ANY_TEXT),
 }
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
 

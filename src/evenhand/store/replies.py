@@ -85,7 +85,7 @@ class Replies:
             if not self._db.rows("SELECT 1 FROM replies WHERE key = ?", [key]):
                 return None  # its run was deleted just now
             refuse_damage(run, f"the reply {key} in the cache is not where it was written")
-        return {_TEXT: text, "usage": attempt.get("usage"), **fields}
+        return {_TEXT: text, "usage": attempt.get("usage"), "model": attempt.get("model"), **fields}
 
     def keys(self) -> Iterator[str]:
         """Yield the key of every reply."""

@@ -80,7 +80,7 @@ KEYS: Final = (
     "evaluators", "metadata", "cluster", "latency", "cost", "output_messages",
 )  # fmt: skip
 # What each key is called in the end; by these names, which are the program's own, a case is made in less time.
-_NAMES: Final = {key: ALIASES.get(key, key) for key in (*KEYS, *ALIASES)}
+NAMES: Final = {key: ALIASES.get(key, key) for key in (*KEYS, *ALIASES)}
 
 _MOST_ID: Final = 200
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -132,9 +132,9 @@ class CaseMaker:
         """Return the fields of a ``Case``."""
         fields: dict[str, Any] = {}
         for key, value in raw.items():
-            name = _NAMES.get(key)
+            name = NAMES.get(key)
             if name is None:
-                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{right_name(key, _NAMES)}"))
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{right_name(key, NAMES)}"))
             elif name != key and name in raw:
                 faults.append(Fault(raw.lines[key], f"{name} and {key} are two names for the same thing; give one"))
             elif value is None or name == "evaluators":
@@ -159,7 +159,7 @@ class CaseMaker:
         """Read the messages under a key of a case."""
         before = len(faults)
         messages = read_messages(key, raw[key], faults, folder=self._folder)
-        if len(faults) == before and _NAMES[key] == "reference_answer":
+        if len(faults) == before and NAMES[key] == "reference_answer":
             faults += _reference_faults(key, messages, raw.lines[key])
         return messages
 

@@ -16,6 +16,7 @@ from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
+from evenhand.models.names import normal_name
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled
@@ -212,7 +213,7 @@ class Checks:
 
 def _nearest_provider(model: object) -> str | None:
     """Return a model's name with the provider that was probably meant; None if it is right, or nothing is near."""
-    provider, slash, name = model.partition("/") if isinstance(model, str) else ("", "", "")
+    provider, slash, name = normal_name(model).partition("/") if isinstance(model, str) else ("", "", "")
     providers = registry.points(registry.MODELS)
     near = difflib.get_close_matches(provider[:MOST_GUESSED], providers, n=1)
     return f"{near[0]}{slash}{name}" if slash and near and provider not in providers else None

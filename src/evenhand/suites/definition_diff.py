@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.value_text import shown
+from evenhand.models.names import normal_name
 from evenhand.suites.evaluators import name_of
 
 _NOTHING: Final = object()
@@ -120,6 +121,8 @@ def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield every single value with its path; evaluators and rubric items go by their names, not their places."""
     if key == "judge":
         value = {"model": value} if isinstance(value, str) else value
+        if isinstance(value, Mapping) and isinstance(value.get("model"), str):
+            value = {**value, "model": normal_name(value["model"])}
     if isinstance(value, Mapping):
         for name, item in value.items():
             if item is not None and not (key == "judge" and name in _OF_THE_WAY):

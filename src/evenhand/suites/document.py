@@ -90,8 +90,29 @@ def open_document(path: Path) -> Document:
     return _read_document(path)
 
 
+def open_case_file(path: Path) -> Document | None:
+    """Return a file that has cases and nothing else, and no suite next to it; None for any other."""
+    require_file(path)
+    ending = path.suffix.lower()
+    if ending in _LINES:
+        is_alone = _suite_beside(path) is None
+    elif ending in _YAML + _JSON:
+        with TextFile(path) as file:
+            is_alone = _reader(file, path).is_list()
+    else:
+        is_alone = False
+    return Document(path=path, header=Mapped(1), faults=(), case_file=path, is_inline=False) if is_alone else None
+
+
 def _beside(cases: Path) -> Document:
     """Find the suite that belongs to a file of cases."""
+    if (document := _suite_beside(cases)) is not None:
+        return document
+    suite_path = cases.with_suffix(".yaml")
+    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {suite_path} with evaluators next to it")
+
+
+def _suite_beside(cases: Path) -> Document | None:
     for suite in (cases.with_suffix(suffix) for suffix in _YAML):
         if suite.is_file():
             document = _read_document(suite, cases=cases)
@@ -103,8 +124,7 @@ def _beside(cases: Path) -> Document:
             document = _read_document(suite)
             if document.case_file is not None and document.case_file.samefile(cases):
                 return document
-    suite_path = cases.with_suffix(".yaml")
-    raise ConfigError(f"{cases} has cases and nothing to judge them by; write {suite_path} with evaluators next to it")
+    return None
 
 
 def _read_document(path: Path, *, cases: Path | None = None) -> Document:

@@ -138,6 +138,10 @@ def _with_clients(definition: Defined, folder: Path | None, client: Callable[[ob
     made = dict(definition)
     kind = made.get("type")
     if isinstance(kind, str) and takes_judge(kind):
+        if "model" in made:  # which goes with a client, an object
+            raise ConfigError(
+                f"evaluator {name_of(made)!r} ({kind}): no option 'model'; name the judge: judge: {made['model']}"
+            )
         made["judge"] = client(made.get("judge"))
     if kind == PROGRAM_TYPE:
         _prepare_program(made, folder)

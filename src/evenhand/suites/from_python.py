@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from evenhand import registry
-from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase
@@ -21,18 +20,16 @@ from evenhand.engine.target import target_of
 from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import CaseMaker
 from evenhand.suites.checks import Checks
+from evenhand.suites.document import Document
+from evenhand.suites.python_cases import CaseLike, CaseReader, rows_of
 from evenhand.suites.python_evaluators import EvaluatorLike, Panel, as_written
 from evenhand.suites.suite import Suite, job_of
-from evenhand.suites.values import Fault, Listed, Mapped, Piece
-
-# What users may write for cases.
-CaseLike: TypeAlias = Case | Mapping[str, Any]
 
 _NAME = "evaluation"
 
 
 def job_from(
-    cases: Suite | CaseLike | Iterable[CaseLike],
+    cases: Suite | Document | CaseLike | Iterable[CaseLike],
     evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
     *,
     target: object = None,
@@ -43,7 +40,7 @@ def job_from(
     prices: Mapping[str, Any] | None = None,
     timeout: float | None = None,
 ) -> Job:
-    """Make the job of judging some cases, or a suite; arguments replace what the suite itself defines."""
+    """Make the job of judging some cases, a file of them, or a suite; arguments replace what the suite defines."""
     if timeout is not None and (not is_finite_number(timeout) or timeout <= 0):
         raise ConfigError(f"timeout is {timeout!r:.80}; it must be a number of seconds above 0")
     if name is not None and not isinstance(name, str):
@@ -64,7 +61,7 @@ def job_from(
         own_gates = evaluators is None and gates is None
         job = replace(job, cases=lambda: cases.cases(own_gates=own_gates, own_answers=made is None))
     else:
-        job = _job(cases, evaluators, judge)
+        job = _job(cases, evaluators, judge, has_target=made is not None)
     return replace(
         job,
         name=name or job.name,
@@ -86,64 +83,28 @@ def _job_of_suite(suite: Suite, evaluators: EvaluatorLike | Iterable[EvaluatorLi
 
 
 def _job(
-    cases: CaseLike | Iterable[CaseLike], evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None, judge: object
+    cases: Document | CaseLike | Iterable[CaseLike],
+    evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None,
+    judge: object,
+    *,
+    has_target: bool,
 ) -> Job:
     panel = Panel(evaluators, judge=judge)
-    several = [cases] if isinstance(cases, Case | Mapping) else cases
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        raise ConfigError(f"cases must be a list of Case or of mappings, or the path of a suite, not {several!r:.80}")
+    several = cases if isinstance(cases, Document) else rows_of(cases)
     return Job(
-        name=_NAME,
+        name=several.path.stem if isinstance(several, Document) else _NAME,
         definition={"evaluators": panel.definitions},
         # An iterator gives its cases once; a run is planned once.
-        cases=lambda: _planned_cases(several, panel),
+        cases=lambda: _planned_cases(several, panel, has_target=has_target),
         evaluators_for=panel.evaluators_for,
     )
 
 
-def _planned_cases(cases: Iterable[CaseLike], panel: Panel) -> Iterator[PlannedCase]:
-    maker = CaseMaker(panel.definitions, Checks(Path("cases"), folder=Path.cwd()))
+def _planned_cases(cases: Document | Iterable[CaseLike], panel: Panel, *, has_target: bool) -> Iterator[PlannedCase]:
+    reader = CaseReader(CaseMaker(panel.definitions, Checks(Path("cases"), folder=Path.cwd())), has_target=has_target)
     taken: dict[str, int] = {}
-    for position, case in enumerate(cases):
-        planned = with_id(_case(case, position, maker), taken)
+    for case in reader.cases_in(cases) if isinstance(cases, Document) else reader.cases(cases):
+        planned = with_id(case, taken)
         if not panel.evaluators_for(planned):
             raise ConfigError(f"case {planned.case.id!r}: nothing judges it; give evaluators, or the case rubrics")
         yield planned
-
-
-def _case(case: object, position: int, maker: CaseMaker) -> PlannedCase:
-    if isinstance(case, Case):
-        return PlannedCase(position=position, case=case)
-    number = f"case {position + 1}"
-    if not isinstance(case, Mapping):
-        records = "; for a data frame, pass frame.to_dict('records')" if isinstance(case, str) else ""
-        raise ConfigError(f"{number} must be a Case or a mapping, not {case!r:.80}{records}")
-    faults: list[Fault] = []
-    planned = maker.planned(Piece(position + 1, _mapped(case, position + 1)), position, faults)
-    if planned is None:
-        identity = case.get("id")
-        where = f"case {identity!r}" if isinstance(identity, str) else number
-        raise ConfigError(f"{where}: {faults[0].text}")
-    return planned
-
-
-def _mapped(case: Mapping[Any, Any], line: int) -> Mapped:
-    """Return a case as one from a file, where the same rules hold; its line is its number."""
-    made = Mapped(line)
-    for key, value in case.items():
-        made[str(key)] = _from_file(value, line)
-        made.lines[str(key)] = line
-    return made
-
-
-def _from_file(value: object, line: int) -> object:
-    if isinstance(value, str):
-        return str(value)  # numpy has texts of its own
-    if isinstance(value, Mapping):
-        return _mapped(value, line)
-    if isinstance(value, list | tuple):
-        listed = Listed(line)
-        listed.extend(value)
-        listed.lines = [line] * len(value)
-        return listed
-    return value

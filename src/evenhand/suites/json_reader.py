@@ -223,6 +223,11 @@ class JsonReader:
                 yield Piece(line, value, self._take_faults(), key)
         self._end()
 
+    def is_list(self) -> bool:
+        """Return whether the file is an array; nothing else can be read afterwards."""
+        self._read(lambda json, at: (None, json.after_space(at)))
+        return self._sees("[")
+
     def cases(self) -> Iterator[Piece]:
         """Read a file that is an array of cases."""
         self._open("[", "a file of cases is a list")

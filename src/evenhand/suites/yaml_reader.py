@@ -116,6 +116,14 @@ class YamlReader:
         except yaml.YAMLError as error:
             raise explained(error, self._file) from None
 
+    def is_list(self) -> bool:
+        """Return whether the file is a list; nothing else can be read afterwards."""
+        try:
+            self._root(SequenceStartEvent, "")
+        except (ConfigError, yaml.YAMLError):  # said by whoever reads it
+            return False
+        return True
+
     def cases(self) -> Iterator[Piece]:
         """Read a file that is a list of cases."""
         try:

@@ -448,3 +448,13 @@ def test_an_evaluator_takes_a_chat_model_as_judge(model: BaseChatModel) -> None:
 
     assert evaluation.error is None
     assert evaluation.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("key", ["model_name", "model"])
+def test_the_model_that_a_message_says_it_is_of_is_kept(key: str, adapted: Adapted, put: Put) -> None:
+    message = AIMessage(content="Yes.", response_metadata={key: "tooly-1-2026"})
+
+    answer = put(adapted(ToolModel(outcomes=[message])))
+
+    assert isinstance(answer, Reply)
+    assert answer.attempts[-1].model == "tooly-1-2026"

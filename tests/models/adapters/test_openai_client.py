@@ -31,12 +31,12 @@ KINDS = [OpenAI, AsyncOpenAI]
 
 @pytest.fixture
 def client(provider: Any, runner: asyncio.Runner) -> Iterator[Callable[[Any], Any]]:
-    """Make a client of a kind, which is closed after the test."""
+    """Make a client of a kind, which leaves retries to us unless told otherwise, and is closed after the test."""
     made: list[Any] = []
 
-    def make(kind: Any) -> Any:
+    def make(kind: Any, max_retries: int = 0) -> Any:
         where = {"azure_endpoint": provider.url, "api_version": "2024-10-21"} if "Azure" in kind.__name__ else {}
-        made.append(kind(api_key=KEY, **(where or {"base_url": provider.url})))
+        made.append(kind(api_key=KEY, max_retries=max_retries, **(where or {"base_url": provider.url})))
         return made[-1]
 
     yield make
@@ -72,6 +72,7 @@ def test_a_client_asks_the_named_model_and_its_reply_has_its_usage(
     assert isinstance(answer, Reply)
     assert (answer.text, answer.finish) == ("Yes.", "stop")
     assert answer.attempts[-1].raw == "Yes."
+    assert answer.attempts[-1].model == "gpt-test"
     assert answer.attempts[-1].usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=5)
     assert answer.attempts[-1].latency > 0
     assert provider.requests == [
@@ -191,7 +192,7 @@ def test_a_model_that_calls_its_token_limit_otherwise_is_asked_by_that_name(
         (404, None, "not_found", 1),
     ],
 )
-def test_requests_are_tried_again_by_us_alone_and_only_where_that_may_help(
+def test_a_client_without_retries_is_asked_again_by_us_and_only_where_that_may_help(
     kind: Any, status: int, code: str, error_class: str, requests: int,
     provider: Any, client: Any, adapted: Adapted, put: Put,
 ) -> None:  # fmt: skip
@@ -202,6 +203,31 @@ def test_requests_are_tried_again_by_us_alone_and_only_where_that_may_help(
     assert isinstance(answer, Unanswered)
     assert answer.error.startswith(f"{error_class}: HTTP {status}: no")
     assert len(provider.requests) == len(answer.attempts) == requests
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_with_retries_of_its_own_makes_them_and_nobody_else(
+    kind: Any, provider: Any, client: Any, adapted: Adapted, put: Put
+) -> None:
+    provider.responses = [error(429, "later", **{"Retry-After": "0.01"})]
+
+    answer = put(adapted(client(kind, max_retries=2), model="gpt-4o", attempts=5))
+
+    assert isinstance(answer, Unanswered)
+    assert answer.error == "rate_limited: HTTP 429: later; the client retries by itself (max_retries=2)"
+    assert (len(provider.requests), len(answer.attempts)) == (3, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_with_retries_of_its_own_is_asked_in_another_form_where_the_server_refuses_the_first(
+    kind: Any, provider: Any, client: Any, adapted: Adapted, put: Put, contract: Contract
+) -> None:
+    provider.responses = [error(400, "response_format is not supported"), '{"score": 1}']
+
+    answer = put(adapted(client(kind, max_retries=2), model="old"), contract=contract)
+
+    assert isinstance(answer, Reply)
+    assert ["response_format" in request for request in provider.requests] == [True, False]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -77,6 +77,7 @@ def test_a_models_text_is_the_reply_and_its_tokens_are_counted(adapted: Adapted,
     assert [(attempt.kind, attempt.raw) for attempt in answer.attempts] == [("reply", "Yes.")]
     assert answer.attempts[0].usage is not None
     assert answer.attempts[0].usage.output_tokens > 0
+    assert answer.attempts[0].model == "test"
 
 
 def test_the_tokens_are_those_that_the_provider_counted(adapted: Adapted, put: Put) -> None:

@@ -21,7 +21,7 @@ DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama"
 WORDS = """
 choices message content error code details retryDelay finish_reason refusal usage prompt_tokens logprobs text token
 top_logprobs logprob type input stop_reason candidates parts promptFeedback blockReason finishReason logprobsResult
-topCandidates logProbability usageMetadata metadata raw object eval_count thought
+topCandidates logProbability usageMetadata metadata raw object eval_count thought model modelVersion
 """
 KEYS = st.sampled_from(WORDS.split())
 NO_COUNTS = [-1, True, 1.0, 10.5, "10", [10], {"tokens": 10}, 10**400, 2**53, float("nan"), float("inf")]
@@ -122,3 +122,24 @@ def test_a_count_that_cannot_be_true_makes_the_usage_unknown_and_leaves_the_repl
     assert (said.text, said.usage) == ("so", None)
     assert sound.usage is not None
     assert 7 in (sound.usage.input_tokens, sound.usage.output_tokens, sound.usage.cached_tokens)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body"),
+    [
+        (OPENAI, {"model": "m-1", "choices": [{"message": {"content": "4"}}]}),
+        (OPENAI, {"model": "m-1", "choices": [{"message": {"refusal": "No."}}]}),
+        (OPENAI, {"model": "m-1", "choices": []}),
+        (ANTHROPIC, {"model": "m-1", "content": [{"type": "text", "text": "4"}]}),
+        (GEMINI, {"modelVersion": "m-1", "candidates": [{"content": {"parts": [{"text": "4"}]}}]}),
+        (GEMINI, {"modelVersion": "m-1", "promptFeedback": {"blockReason": "SAFETY"}}),
+        (OLLAMA, {"model": "m-1", "message": {"content": "4"}}),
+    ],
+)
+def test_the_model_that_a_reply_says_it_is_of_is_read(dialect: Dialect, body: dict[str, Any]) -> None:
+    assert dialect.decode(body).model == "m-1"
+
+
+@pytest.mark.parametrize("name", [None, 5, "", ["m"], "x" * 201, "a\nb"])
+def test_what_is_no_name_of_a_model_is_none(name: object) -> None:
+    assert OPENAI.decode({"model": name, "choices": [{"message": {"content": "4"}}]}).model is None

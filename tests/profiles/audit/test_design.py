@@ -52,6 +52,7 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
         ({"groups": ["name", "name"]}, "d.yaml: groups: duplicate factor 'name'"),
         ({"groups": 3}, "d.yaml: groups must be a list of names of factors, not 3"),
         ({"template": "{name} {year}"}, "d.yaml: template uses 'year', which has no value here; did you mean 'years'?"),
+        ({"template": "{name} {years!r}"}, "d.yaml: template has {years!r}; only {years} is filled in"),
         ({"template": "{name}"}, "d.yaml: template: it does not use {years}"),
         ({"profiles": "people.jsonl"}, "d.yaml: template: it does not use {profile}"),
         ({"repetitions": 0}, "d.yaml: repetitions is 0; it must be a whole number, from 1 to 1,000"),

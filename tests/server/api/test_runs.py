@@ -295,7 +295,7 @@ def test_the_page_about_the_api_names_every_route(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("more", "field", "told"),
     [
-        ({"models": ["gpt-5-mini"]}, "models", "has no provider; write it as provider/model"),
+        ({"models": ["gpt-5-mini"]}, "models", "names no provider; write 'openai/gpt-5-mini'"),
         ({"models": ["openai/gpt-5-mini"]}, "models", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
         ({"judge": "openai/gpt-5-mini"}, "judge", "openai/gpt-5-mini needs an API key: set OPENAI_API_KEY where"),
         ({"models": ["embedded/qwen2.5-coder-1.5b"]}, "models", "is not on this machine"),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evenhand.domain.ask import Ask, ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.content import plain_data
-from evenhand.domain.errors import ConfigError, ContractError, TemplateError
+from evenhand.domain.errors import ConfigError, ContractError, TemplateError, about
 from evenhand.domain.evaluation import total_usage
 from evenhand.domain.failure import Failure
 from evenhand.domain.message import Message, messages_from
@@ -48,6 +48,9 @@ class ModelTarget:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise ConfigError(f"{name} must be text, not {type(value).__name__}", key=name)
+            if value is not None:
+                with about(name):
+                    Template.with_double_braces(value).require_plain(_INPUT, where=f"the {name}")
         if self.prompt is not None and not Template.with_double_braces(self.prompt).names:
             single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
             raise TemplateError(

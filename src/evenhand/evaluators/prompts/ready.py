@@ -6,6 +6,7 @@ toxicity scores high on ``toxicity``.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,15 +34,18 @@ class ReadyPrompt:
     may_use: tuple[str, ...] = ()
 
     def render(self, values: Mapping[str, str]) -> str:
-        """Write the prompt: the question first, then each given value in a section of its own."""
+        """Write the prompt: the question first, then each given value that it uses in a section of its own.
+
+        Other values are ignored, unless their name looks like a misspelt one.
+        """
         for name in self.needs:
             if name not in values:
                 raise TemplateError(f"the ready prompt {self.name!r} uses {name!r}, which was not passed")
         known = (*self.may_use, *self.needs)
         for name in values:
-            if name not in known:
+            if name not in _NAMES and (near := difflib.get_close_matches(name, sorted(_NAMES), n=1, cutoff=0.75)):
                 raise TemplateError(
-                    f"the ready prompt {self.name!r} has no place for {name!r}{did_you_mean(name, known)}"
+                    f"the ready prompt {self.name!r} has no place for {name!r}; did you mean {near[0]!r}?"
                 )
         # The outputs come last: the rest repeats from case to case, and providers' caches hit.
         ordered = sorted((name for name in known if name in values), key=lambda name: name == "outputs")
@@ -214,6 +218,9 @@ Style and comments do not matter here. Code that is left unfinished, or only des
         ),
     )
 }
+
+
+_NAMES = frozenset(name for prompt in READY.values() for name in (*prompt.needs, *prompt.may_use))
 
 
 def ready_prompt(name: str) -> ReadyPrompt | None:

@@ -19,15 +19,27 @@ def adapt(source: object, *, model: str | None = None, policy: RetryPolicy | Non
     >>> adapt(lambda messages: '{"score": 1}')
     Function('function/<lambda>')
 
-    ``model`` names the model that an OpenAI client is to ask; the other kinds know theirs.
+    ``model`` names the model that an OpenAI client, or another object with ``chat.completions.create``, is to ask; the
+    other kinds know theirs.
     """
     # A class is callable, yet what it makes is not a reply: somebody forgot the parentheses.
     if isinstance(source, type):
         return None
-    client = _modern_face(source, model, policy) or _make_adapter(source, model, policy)
+    client: ModelClient | None
+    if _is_openai_client(source):
+        client = OpenAIClient(source, model=model, policy=policy)
+    else:
+        client = _modern_face(source, model, policy) or _make_adapter(source, policy)
     if model is not None and client is not None and not isinstance(client, OpenAIClient):
         raise ConfigError(f"judge {client.name} knows its model; model={model!r} goes with an OpenAI client, or alone")
     return client
+
+
+def _is_openai_client(source: object) -> bool:
+    """Return whether an object is asked by ``chat.completions.create``; one that has all attributes, a mock, is too."""
+    if _comes_from(source, "langchain_core") or _comes_from(source, "pydantic_ai"):
+        return False
+    return _method(source, "chat", "completions", "create") is not None
 
 
 def _modern_face(source: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
@@ -41,13 +53,11 @@ def _modern_face(source: object, model: str | None, policy: RetryPolicy | None) 
     return None if face is source else adapt(face, model=model, policy=policy)
 
 
-def _make_adapter(source: object, model: str | None, policy: RetryPolicy | None) -> ModelClient | None:
+def _make_adapter(source: object, policy: RetryPolicy | None) -> ModelClient | None:
     if isinstance(source, ModelClient):
         return source
     if _comes_from(source, "langchain_core") and _method(source, "ainvoke"):
         return LangChainModel(source, policy=policy)
-    if _method(source, "with_options") and _method(source, "chat", "completions", "create"):
-        return OpenAIClient(source, model=model, policy=policy)
     if _comes_from(source, "pydantic_ai") and _method(source, "request"):
         return PydanticAIModel(source, policy=policy)
     if _method(source, "ainvoke") or _method(source, "invoke"):

@@ -105,7 +105,7 @@ def usage_of(input_tokens: object, output_tokens: object, cached_tokens: object)
 
 _LONGEST_READ = 64 * 1024
 # What a model's own code raises for what it does not do.
-_NOT_DONE_HERE = (NotImplementedError, AttributeError, TypeError, AssertionError)
+NOT_DONE_HERE = (NotImplementedError, AttributeError, TypeError, AssertionError)
 # The faults that another form of the request may mend.
 _FORMAL = frozenset({"bad_request", "not_found"})
 
@@ -180,6 +180,7 @@ class Adapter(ABC):
             usage=response.usage,
             latency=latency,
             first_token=response.first_token,
+            model=None if response.model is None else self._reply_scrubber.scrub(storable(response.model)),
         )
 
     def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:
@@ -205,7 +206,7 @@ class Adapter(ABC):
         """Return another way to ask, where the object complained of this one; None where there is none."""
         if ask.contract is None or generation.structured == "none":
             return None
-        if isinstance(error, _NOT_DONE_HERE):
+        if isinstance(error, NOT_DONE_HERE):
             return replace(generation, structured="none")
         return without_structure(generation, message)
 

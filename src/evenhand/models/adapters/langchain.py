@@ -17,7 +17,7 @@ from evenhand.models.adapters.adapter import (
     usage_of,
     wanted_schema,
 )
-from evenhand.models.dialects.dialect import Generation, Said, mapping
+from evenhand.models.dialects.dialect import Generation, Said, mapping, stated_model
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.retry import RetryPolicy
 
@@ -108,11 +108,12 @@ def _read_message(result: Any) -> Said:
     usage = mapping(getattr(result, "usage_metadata", None))
     details = mapping(usage.get("input_token_details"))
     counted = usage_of(usage.get("input_tokens"), usage.get("output_tokens"), details.get("cache_read"))
+    model = stated_model(about.get("model_name") or about.get("model"))
     if refusal := _refusal(result):
-        return Said(text=refusal, finish="refusal", usage=counted)
+        return Said(text=refusal, finish="refusal", usage=counted, model=model)
     reasons = [about.get(key) for key in ("finish_reason", "stop_reason", "done_reason", "stopReason")]
     reason = next((reason for reason in reasons if reason), None)
-    return Said(text=_message_text(result), finish=finish_of(reason), usage=counted)
+    return Said(text=_message_text(result), finish=finish_of(reason), usage=counted, model=model)
 
 
 def _message_text(message: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
 from evenhand.models.adapters.adapter import Adapter, finish_of, json_text, usage_of, wanted_schema
-from evenhand.models.dialects.dialect import Generation, Said
+from evenhand.models.dialects.dialect import Generation, Said, stated_model
 from evenhand.models.retry import RetryPolicy
 
 if TYPE_CHECKING:
@@ -94,9 +94,10 @@ def _read_response(response: ModelResponse) -> Said:
     calls = [part.args for part in response.parts if part.part_kind == "tool-call"]
     texts = [part.content for part in response.parts if part.part_kind == "text"]
     usage = usage_of(response.usage.input_tokens, response.usage.output_tokens, response.usage.cache_read_tokens)
+    model = stated_model(response.model_name)
     if isinstance(refusal := (response.provider_details or {}).get("refusal"), str):
-        return Said(text=refusal, finish="refusal", usage=usage)
+        return Said(text=refusal, finish="refusal", usage=usage, model=model)
     text = "".join(texts)
     if calls and calls[0] is not None:
         text = calls[0] if isinstance(calls[0], str) else json_text(calls[0])
-    return Said(text=text, finish=finish_of(response.finish_reason), usage=usage)
+    return Said(text=text, finish=finish_of(response.finish_reason), usage=usage, model=model)

@@ -18,6 +18,7 @@ from evenhand.models.dialects.dialect import (
     merged,
     reply_in,
     split_system,
+    stated_model,
     text_of,
 )
 from evenhand.models.retry import TransportFault
@@ -74,6 +75,7 @@ def decode(body: Any) -> Said:
             usage.get("output_tokens"),
             cached,
         ),
+        model=stated_model(whole.get("model")),
     )
 
 

@@ -55,15 +55,20 @@ class Said(NamedTuple):
     finish: Finish = "stop"
     usage: Usage | None = None
     first_token: tuple[TokenChoice, ...] = ()
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What a provider says went wrong: its code for it, its words, and the seconds after which to come back."""
+    """What a provider says went wrong: its code for it, its words, and the seconds after which to come back.
+
+    ``param`` is the part of the request that it is about, where the provider names one.
+    """
 
     code: str | None
     message: str
     retry_after: float | None = None
+    param: str | None = None
 
 
 def without_structure(generation: Generation, complaint: str) -> Generation | None:
@@ -71,6 +76,18 @@ def without_structure(generation: Generation, complaint: str) -> Generation | No
     if generation.structured == "none" or not _ABOUT_STRUCTURE.search(complaint):
         return None
     return replace(generation, structured="none")
+
+
+def without_setting(generation: Generation, complaint: Complaint) -> Generation | None:
+    """Leave out a setting that the model does not take; None where the complaint is about something else.
+
+    A value that is wrong in itself has another code, and is the user's to mend.
+    """
+    if complaint.code not in _UNSUPPORTED or complaint.param not in _SETTINGS:
+        return None
+    if complaint.param == "temperature":
+        return replace(generation, temperature=None)
+    return replace(generation, top_p=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +122,7 @@ def complaint_in(body: object) -> Complaint | None:
         message = f"{message}: {upstream}"
     # Any of them may report a used-up account.
     code = next(filter(is_quota, codes), codes[0] if codes else None)
-    return Complaint(code, message, _retry_delay(error))
+    return Complaint(code, message, _retry_delay(error), text_of(error.get("param")) or None)
 
 
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
@@ -132,6 +149,12 @@ def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
         inner = body.get(key)
         body[key] = merged({**inner}, value) if isinstance(inner, dict) and isinstance(value, Mapping) else value
     return body
+
+
+def stated_model(name: object) -> str | None:
+    """Return the model that a response says it is of; None for what is no such name."""
+    is_name = isinstance(name, str) and 0 < len(name) <= _LONGEST_MODEL and name.isprintable()
+    return text_of(name) if is_name else None
 
 
 def split_system(ask: Ask) -> tuple[str, list[tuple[str, str]]]:
@@ -171,6 +194,10 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+_LONGEST_MODEL = 200
+# OpenAI's codes, which others with its API use too, and the settings that models may have fixed.
+_UNSUPPORTED = frozenset({"unsupported_value", "unsupported_parameter"})
+_SETTINGS = frozenset({"temperature", "top_p"})
 _ABOUT_STRUCTURE = re.compile(
     r"response.?format|json.?schema|json.?object|json.?mode|json_validate|structured|schema|grammar|guided"
     r"|tool|function|\bformat\b|response.?mime",

@@ -18,6 +18,7 @@ from evenhand.models.dialects.dialect import (
     merged,
     reply_in,
     split_system,
+    stated_model,
     text_of,
 )
 
@@ -61,10 +62,10 @@ def decode(body: Any) -> Said:
     """Read a response body; a prompt that was blocked has no candidates, only a reason."""
     whole = reply_in(body, "candidates", "promptFeedback", "usageMetadata")
     blocked = mapping(whole.get("promptFeedback")).get("blockReason")
-    usage = _usage(whole.get("usageMetadata"))
+    usage, model = _usage(whole.get("usageMetadata")), stated_model(whole.get("modelVersion"))
     candidates = listing(whole.get("candidates"))
     if not candidates:
-        return Said(text="", finish="filtered" if blocked else "stop", usage=usage)
+        return Said(text="", finish="filtered" if blocked else "stop", usage=usage, model=model)
     candidate = mapping(candidates[0])
     parts = [mapping(part) for part in listing(mapping(candidate.get("content")).get("parts"))]
     tokens = listing(mapping(candidate.get("logprobsResult")).get("topCandidates"))
@@ -73,6 +74,7 @@ def decode(body: Any) -> Said:
         finish=_FINISHES.get(text_of(candidate.get("finishReason")), "stop"),
         usage=usage,
         first_token=alternatives(mapping(tokens[0]).get("candidates"), logprob="logProbability") if tokens else (),
+        model=model,
     )
 
 

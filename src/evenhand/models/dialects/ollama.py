@@ -15,6 +15,7 @@ from evenhand.models.dialects.dialect import (
     mapping,
     merged,
     reply_in,
+    stated_model,
     text_of,
 )
 
@@ -47,6 +48,7 @@ def decode(body: Any) -> Said:
         finish="length" if whole.get("done_reason") == "length" else "stop",
         usage=token_usage(whole.get("prompt_eval_count"), whole.get("eval_count")),
         first_token=alternatives(mapping(tokens[0]).get("top_logprobs"), logprob="logprob") if tokens else (),
+        model=stated_model(whole.get("model")),
     )
 
 

@@ -19,6 +19,7 @@ from evenhand.models.dialects.dialect import (
     mapping,
     merged,
     reply_in,
+    stated_model,
     text_of,
     without_structure,
 )
@@ -61,9 +62,9 @@ def decode(body: Any) -> Said:
     """Read a response body."""
     whole = reply_in(body, "choices")
     choices = whole["choices"]
-    usage = _usage(whole.get("usage"))
+    usage, model = _usage(whole.get("usage")), stated_model(whole.get("model"))
     if not isinstance(choices, list) or not choices:
-        return Said(text="", usage=usage)
+        return Said(text="", usage=usage, model=model)
     choice = mapping(choices[0])
     message = mapping(choice.get("message"))
     reason = text_of(choice.get("finish_reason"))
@@ -72,13 +73,14 @@ def decode(body: Any) -> Said:
         raise TransportFault("error_body", f"the server stopped with {reason!r}", retryable=True)
     refusal = message.get("refusal")
     if refusal and isinstance(refusal, str):
-        return Said(text=refusal, finish="refusal", usage=usage)
+        return Said(text=refusal, finish="refusal", usage=usage, model=model)
     logprobs = choice.get("logprobs")
     return Said(
         text=content if isinstance(content := message.get("content"), str) else _text(content),
         finish=_FINISHES.get(reason, "stop"),
         usage=usage,
         first_token=_first_token(logprobs) if logprobs else (),
+        model=model,
     )
 
 

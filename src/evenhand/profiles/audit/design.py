@@ -184,6 +184,7 @@ class AuditDesign:
         placeholders = factor_names | ({BASE} if self.profiles is not None else set())
         PriceBook(self.prices)
         template = self.filled
+        template.require_plain(placeholders, where="template")
         template.require_known(placeholders, where="template")
         for name in sorted(placeholders - template.names):
             raise ConfigError(f"template: it does not use {{{name}}}, so this factor could make no difference")

@@ -18,6 +18,7 @@ from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.highlights import stated_models_of
 from evenhand.reports.html.markup import join, tag, text
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.safe_text import strict_json
@@ -117,7 +118,7 @@ class AttemptView:
     def facts(self) -> list[str]:
         """What kind of attempt it was, and what it took."""
         took = "from the cache" if self.attempt.cached else duration_text(self.attempt.latency)
-        facts = (f"{self.number}. {self.attempt.kind}", took, _tokens(self.attempt.usage))
+        facts = (f"{self.number}. {self.attempt.kind}", took, _tokens(self.attempt.usage), self.attempt.model)
         return [fact for fact in facts if fact]
 
 
@@ -178,6 +179,7 @@ class JudgmentView:
         facts = [
             evaluation.type,
             judge if isinstance(judge, str) else None,
+            f"replied as {', '.join(models)}" if (models := stated_models_of(evaluation)) else None,
             None if is_shown else f"given as {strict_json(evaluation.score_raw)}",
             None if self.judgment.weight == 1 else f"weight {self.judgment.weight:g}",
             "required" if self.judgment.required else None,

@@ -6,7 +6,6 @@ What the one who starts the server names with ``--judge`` and ``--model`` may be
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +17,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
+from evenhand.models.names import normal_name, provider_and_model, provider_of
 from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.profiles.job import mode_of
@@ -80,16 +80,19 @@ def require_offered(name: str, settings: ServerSettings, field: str) -> str:
         return name
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise FieldError(field, f"a model's name has at most {LONGEST_NAME} printable characters")
-    provider, *rest = re.split("[/:]", name.strip(), maxsplit=1)
     providers = [point for point in registry.points(registry.MODELS) if point not in OF_FILES]
-    if provider == EMBEDDED:
+    if provider_of(name) == EMBEDDED:
         from evenhand.models.embedded.catalogue import MODELS  # noqa: PLC0415 - few ask for it
 
-        if rest and rest[0] not in MODELS:
-            raise FieldError(field, f"no embedded model {rest[0]!r:.80}{did_you_mean(rest[0], MODELS)}")
-    elif not rest:
-        raise FieldError(field, f"{name!r:.80} has no provider; write it as provider/model, such as openai/gpt-5-mini")
-    elif provider not in providers:
+        model = normal_name(name).partition("/")[2]
+        if model and model not in MODELS:
+            raise FieldError(field, f"no embedded model {model!r:.80}{did_you_mean(model, MODELS)}")
+        return name
+    try:
+        provider, _ = provider_and_model(name)
+    except ConfigError as error:
+        raise FieldError(field, str(error)) from None
+    if provider not in providers:
         raise FieldError(field, f"no provider {provider!r:.80}{did_you_mean(provider, providers)}")
     return name
 
