@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenhand.engine.job import Job
     from evenhand.engine.run import Run
     from evenhand.engine.store_location import StoreLocation
-    from evenhand.suites.python_cases import CaseLike
+    from evenhand.suites.from_python import CaseLike
     from evenhand.suites.python_evaluators import EvaluatorLike
     from evenhand.suites.suite import Suite
 

@@ -10,8 +10,8 @@ import pytest
 
 from evenhand import resolve
 from evenhand.models import providers
-from evenhand.models.names import OTHER_NAMES
 from evenhand.models.providers import Provider
+from evenhand.models.resolve import OTHER_NAMES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.split("## Providers\n")[1].split("\n## ")[0].splitlines() if line.startswith("| `")]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evenhand import Case, ConfigError, Message
-from evenhand.domain.content import content_text, plain_data
 from evenhand.domain.json_codec import case_from
+from evenhand.domain.message import content_text, plain_data
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from evenhand import Case, PromptEvaluator, evaluate, resolve
-from evenhand.models.names import MAKERS, NOT_HERE, OTHER_NAMES, normal_name, provider_of
 from evenhand.models.prices import price_of
-from evenhand.models.resolve import carried_over
+from evenhand.models.resolve import MAKERS, NOT_HERE, OTHER_NAMES, carried_over, normal_name, provider_of
 from evenhand.registry import MODELS, points
 from evenhand.suites.definition_diff import judging_differences
 

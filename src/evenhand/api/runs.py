@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.engine.run import Run
     from evenhand.engine.store_location import PlaceLike
     from evenhand.engine.win_rate import WinRate
-    from evenhand.suites.python_cases import CaseLike
+    from evenhand.suites.from_python import CaseLike
     from evenhand.suites.python_evaluators import EvaluatorLike
 
 

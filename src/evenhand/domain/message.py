@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from evenhand.domain.content import ReadFile, content_text
 from evenhand.domain.errors import ConfigError
 
 
@@ -130,3 +130,181 @@ def _turn(value: object, number: int) -> str:
     calls = [*getattr(value, "tool_calls", ()), *getattr(value, "invalid_tool_calls", ())]
     said = [f"[calls {call.get('name')} with {content_text(call.get('args'))}]" for call in calls]
     return f"{message.role}: {' '.join(filter(None, [message.content, *said]))}"
+
+
+# Reads the file that a block names, and returns its text.
+ReadFile: TypeAlias = Callable[[str], str]
+
+# The blocks of text, by their type, and the keys under which chat APIs and other tools have the text.
+_TEXTS: Final = {
+    "text": ("text", "value"),
+    "input_text": ("text",),
+    "output_text": ("text",),
+    "refusal": ("refusal",),
+}
+_FILE: Final = "file"
+# What a conversation with tools has besides text; it is plain data, and read as JSON.
+_DATA: Final = frozenset(
+    {
+        "tool_use", "tool_result", "tool_call", "server_tool_use", "function_call", "function_call_output",
+        "thinking", "redacted_thinking", "reasoning",
+    }
+)  # fmt: skip
+_MEDIA: Final = {
+    "image": "a picture", "image_url": "a picture", "input_image": "a picture", "image_file": "a picture",
+    "audio": "sound", "audio_url": "sound", "input_audio": "sound", "output_audio": "sound",
+    "video": "a video", "video_url": "a video", "input_video": "a video",
+    "document": "a document", "input_file": "a document", "media": "no text", _FILE: "a file",
+}  # fmt: skip
+_SEEN_OR_HEARD: Final = frozenset({"a picture", "sound", "a video"})
+# The keys by which blocks bring what they are: without one, a mapping in data only happens to have such a type.
+_PAYLOADS: Final = frozenset({"url", "base64", "data", "file_id", "source", "value", *_MEDIA})
+_DOCUMENT_PAYLOADS: Final = frozenset({"base64", "file_id", "file_data", "file_url"})
+_MAPPED_PAYLOADS: Final = ("source", "file")
+# Gemini's blocks have no type.
+_UNTYPED: Final = ("inline_data", "inlineData", "file_data", "fileData")
+_MIME_TYPES: Final = ("mime_type", "media_type", "mimeType")
+_MIME_KINDS: Final = {"image": "a picture", "audio": "sound", "video": "a video", "application/pdf": "a document"}
+_AS_TEXT: Final = "only text can be judged; write down what it says or shows, as text"
+
+
+def content_text(content: object, *, read_file: ReadFile | None = None) -> str:
+    """Return the text of a message's content; refuses pictures, sound and unknown blocks by their number.
+
+    >>> content_text([{"type": "text", "text": "Hello, "}, {"type": "text", "text": "world"}])
+    'Hello, world'
+
+    Anything else than text and blocks is data, and written as JSON. ``read_file`` reads blocks of type ``file``.
+    """
+    if isinstance(content, str):
+        return content
+    if content in ([], ()):
+        return ""
+    blocks = _blocks(content)
+    if not blocks:
+        return json.dumps(plain_data(content), ensure_ascii=False, default=str)
+    texts, is_apart = [], False
+    for number, block in enumerate(blocks, 1):
+        try:
+            text, is_inline = _block_text(block, read_file)
+        except ConfigError as error:
+            raise ConfigError(f"block {number}: {error}") from None
+        texts.append(text)
+        is_apart = is_apart or not is_inline
+    # Chat APIs cut one text into blocks anywhere; a file or data is none of its words.
+    return ("\n\n" if is_apart else "").join(texts)
+
+
+def plain_data(value: Any) -> Any:
+    """Return a value without blocks of text, in place of which it has their text; refuses pictures and the like.
+
+    >>> plain_data({"role": "user", "content": [{"type": "text", "text": "Hi"}]})
+    {'role': 'user', 'content': 'Hi'}
+    """
+    if isinstance(value, Mapping):
+        if (what := _medium(value)) is not None:
+            raise ConfigError(what)
+        if "role" in value and isinstance(value.get("content"), (list, tuple)):
+            return {**value, "content": content_text(value["content"])}
+        return {key: plain_data(item) for key, item in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    if value and all(_is_text(item) for item in value):
+        return content_text(value)
+    return [_item(item, number) for number, item in enumerate(value, 1)]
+
+
+def _item(item: Any, number: int) -> Any:
+    try:
+        return plain_data(item)
+    except ConfigError as error:
+        if not isinstance(item, Mapping):
+            raise
+        word = "message" if "role" in item else "block"
+        raise ConfigError(f"{word} {number}{',' if word == 'message' else ':'} {error}") from None
+
+
+def _blocks(content: object) -> Sequence[Any]:
+    """Return the blocks of a content; none where it is data."""
+    if isinstance(content, Mapping):
+        kind = content.get("type")
+        return [content] if isinstance(kind, str) and (kind in _TEXTS or kind in _MEDIA) else ()
+    if not isinstance(content, (list, tuple)):
+        return ()
+    is_in_blocks = all(isinstance(part, (str, Mapping)) for part in content) and any(map(_is_block, content))
+    return content if is_in_blocks or all(isinstance(part, str) for part in content) else ()
+
+
+def _has_payload(value: Mapping[str, Any], kind: str) -> bool:
+    if _MEDIA[kind] in _SEEN_OR_HEARD:
+        return not _PAYLOADS.isdisjoint(value)
+    is_named_file = kind == _FILE and isinstance(value.get("value"), str)
+    is_mapped = any(isinstance(value.get(name), Mapping) for name in _MAPPED_PAYLOADS)
+    return is_named_file or is_mapped or not _DOCUMENT_PAYLOADS.isdisjoint(value)
+
+
+def _is_block(part: object) -> bool:
+    return isinstance(part, Mapping) and (
+        isinstance(part.get("type"), str) or isinstance(part.get("text"), str) or _medium(part) is not None
+    )
+
+
+def _is_text(value: object) -> bool:
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return isinstance(kind, str) and kind in _TEXTS and _text_of(value, kind) is not None  # type: ignore[arg-type]
+
+
+def _block_text(block: str | Mapping[str, Any], read_file: ReadFile | None) -> tuple[str, bool]:
+    """Return the text of a block, and whether it continues the text before it."""
+    if isinstance(block, str):
+        return block, True
+    kind = block.get("type")
+    if kind == _FILE and isinstance(path := block.get("value"), str):
+        if read_file is None:
+            raise ConfigError(f"the file {path!r:.200} is not read here, only in a suite; read it, and give its text")
+        return read_file(path), False
+    if (what := _medium(block)) is not None:
+        raise ConfigError(what)
+    if not isinstance(kind, str):
+        text = block.get("text")
+        return (text, True) if isinstance(text, str) else (_as_json(block), False)
+    if kind in _TEXTS:
+        text = _text_of(block, kind)
+        if text is None:
+            raise ConfigError(f"a block of type {kind} needs {_TEXTS[kind][0]}, a text; got {dict(block)!r:.120}")
+        return text, True
+    if kind in _DATA:
+        return _as_json(block), False
+    if kind in _MEDIA:
+        raise ConfigError(_refusal(kind, _MEDIA[kind]))
+    raise ConfigError(f"no block type {kind!r:.80}; write {{type: text, text: …}}, and data as JSON in it")
+
+
+def _text_of(block: Mapping[str, Any], kind: str) -> str | None:
+    texts = [text for name in _TEXTS[kind] if isinstance(text := block.get(name), str)]
+    return texts[0] if texts else None
+
+
+def _as_json(block: Mapping[str, Any]) -> str:
+    return json.dumps({key: plain_data(value) for key, value in block.items()}, ensure_ascii=False, default=str)
+
+
+def _medium(value: Mapping[str, Any]) -> str | None:
+    """Say what a mapping brings that is no text; None where it is plain data."""
+    kind = value.get("type")
+    if isinstance(kind, str) and kind in _MEDIA and _has_payload(value, kind):
+        return _refusal(kind, _MEDIA[kind])
+    for name in _UNTYPED:
+        if isinstance(value.get(name), Mapping):
+            return _medium(value[name]) or _refusal(name, "no text")
+    for name in _MIME_TYPES:
+        mime = value.get(name)
+        if isinstance(mime, str) and "data" in value:
+            what = _MIME_KINDS.get(mime) or _MIME_KINDS.get(mime.partition("/")[0])
+            if what is not None:
+                return _refusal(mime[:80], what)
+    return None
+
+
+def _refusal(name: str, what: str) -> str:
+    return f"{name} is {what}, and {_AS_TEXT}"

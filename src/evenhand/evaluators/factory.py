@@ -12,11 +12,10 @@ from typing import Any, Final, TypeAlias, TypedDict, cast
 
 from evenhand import registry
 from evenhand.domain.ask import Call, ModelClient, Steps
-from evenhand.domain.content import plain_data
 from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
 from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import JudgeError, usage_dict
-from evenhand.domain.message import Message, conversation_text, messages_from
+from evenhand.domain.message import Message, conversation_text, messages_from, plain_data
 from evenhand.domain.reply import Raised, Returned
 from evenhand.domain.scale import Binary, Choices, Range, Scale
 from evenhand.domain.template import Template

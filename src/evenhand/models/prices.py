@@ -12,7 +12,7 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.scale import is_finite_number
-from evenhand.models.names import normal_name
+from evenhand.models.resolve import normal_name
 
 _MILLION: Final = 1_000_000
 _KEYS: Final = ("input", "output", "cached_input")

@@ -16,7 +16,7 @@ from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
-from evenhand.models.names import normal_name
+from evenhand.models.resolve import normal_name
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
 from evenhand.suites.evaluators import OLD_AMBIGUOUS, OLD_NAMES, build, members_of, name_of, settled

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.value_text import shown
-from evenhand.models.names import normal_name
+from evenhand.models.resolve import normal_name
 from evenhand.suites.evaluators import name_of
 
 _NOTHING: Final = object()

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.case import Case
-from evenhand.domain.content import plain_data
 from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.message import plain_data
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import Template
 from evenhand.evaluators.value_text import shown

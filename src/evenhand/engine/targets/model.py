@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from evenhand.domain.ask import Ask, ModelClient, Steps
 from evenhand.domain.case import Case
-from evenhand.domain.content import plain_data
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError, about
 from evenhand.domain.evaluation import total_usage
 from evenhand.domain.failure import Failure
-from evenhand.domain.message import Message, messages_from
+from evenhand.domain.message import Message, messages_from, plain_data
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.template import Template

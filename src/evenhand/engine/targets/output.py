@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evenhand.domain.content import plain_data
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
-from evenhand.domain.message import Message, messages_from
+from evenhand.domain.message import Message, messages_from, plain_data
 from evenhand.domain.scale import is_finite_number
 
 # The answer goes by any of these names, and one of them only.

@@ -17,9 +17,8 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
-from evenhand.models.names import normal_name, provider_and_model, provider_of
 from evenhand.models.providers import Provider
-from evenhand.models.resolve import JUDGE_VARIABLE
+from evenhand.models.resolve import JUDGE_VARIABLE, normal_name, provider_and_model, provider_of
 from evenhand.profiles.job import mode_of
 from evenhand.profiles.modes import with_next_rounds
 from evenhand.server.settings import ServerSettings
