@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 
 import httpx
@@ -27,6 +28,16 @@ def caused_by(cause: Exception, *, depth: int) -> Exception:
     return error
 
 
+def of_an_ended_loop() -> Exception:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    try:
+        loop.call_soon(print)
+    except RuntimeError as error:
+        return error
+    raise AssertionError("a closed loop took a call")
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "retryable"),
     [
@@ -35,7 +46,7 @@ def caused_by(cause: Exception, *, depth: int) -> Exception:
         (httpx.ConnectError("x"), "connection", True),
         (httpx.ReadTimeout("x"), "timeout", True),
         (httpx.HTTPStatusError("x", request=REQUEST, response=httpx.Response(503)), "overloaded", True),
-        (RuntimeError("Event loop is closed"), "connection", True),
+        (of_an_ended_loop(), "connection", True),
         (with_attributes(status_code=403), "forbidden", False),
         (with_attributes(code=429), "rate_limited", True),
         (with_attributes(status_code=429, code="insufficient_quota"), "quota", False),
@@ -56,6 +67,7 @@ def test_an_exception_of_the_transport_is_classed(error: Exception, kind: str, r
     [
         ValueError("x"),
         RuntimeError("x"),
+        RuntimeError("Event loop is closed"),  # somebody's words, and no loop's
         with_attributes(status_code=200),
         with_attributes(code=7),
         with_attributes(code="gone"),

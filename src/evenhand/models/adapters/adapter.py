@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -235,10 +236,16 @@ def fault_of(error: BaseException, message: str) -> TransportFault | None:
             return status_fault(status, message, code=_code(cause), retry_after=_retry_after(cause))
         if (fault := connection_fault(cause, message)) is not None:
             return fault
-        if isinstance(cause, RuntimeError) and "event loop" in str(cause).lower():
+        if isinstance(cause, RuntimeError) and _is_of_an_ended_loop(cause):
             # A pool handed out a connection of a loop that has ended; having failed, it is in the pool no more.
             return TransportFault("connection", message, retryable=True, at_once=True)
     return None
+
+
+def _is_of_an_ended_loop(error: RuntimeError) -> bool:
+    """Return whether an event loop raised it because it is closed: for that there is no class, but one function."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_code.co_name.endswith("_check_closed")
 
 
 def connection_fault(error: BaseException, message: str) -> TransportFault | None:
