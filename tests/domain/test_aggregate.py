@@ -71,6 +71,22 @@ def test_a_failed_judge_that_counts_leaves_the_case_in_error() -> None:
     assert case_score([Weighed(evaluation=scored(1.0)), Weighed(evaluation=FAILED, weight=0)]).status is Status.SCORED
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_case_that_a_required_evaluator_fails_is_failed_also_where_another_judge_failed(weight: float) -> None:
+    required = Weighed(evaluation=scored(0.0), weight=weight, required=True)
+
+    result = case_score([Weighed(evaluation=FAILED), required])
+
+    assert (result.status, result.score, result.verdict) == (Status.SCORED, None, Verdict.FAIL)
+
+
+def test_a_required_evaluator_that_passes_decides_nothing_where_another_judge_failed() -> None:
+    passing = Weighed(evaluation=scored(1.0), required=True)
+
+    assert case_score([Weighed(evaluation=FAILED), passing]).status is Status.ERROR
+    assert case_score([Weighed(evaluation=FAILED, required=True), passing]).status is Status.ERROR
+
+
 def test_thresholds_belong_to_the_case() -> None:
     result = case_score([Weighed(evaluation=scored(0.7))], Thresholds(pass_at=0.7))
 

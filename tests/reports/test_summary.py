@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Attempt, Evaluation, Usage
+from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary
-from evenhand.domain.verdict import Thresholds
+from evenhand.domain.verdict import Thresholds, Verdict
+from evenhand.reports.phrases import mean_sentence, pass_rate_sentence
 from evenhand.reports.summary import Summarizer, summarize
 
 # A broken judge is not a zero (REL-J1)
@@ -281,3 +282,41 @@ def test_a_run_without_cases_has_a_summary_too() -> None:
 
     assert summary == Summary(cases=summary.cases)
     assert (summary.cases.n, summary.cases.mean, summary.cost) == (0, None, 0.0)
+
+
+def failed_without_score(made: Any) -> CaseResult:
+    result: CaseResult = made.case(
+        made.judgment(0.0, name="has city", required=True), made.judgment("timeout: late", name="judge")
+    )
+    return result
+
+
+def test_a_case_that_failed_without_a_score_is_in_the_pass_rate_and_in_no_mean(made: Any) -> None:
+    report = made.report(
+        made.case(1.0), made.case(0.9), failed_without_score(made), gates={"max_failed": 0, "min_pass_rate": 0.7}
+    )
+
+    cases = report.summary.cases
+    assert (cases.n, cases.scored, cases.failed, cases.failed_unscored, cases.errors) == (3, 2, 1, 1, 0)
+    assert (cases.mean, cases.pass_rate) == (0.95, 2 / 3)
+    assert report.summary.evaluators["judge"].errors == 1
+    assert report.summary.errors_by_class == {"timeout": 1}
+    assert [gate.ok for gate in report.gates] == [False, False]
+    assert mean_sentence(cases).endswith(" over 2 of 3; 1 failed without a score")
+    assert pass_rate_sentence(cases).endswith(": 2 of 3")
+
+
+def test_samples_that_failed_without_a_score_count_in_the_verdict_of_the_case(made: Any) -> None:
+    def sample(number: int, score: float | str) -> tuple[Judgment, Judgment]:
+        return (
+            made.judgment(0.0 if isinstance(score, str) else 1.0, name="has city", required=True, sample=number),
+            made.judgment(score, name="judge", sample=number),
+        )
+
+    mostly = made.case(*sample(0, 1.0), *sample(1, "timeout: late"), *sample(2, "timeout: late")).outcome
+    seldom = made.case(*sample(0, 1.0), *sample(1, 1.0), *sample(2, "timeout: late")).outcome
+    never = made.case(*sample(0, "timeout: late"), *sample(1, "timeout: late")).outcome
+
+    assert (mostly.score, mostly.verdict) == (1.0, Verdict.FAIL)
+    assert (seldom.score, seldom.verdict) == (1.0, Verdict.PASS)
+    assert (never.status, never.score, never.verdict) == (Status.SCORED, None, Verdict.FAIL)

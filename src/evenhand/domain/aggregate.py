@@ -27,7 +27,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseScore:
-    """What all evaluators together say of a case."""
+    """What all evaluators together say of a case; one that failed for certain may have no score."""
 
     status: Status
     score: float | None
@@ -48,7 +48,8 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str,
     """Weigh a case's evaluations.
 
     Weight 0 shows but does not count; a required evaluator that fails, fails the case. A judge that failed leaves the
-    case without a score when it counts or is required: half a score would look like a whole one.
+    case without a score when it counts or is required: half a score would look like a whole one. Where a required
+    evaluator fails besides, the case has failed whatever that judge would have said.
     """
     if len(weighed) == 1 and (only := weighed[0]).weight > 0 and not only.required:  # as in most, and there are many
         evaluation = only.evaluation
@@ -58,7 +59,13 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str,
             return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=(evaluation,))
     evaluations = tuple(entry.evaluation for entry in weighed)
     counting = [entry for entry in weighed if entry.weight > 0 or entry.required]
+    has_failed = any(
+        entry.required and entry.evaluation.status is Status.SCORED and entry.evaluation.verdict is Verdict.FAIL
+        for entry in counting
+    )
     if any(entry.evaluation.status is Status.ERROR for entry in counting):
+        if has_failed:
+            return CaseScore(status=Status.SCORED, score=None, verdict=Verdict.FAIL, evaluations=evaluations)
         return CaseScore(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL, evaluations=evaluations)
     scored = [(entry.evaluation.score, entry.weight) for entry in counting if entry.evaluation.score is not None]
     # Where only required evaluators of weight 0 have scored, the case is theirs to decide.
@@ -66,7 +73,5 @@ def case_score(weighed: Sequence[Weighed], thresholds: Thresholds | Mapping[str,
     if not pairs:
         return CaseScore(status=Status.NOT_EVALUATED, score=None, verdict=None, evaluations=evaluations)
     score = weighted_mean(pairs)
-    verdict = Thresholds.of(thresholds).verdict(score)
-    if any(entry.required and entry.evaluation.verdict is Verdict.FAIL for entry in counting):
-        verdict = Verdict.FAIL
+    verdict = Verdict.FAIL if has_failed else Thresholds.of(thresholds).verdict(score)
     return CaseScore(status=Status.SCORED, score=score, verdict=verdict, evaluations=evaluations)

@@ -151,7 +151,7 @@ _LEAST: dict[str, _Number] = {
 # How many, and of how many; what is pending is in neither.
 _MOST: dict[str, _Count] = {
     MAX_UNSCORED: lambda tally: (tally.errors + tally.not_evaluated, tally.n - tally.pending),
-    "max_failed": lambda tally: (tally.failed, tally.scored),
+    "max_failed": lambda tally: (tally.failed, tally.decided),
 }
 _RULES = (*_LEAST, *_MOST)
 

@@ -180,13 +180,14 @@ def _combined(samples: tuple[CaseScore, ...], thresholds: Thresholds) -> CaseSco
         return samples[0]
     evaluations = tuple(evaluation for sample in samples for evaluation in sample.evaluations)
     make = functools.partial(CaseScore, evaluations=evaluations)
-    scores = [exact(sample.score) for sample in samples if sample.status is Status.SCORED and sample.score is not None]
-    if not scores:
+    decided = [sample for sample in samples if sample.status is Status.SCORED]
+    if not decided:
         if any(sample.status is Status.ERROR for sample in samples):
             return make(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL)
         return make(status=Status.NOT_EVALUATED, score=None, verdict=None)
-    score = float(sum(scores, Fraction(0)) / len(scores))
+    scores = [exact(sample.score) for sample in decided if sample.score is not None]
+    score = float(sum(scores, Fraction(0)) / len(scores)) if scores else None
     # A required evaluator may fail a sample whatever its score; where it did in most of them, it fails the case.
-    failed = sum(sample.status is Status.SCORED and sample.verdict is Verdict.FAIL for sample in samples)
-    verdict = Verdict.FAIL if 2 * failed > len(scores) else thresholds.verdict(score)
+    failed = sum(sample.verdict is Verdict.FAIL for sample in decided)
+    verdict = Verdict.FAIL if score is None or 2 * failed > len(decided) else thresholds.verdict(score)
     return make(status=Status.SCORED, score=score, verdict=verdict)

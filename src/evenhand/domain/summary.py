@@ -21,7 +21,8 @@ class Tally:
 
     ``n`` is how many there are in all, ``pending`` how many of them are not done. The mean is over the scored ones;
     ``mean_if_errors_zero`` over the scored ones and the errors, these as 0. ``target_errors`` are those of the errors
-    where no judge failed: the target gave no answer.
+    where no judge failed: the target gave no answer. ``failed_unscored`` are those of the failed that have no score,
+    since a required evaluator failed them while the judge of another failed: they are in the pass rate, and in no mean.
     """
 
     n: int = 0
@@ -36,9 +37,15 @@ class Tally:
     passed: int = 0
     borderline: int = 0
     failed: int = 0
+    failed_unscored: int = 0
     pass_rate: float | None = None
     pass_rate_interval: Interval | None = None
     clusters: int | None = None
+
+    @property
+    def decided(self) -> int:
+        """How many have a verdict, which the pass rate is over."""
+        return self.scored + self.failed_unscored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,7 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "pass": tally.passed,
         "borderline": tally.borderline,
         "fail": tally.failed,
+        "failed_unscored": tally.failed_unscored,
         "pass_rate": tally.pass_rate,
         "pass_rate_interval": _interval(tally.pass_rate_interval),
         "clusters": tally.clusters,

@@ -59,7 +59,8 @@ def _testcase(result: CaseResult, suite: str) -> str:
 
 def _message(result: CaseResult, standing: Standing) -> str:
     if standing is Standing.FAIL:
-        return f"score {score_text(result.outcome.score)}"
+        score = result.outcome.score
+        return "a required evaluator fails; no score" if score is None else f"score {score_text(score)}"
     if standing is Standing.PENDING:
         return "not judged yet"
     status = Status.ERROR if standing is Standing.ERROR else Status.NOT_EVALUATED

@@ -168,7 +168,7 @@ class Survey:
         standing, score = Standing.of(outcome), outcome.score or 0.0
         for position in positions:
             self._worst.add(standing, score, position, position)
-        if standing.scored:
+        if outcome.score is not None and standing.scored:
             self._bins[bin_of(score)][standing] += times
 
     @property

@@ -199,6 +199,8 @@ def mean_sentence(tally: Tally) -> str:
         parts.append(" and ".join(counted(count, blamed) for blamed, count in by_blame if count))
         if tally.mean is not None:
             parts.append(f"{score_text(tally.mean_if_errors_zero)} if counted as 0")
+    if tally.failed_unscored:
+        parts.append(f"{tally.failed_unscored:,} failed without a score")
     if tally.not_evaluated:
         parts.append(f"{tally.not_evaluated:,} not evaluated")
     if tally.pending:
@@ -207,7 +209,7 @@ def mean_sentence(tally: Tally) -> str:
 
 
 def pass_rate_sentence(tally: Tally) -> str:
-    """Say which share of the scored cases passed.
+    """Say which share of the cases with a verdict passed.
 
     >>> pass_rate_sentence(Tally(n=1, scored=1, passed=1, pass_rate=1.0))
     'pass rate 1.00 (n=1, no interval): 1 of 1'
@@ -215,7 +217,7 @@ def pass_rate_sentence(tally: Tally) -> str:
     if tally.pass_rate is None:
         return "no pass rate"
     around = around_text(tally, tally.pass_rate_interval)
-    return f"pass rate {score_text(tally.pass_rate)} {around}: {tally.passed:,} of {tally.scored:,}"
+    return f"pass rate {score_text(tally.pass_rate)} {around}: {tally.passed:,} of {tally.decided:,}"
 
 
 def samples_sentence(summary: Summary, noun: str = "case") -> str:

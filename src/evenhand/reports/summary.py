@@ -298,8 +298,9 @@ class _Counts:
         *,
         times: int = 1,
     ) -> None:
-        if status is _SCORED and score is not None and verdict is not None:
-            self._scores.add(score, cluster, times)
+        if status is _SCORED and verdict is not None:
+            if score is not None:
+                self._scores.add(score, cluster, times)
             self._passes.add(1.0 if verdict is _PASS else 0.0, cluster, times)
             self._verdicts[verdict] += times
         elif status is Status.ERROR:
@@ -311,7 +312,7 @@ class _Counts:
     def tally(self) -> Tally:
         scored = self._scores.n
         return Tally(
-            n=scored + self._not_evaluated + self._errors + self.pending,
+            n=self._passes.n + self._not_evaluated + self._errors + self.pending,
             scored=scored,
             not_evaluated=self._not_evaluated,
             errors=self._errors,
@@ -323,6 +324,7 @@ class _Counts:
             passed=self._verdicts[Verdict.PASS],
             borderline=self._verdicts[Verdict.BORDERLINE],
             failed=self._verdicts[Verdict.FAIL],
+            failed_unscored=self._passes.n - scored,
             pass_rate=self._passes.mean,
             pass_rate_interval=self._passes.interval(),
             clusters=self._scores.clusters,

@@ -310,15 +310,18 @@ class CaseView:
             yield f"{blamed(result)} failed: {means}"
         if self.scale is None:
             return
-        if self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
+        if self.standing is Standing.FAIL and outcome.score is None:
+            yield f"fails because a required evaluator fails; no score, since {blamed(result)} failed too"
+        elif self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
             yield "fails because a required evaluator fails"
         if len(samples := result.by_sample) > 1:
             yield f"{len(samples)} samples: {', '.join(map(self._sample, samples))}"
 
     def _sample(self, sample: CaseScore) -> str:
         standing = Standing.of(sample)
-        score = score_text((sample.score or 0.0) * (self.scale or 1)) if standing.scored else standing.word
-        return f"{standing.glyph} {score}"
+        if not standing.scored or sample.score is None:
+            return f"{standing.glyph} {standing.word}"
+        return f"{standing.glyph} {score_text(sample.score * (self.scale or 1))}"
 
     @property
     def input_messages(self) -> list[Message]:
