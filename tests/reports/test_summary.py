@@ -12,7 +12,7 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Thresholds, Verdict
-from evenhand.reports.phrases import mean_sentence, pass_rate_sentence
+from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence
 from evenhand.reports.summary import Summarizer, summarize
 
 # A broken judge is not a zero (REL-J1)
@@ -320,3 +320,22 @@ def test_samples_that_failed_without_a_score_count_in_the_verdict_of_the_case(ma
     assert (mostly.score, mostly.verdict) == (1.0, Verdict.FAIL)
     assert (seldom.score, seldom.verdict) == (1.0, Verdict.PASS)
     assert (never.status, never.score, never.verdict) == (Status.SCORED, None, Verdict.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("judge", "target", "shown"),
+    [
+        (0.12, None, "cost $0.12 without the target, whose cost is unknown"),
+        (None, 0.5, "cost at least $0.50, since a price is unknown"),
+        (None, None, "cost unknown"),
+        (0.12, 0.5, "cost $0.62"),
+    ],
+)
+def test_the_cost_is_known_where_it_is_known(made: Any, judge: float | None, target: float | None, shown: str) -> None:
+    answer = MadeAnswer(text="Paris", attempts=(Attempt(kind="reply", raw="Paris"),), cost=target)
+    summary = summarize([made.case(made.judgment(1.0, cost=judge), answers=(answer,))])
+
+    assert summary.cost == (None if judge is None or target is None else 0.62)
+    assert summary.known_cost == sum(cost for cost in (judge, target) if cost is not None)
+    assert summary.unpriced == tuple(whose for whose, cost in (("judge", judge), ("target", target)) if cost is None)
+    assert effort_sentence(summary).endswith(shown)

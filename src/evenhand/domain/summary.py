@@ -52,7 +52,8 @@ class Tally:
 class Summary:
     """The numbers of a run: of its cases, of each evaluator by name, and what it took.
 
-    ``cost`` is in dollars, None where a price is unknown. ``calls`` counts requests, ``cached`` replies that came from
+    ``cost`` is in dollars, None where a price is unknown; ``known_cost`` is the part that is known, and ``unpriced``
+    says whose is not, the ``judge`` or the ``target``. ``calls`` counts requests, ``cached`` replies that came from
     the cache, ``retries`` replies that were asked for again. Of the calls, ``programs`` were programs that judged, and
     ``target_calls`` went to the target, whatever that is; ``functions`` that judged were called beside them.
     ``reasons`` says why evaluations did not happen, and how many, the most frequent first. ``models`` has the numbers
@@ -74,6 +75,8 @@ class Summary:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
+    known_cost: float = 0.0
+    unpriced: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     errors_by_class: dict[str, int] = field(default_factory=dict)
     flags: dict[str, int] = field(default_factory=dict)

@@ -82,6 +82,8 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "repeat": summary.repeat,
         "retries": summary.retries,
         "cost": summary.cost,
+        "known_cost": summary.known_cost,
+        "unpriced": list(summary.unpriced),
         "calls": summary.calls,
         "programs": summary.programs,
         "functions": summary.functions,
@@ -158,7 +160,7 @@ _OF_THE_RUN: Final = (
     "id", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls", "abandoned_cost",
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
-    "cost", "calls", "programs", "functions", "target_calls", "cached", "transport_faults", "input_tokens",
+    "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults", "input_tokens",
     "output_tokens",
 )  # fmt: skip
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})

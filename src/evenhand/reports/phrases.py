@@ -160,8 +160,17 @@ class Effort:
             models=models,
             programs=summary.programs + by_program,
             functions=summary.functions + by_function,
-            cost=None if is_idle else cost_text(summary.cost),
+            cost=None if is_idle else _cost_text(summary, is_priced=by_program + by_function > 0),
         )
+
+
+def _cost_text(summary: Summary, *, is_priced: bool) -> str:
+    """Write what a run cost, as far as that is known; where it ``is_priced``, all models are, and 0 says something."""
+    if summary.unpriced == ("target",) and (summary.known_cost or is_priced):
+        return f"{cost_text(summary.known_cost)} without the target, whose cost is unknown"
+    if summary.unpriced and summary.known_cost:
+        return f"at least {cost_text(summary.known_cost)}, since a price is unknown"
+    return cost_text(summary.cost)
 
 
 # What a flag says of an evaluation, to be read behind "1 evaluation" as well as behind "2 evaluations".

@@ -55,7 +55,7 @@ class Summarizer:
         self._input_tokens = 0
         self._output_tokens = 0
         self._cost = ExactSum()
-        self._unpriced = False
+        self._unpriced: set[str] = set()
         self._judges: dict[str, set[str]] = {}
         self._errors = _Frequencies()
         self._flags = _Frequencies()
@@ -97,13 +97,13 @@ class Summarizer:
         self._note(result.judgments[0], parts_of(evaluation), result.position)
         self._calls += times
 
-    def spend(self, usage: Usage | None, cost: float | None) -> None:
-        """Take in what one judgment of many alike took."""
+    def spend(self, usage: Usage | None, cost: float | None, *, whose: str = "judge") -> None:
+        """Take in what one judgment of many alike took, or what else was paid for."""
         if usage is not None:
             self._input_tokens += usage.input_tokens
             self._output_tokens += usage.output_tokens
         if cost is None:
-            self._unpriced = True
+            self._unpriced.add(whose)
         elif cost:
             self._cost.add(cost)
 
@@ -129,7 +129,8 @@ class Summarizer:
         for attempt in record.attempts:
             self._count_request(attempt)
         # A function may say what it took, and not how.
-        self.spend(None if record.attempts else record.usage, done.cost)
+        whose = "judge" if isinstance(done, Judgment) else "target"
+        self.spend(None if record.attempts else record.usage, done.cost, whose=whose)
 
     def _count_request(self, attempt: Attempt) -> None:
         if attempt.cached:
@@ -192,6 +193,8 @@ class Summarizer:
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             cost=None if self._unpriced else self._cost.value,
+            known_cost=self._cost.value,
+            unpriced=tuple(sorted(self._unpriced)),
             judges=tuple(sorted(set().union(*self._judges.values()))),
             errors_by_class=self._errors.most_common(),
             flags=self._flags.most_common(),
