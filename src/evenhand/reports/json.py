@@ -160,8 +160,8 @@ _OF_THE_RUN: Final = (
     "id", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls", "abandoned_cost",
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
-    "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults", "input_tokens",
-    "output_tokens",
+    "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults",
+    "input_tokens", "output_tokens",
 )  # fmt: skip
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
 _CACHED: Final = "cached"
