@@ -36,7 +36,7 @@ ARGUMENTS = (
 TESTS = """
 from evenhand import Case, Contains, PromptEvaluator, Scripted
 
-RIGHT = Case(id="right", candidate_answer="Paris", expected_outcome="Paris")
+RIGHT = Case(id="right", question="Capital of France?", candidate_answer="Paris", expected_outcome="Paris")
 
 def scripted(reply):
     return PromptEvaluator(name="quality", judge=Scripted([reply]))
@@ -47,7 +47,7 @@ SUITE = """
 evaluators: [{name: city, type: contains, value: Paris}]
 cases:
   - {id: france, output: Paris}
-  - {id: italy, output: "Milan, \\e[31mof course"}
+  - {id: italy, input: "Capital \\e[31mof Italy?", output: "Milan, \\e[31mof course"}
   - {id: nothing}
   - id: broken
     output: Rome
@@ -98,6 +98,7 @@ def test_it(evenhand):
             "E   *quality: fail 0.30",
             "E   *missed: names the river",
             "E   *Only the city.",
+            "E   *question: Capital of France?",
             "E   *answer: Paris",
         ]
     )
@@ -228,6 +229,7 @@ def test_a_failing_case_is_told_in_words_without_code(pytester: pytest.Pytester)
             "case 'italy': fail, score 0.00; wanted pass",
             "  city: fail 0.00",
             '    missed: The answer does not contain "Paris".',
+            "  question: Capital of Italy?",
             "  answer: Milan, of course",
             "case 'nothing': not evaluated",
         ]

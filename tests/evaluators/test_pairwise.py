@@ -140,6 +140,21 @@ def test_everything_said_is_on_record() -> None:
     json.dumps(evaluation.as_dict())
 
 
+@pytest.mark.parametrize(
+    ("winners", "reason"),
+    [
+        (("A", "B"), "In both orders, the candidate is better."),
+        (("B", "A"), "In both orders, the reference is better."),
+        (("tie", "tie"), "In both orders, neither is better."),
+        (("A", "A"), "The two orders disagree: neither is better."),
+    ],
+)
+def test_a_result_states_its_reason_also_where_the_judge_gives_none(winners: tuple[str, str], reason: str) -> None:
+    judge = Scripted([naming(winner) for winner in winners])
+
+    assert PairwiseEvaluator(judge=judge).evaluate(CASE).reasoning == reason
+
+
 def test_how_a_verdict_was_read_is_flagged() -> None:
     evaluation = judged(f"I think:\n```json\n{naming('A')}\n```\n", naming("B"))
 

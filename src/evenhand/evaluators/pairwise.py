@@ -44,6 +44,11 @@ Place: TypeAlias = Literal["A", "B"]
 PLACES: Final[tuple[Place, Place]] = ("A", "B")
 # A chance of exactly 0 or 1 is a rounded one.
 _LEAST_CHANCE: Final = 1e-6
+_OUTCOMES: Final = {
+    "win": "the candidate is better.",
+    "loss": "the reference is better.",
+    "tie": "neither is better.",
+}
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
@@ -200,7 +205,7 @@ class PairwiseEvaluator(BaseEvaluator):
         return self.scored(
             _SCORES[outcome],
             score_raw=outcome,
-            reasoning="\n".join(order.reasoning for order in orders if order.reasoning),
+            reasoning="\n".join(order.reasoning for order in orders if order.reasoning) or _sentence(orders, outcome),
             details=details,
             flags=tuple(flags),
             **record.fields(),
@@ -234,6 +239,16 @@ class PairwiseEvaluator(BaseEvaluator):
                 ambiguous=self.ambiguous,
             )
         )
+
+
+def _sentence(orders: Sequence[Order], outcome: str) -> str:
+    """Say what decided, where the judge gave no reasons."""
+    if all(order.probability is not None for order in orders):
+        chances = " and ".join(f"{order.probability:.2f} as answer {order.place}" for order in orders)
+        return f"P(the candidate is better) is {chances}: {_OUTCOMES[outcome]}"
+    if orders[0].wins == orders[1].wins:
+        return f"In both orders, {_OUTCOMES[outcome]}"
+    return f"The two orders disagree: {_OUTCOMES[outcome]}"
 
 
 def _mean_log_odds(orders: Sequence[Order]) -> float:

@@ -22,6 +22,8 @@ def describe(result: CaseResult, min_verdict: str | None = None) -> str:
     lines = [f"case {plain(result.id)!r}: {_heading(standing, result, min_verdict)}"]
     for judgment in result.judgments:
         lines += _lines(judgment)
+    if (question := result.case.question_text) is not None:
+        lines.append(f"  question: {plain(question, _LONGEST)}")
     answers = [answer.text for answer in result.answers if answer.text is not None]
     if (answer := answers[0] if answers else result.case.candidate_answer) is not None:
         lines.append(f"  answer: {plain(answer, _LONGEST)}")

@@ -55,8 +55,8 @@ def demo(
     typed, database = shlex.quote(str(suite)), shlex.quote(str(path / "demo.db"))
     console.note(
         f"\nOpen {path / 'report.html'} in a browser. Then:\n"
-        f"- change an answer in {suite} and judge it again: {program} run {typed}\n"
-        f"- judge with a larger model: {program} run {typed} --judge openai/gpt-5-mini\n"
+        f"- change an answer in {suite} and judge it again: {program} run {typed} --db {database}\n"
+        f"- judge with a larger model: {program} run {typed} --db {database} --judge openai/gpt-5-mini\n"
         f"- view it as web pages: {program} serve --db {database}\n"
         f"- start your own suite: {program} init my-suite\n"
         f"- see how well this small model judges, and what it gets wrong: {program} models"
