@@ -93,6 +93,6 @@ def test_the_tables_name_everything_and_nothing_else() -> None:
 
 def test_the_bounds_are_the_real_ones() -> None:
     assert f"more than {STDOUT_MIB} MiB on standard output, or {STDERR_MIB} MiB on standard error" in PAGE
-    assert f"The last {STDERR_KEPT:,} characters of standard error" in PAGE
+    assert f"Up to {STDERR_KEPT:,} characters of standard error" in PAGE
     assert f"| `timeout` | `{CodeJudgeEvaluator(command=['judge']).timeout:g}` |" in PAGE
     assert f"| `memory_mb` | `{CodeJudgeEvaluator(command=['judge']).memory_mb}` |" in PAGE

@@ -537,7 +537,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_yaml_values)
     yield Reader("a suite in JSON", reading_suites, of_suite("whole.json"), cases)
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
-    yield Reader("content of messages", ("domain/content.py", "domain/message.py", "suites/text_file.py"), of_content)
+    yield Reader("content of messages", ("domain/message.py", "suites/text_file.py"), of_content)
     yield Reader(
         "settings of a suite",
         (

@@ -112,6 +112,26 @@ def test_each_of_many_alarms_goes_off_at_its_own_time() -> None:
     with_a_watch(story)
 
 
+def test_alarms_that_a_busy_loop_finds_due_at_once_go_off_in_their_order() -> None:
+    async def story(watch: Watch) -> None:
+        woken: list[int] = []
+
+        async def sleeper(number: int) -> None:
+            await overslept(watch, SOON * number / 9)
+            woken.append(number)
+
+        sleepers = [asyncio.create_task(sleeper(number)) for number in (4, 1, 3, 9, 2, 8, 5, 7, 6)]
+        await asyncio.sleep(0)  # all of them are asleep
+        end = watch.now() + SOON
+        while watch.now() <= end:  # the loop is busy until all are due
+            pass
+        await asyncio.gather(*sleepers)
+
+        assert woken == sorted(woken)
+
+    with_a_watch(story)
+
+
 def test_an_alarm_that_was_not_needed_disturbs_nobody() -> None:
     async def story(watch: Watch) -> None:
         with RequestTimeouts(watch, SOON):

@@ -233,7 +233,7 @@ def test_a_damaged_reply_is_told(store: Store, run: RunRecord) -> None:
     for key in ("reply 1", "reply 2"):
         with pytest.raises(StoreError, match=rf"the cache is damaged: the reply {key} does not match its checksum; "):
             store.reply(key)
-    assert store.reply("reply 0") == {"text": '{"score": 1}', "usage": None}
+    assert store.reply("reply 0") == {"text": '{"score": 1}', "usage": None, "model": None}
     assert verify_run(store, run.id).damages == 2
 
 

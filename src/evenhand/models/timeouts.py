@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import operator
 from types import TracebackType
 from typing import Self
+
+_due = operator.attrgetter("due")
 
 
 class Watch:
@@ -32,9 +35,9 @@ class Watch:
 
     def _ring_due(self) -> None:
         now = self.now()
-        for alarm in tuple(self.alarms):
-            if alarm.due <= now:
-                alarm.ring()
+        # In their order, also where a busy loop finds several due at once.
+        for alarm in sorted((alarm for alarm in self.alarms if alarm.due <= now), key=_due):
+            alarm.ring()
         self.goes_off_at, self._timer = math.inf, None
         due = min((alarm.due for alarm in self.alarms), default=math.inf)
         if due < math.inf:

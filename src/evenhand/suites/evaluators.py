@@ -140,7 +140,8 @@ def _with_clients(definition: Defined, folder: Path | None, client: Callable[[ob
     if isinstance(kind, str) and takes_judge(kind):
         if "model" in made:  # which goes with a client, an object
             raise ConfigError(
-                f"evaluator {name_of(made)!r} ({kind}): no option 'model'; name the judge: judge: {made['model']}"
+                f"evaluator {name_of(made)!r} ({kind}): no option 'model'; name the judge: judge: {made['model']}",
+                key="model",
             )
         made["judge"] = client(made.get("judge"))
     if kind == PROGRAM_TYPE:

@@ -88,7 +88,7 @@ def test_criteria_come_from_a_file_and_the_judge_sees_them(
 
     done = command("score", "people.jsonl", "--criteria", "@criteria.md", "--judge", "openai/a", "--only", "anna", "-q")
 
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.err) == (0, "")
     (asked,) = judge.asked
     assert "Has worked at night." in asked
 
