@@ -175,6 +175,24 @@ def test_a_key_that_is_probably_a_mistake_is_refused(row: dict[str, Any], messag
         judged([{"id": "a", "output": "Paris", **row}])
 
 
+@pytest.mark.parametrize(
+    ("key", "name"), [("ground_truth", "reference_answer"), ("assert", "evaluators"), ("query", "input")]
+)
+def test_what_other_tools_call_a_field_is_not_taken_for_metadata(key: str, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"case 1: no key '{key}'; here it is '{name}'"):
+        judged([{"output": "Paris", key: "x"}])
+
+
+def test_another_tools_name_beside_the_field_itself_is_metadata() -> None:
+    row = {"id": "a", "input": "France?", "output": "Paris", "reference_answer": "Paris", "ideal": "Lutetia"}
+
+    asked = judged([row | {"query": "q", "response": "r"}])["a"]
+    answered = judged([{"id": "a", "input": "France?", "response": "r"}], target=lambda question: "Paris")["a"]
+
+    assert asked.metadata == {"ideal": "Lutetia", "query": "q", "response": "r"}
+    assert answered.metadata == {"response": "r"}
+
+
 def test_a_data_frame_is_taken_row_by_row() -> None:
     frame = pd.DataFrame(
         {"id": [1, 2], "output": ["Paris", "Rome"], "criteria": ["Names Paris", None], "votes": [1.5, math.nan]}

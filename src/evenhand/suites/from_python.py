@@ -27,7 +27,7 @@ from evenhand.suites.checks import Checks
 from evenhand.suites.document import Document
 from evenhand.suites.python_evaluators import EvaluatorLike, Panel, as_written
 from evenhand.suites.suite import Suite, job_of
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, format_fault
+from evenhand.suites.values import ELSEWHERE, MOST_GUESSED, Fault, Listed, Mapped, Piece, format_fault
 
 _NAME = "evaluation"
 
@@ -183,6 +183,7 @@ class CaseReader:
     def _row(self, written: Mapped, faults: list[Fault]) -> Mapped:
         """Return a case with the keys of one in a suite: missing values left out, and further keys in the metadata."""
         row, more = Mapped(written.line), Mapped(written.line)
+        fields = {NAMES[key] for key in written if key in NAMES} | ({"candidate_answer"} if self._has_target else set())
         for key, value in written.items():
             line = written.lines[key]
             if _is_missing(value):
@@ -190,7 +191,7 @@ class CaseReader:
                     text = f"{key} is missing (NaN); give text, leave out the row, or give a target that makes answers"
                     faults.append(Fault(line, text))
                 continue
-            part = more if _is_further(key) else row
+            part = more if _is_further(key, fields) else row
             part[key] = str(value) if key == "id" and type(value) is int else value
             part.lines[key] = line
         return _with_metadata(row, more, faults) if more else row
@@ -212,9 +213,13 @@ def _with_metadata(row: Mapped, more: Mapped, faults: list[Fault]) -> Mapped:
     return row.with_value("metadata", whole)
 
 
-def _is_further(key: str) -> bool:
-    """Return whether a key is the user's own, and not one of a case or a misspelt one."""
-    if key in NAMES:
+def _is_further(key: str, fields: set[str]) -> bool:
+    """Return whether a key is the user's own, and not one of a case, a misspelt one, or another tool's name for one.
+
+    Where the case has that field already, a key such as ``response`` is something else.
+    """
+    ours = NAMES.get(ELSEWHERE.get(key, ""))
+    if key in NAMES or (ours is not None and ours not in fields):
         return False
     near = difflib.get_close_matches(key[:MOST_GUESSED], NAMES, n=1, cutoff=0.75)
     return not near or key.startswith(f"{near[0]}_")  # such as question_id

@@ -104,7 +104,7 @@ def walk(value: Any, line: int) -> Iterator[tuple[str | None, Any, int]]:
 
 
 # How other tools call what suites have under another name: keys of a suite, keys of a case, types of evaluators.
-_ELSEWHERE: Final = {
+ELSEWHERE: Final = {
     "assert": "evaluators", "assertions": "evaluators", "defaultTest": "evaluators", "graders": "evaluators",
     "scorers": "evaluators", "models": "target", "prompts": "target", "providers": "target",
     "conversation": "input", "input_messages": "input", "prompt": "input", "query": "input", "vars": "input",
@@ -126,7 +126,7 @@ def right_name(name: str, known: Iterable[str]) -> str:
     "; here it is 'llm_judge'"
     """
     names = list(known)
-    ours = _ELSEWHERE.get(name)
+    ours = ELSEWHERE.get(name)
     return f"; here it is {ours!r}" if ours in names else did_you_mean(name[:MOST_GUESSED], names)
 
 
