@@ -58,12 +58,13 @@ def evaluator(definition: Mapping[str, Any]) -> Evaluator:
 def make(factory: Callable[..., Any], options: Mapping[str, Any], *, where: str) -> Any:
     """Call a factory with options from a file: one that it does not have, or lacks, is named."""
     accepted = inspect.signature(factory).parameters
-    if not any(one.kind is one.VAR_KEYWORD for one in accepted.values()):
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         for name in options:
             if name not in accepted:
                 raise ConfigError(f"{where}: no option {name!r}{did_you_mean(str(name), accepted)}", key=str(name))
-    for name, one in accepted.items():
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in options:
+    for name, parameter in accepted.items():
+        is_needed = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        if is_needed and name not in options:
             raise ConfigError(f"{where}: {name} is missing", key=name)
     for name in options:
         if not isinstance(name, str):

@@ -142,10 +142,10 @@ def has_assistant(messages: Sequence[Message]) -> bool:
 
 def _last_said(messages: Sequence[Message]) -> str | None:
     # A message that has only tool calls says nothing; one that has nothing at all is an empty answer.
-    said = [
+    texts = [
         message.content for message in messages if message.role == "assistant" and (message.content or not message.more)
     ]
-    return said[-1] if said else None
+    return texts[-1] if texts else None
 
 
 def transcript(messages: Sequence[MessageLike]) -> str:

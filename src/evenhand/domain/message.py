@@ -128,8 +128,8 @@ def _is_message_object(value: object) -> bool:
 def _turn(value: object, number: int) -> str:
     message = message_from(("user", value) if isinstance(value, str) else value, number)
     calls = [*getattr(value, "tool_calls", ()), *getattr(value, "invalid_tool_calls", ())]
-    said = [f"[calls {call.get('name')} with {content_text(call.get('args'))}]" for call in calls]
-    return f"{message.role}: {' '.join(filter(None, [message.content, *said]))}"
+    called = [f"[calls {call.get('name')} with {content_text(call.get('args'))}]" for call in calls]
+    return f"{message.role}: {' '.join(filter(None, [message.content, *called]))}"
 
 
 # Reads the file that a block names, and returns its text.

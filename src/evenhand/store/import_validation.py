@@ -122,12 +122,13 @@ _TEXTS: Final = _or_absent(_list_of(_ANY_TEXT))
 _TEXT_OR_NOT: Final = _or_absent(_or_null(_ANY_TEXT))
 _COUNTS: Final = _or_absent(_or_null(_object_of(_whole())))
 
+_PLANNED: Final = {status.value for status in RunStatus} - {RunStatus.PLANNING.value}
 _RUN: Final = {
     "id": Kind("letters, digits, dots and dashes", lambda value: isinstance(value, str) and bool(_ID.fullmatch(value))),
     "name": _TEXT,
     "status": Kind(
         "the status of a run that was planned",
-        lambda value: isinstance(value, str) and value in {one.value for one in RunStatus} - {RunStatus.PLANNING.value},
+        lambda value: isinstance(value, str) and value in _PLANNED,
     ),
     "reason": _TEXT,
     "definition": _OBJECT,

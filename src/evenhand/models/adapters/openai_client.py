@@ -56,8 +56,8 @@ class OpenAIClient(Adapter):
         retries = getattr(self._source, "max_retries", None)
         if fault is None or not fault.retryable or fault.at_once or not isinstance(retries, int) or retries < 1:
             return fault
-        said = f"{fault.message}; the client retries by itself (max_retries={retries})"
-        return TransportFault(fault.kind, said, retryable=False, retry_after=fault.retry_after)
+        problem = f"{fault.message}; the client retries by itself (max_retries={retries})"
+        return TransportFault(fault.kind, problem, retryable=False, retry_after=fault.retry_after)
 
     def _otherwise(self, ask: Ask, generation: Generation, error: Exception, message: str) -> Generation | None:
         if isinstance(error, NOT_DONE_HERE):  # code that is not the provider's
