@@ -78,6 +78,7 @@ class Overview:
                 **tallies,
                 "cases": _tally(summary_data["cases"]),
                 "judges": tuple(summary_data["judges"]),
+                "unpriced": tuple(summary_data["unpriced"]),
             }
         )
         return cls(
