@@ -87,7 +87,7 @@ def test_messages_without_an_assistant_are_no_reference() -> None:
         Case(id="capital", expected_messages=[("user", "Paris")])
 
     assert str(refused.value) == (
-        "case 'capital': expected_messages: none of these messages is the assistant's, so there is no answer to "
+        "case 'capital': expected_messages: none of these messages is from the assistant, so there is no answer to "
         "compare with; write {'role': 'assistant', 'content': '…'}, or give the answer as reference_answer"
     )
 

@@ -13,7 +13,7 @@ from evenhand.domain.message import content_text, plain_data
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
 HELLO = {"type": "text", "text": "Hello"}
-AS_TEXT = "only text can be judged; write down what it says or shows, as text"
+AS_TEXT = "only text can be judged; describe it in words instead"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_message_object_cannot_bring_a_picture_either() -> None:
 def test_what_is_beside_the_content_is_refused(key: str) -> None:
     message = {"role": "assistant", "content": "See there.", key: [{"id": "1"}]}
 
-    with pytest.raises(ConfigError, match=f"case 'seen': output_messages: message 1: {key} is beside the content"):
+    with pytest.raises(ConfigError, match=f"case 'seen': output_messages: message 1: {key} is not part of the content"):
         Case(id="seen", output_messages=[message])
 
 

@@ -144,7 +144,7 @@ def test_everything_said_is_on_record() -> None:
     ("winners", "reason"),
     [
         (("A", "B"), "In both orders, the candidate is better."),
-        (("B", "A"), "In both orders, the reference is better."),
+        (("B", "A"), "In both orders, the other one is better."),
         (("tie", "tie"), "In both orders, neither is better."),
         (("A", "A"), "The two orders disagree: neither is better."),
     ],

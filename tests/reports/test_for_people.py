@@ -179,9 +179,7 @@ def test_reports_of_repeated_cases_say_what_counts_cases_and_what_counts_samples
     samples = [made.judgment(score, sample=number) for number, score in enumerate(found)]
     idle = [made.judgment(None, sample=number) for number in range(3)]
     report = made.report(made.case(*samples), made.case(*samples), made.case(*idle))
-    words = (
-        "9 samples of 3 cases: a case counts once, by the mean of its samples; for an evaluator, by the middle verdict"
-    )
+    words = "9 samples of 3 cases: each case counts once, by its mean score; for an evaluator, by its median verdict"
 
     shown, written = terminal(report, width=140), markdown(report)
     page = io.StringIO()

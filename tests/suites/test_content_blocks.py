@@ -118,7 +118,7 @@ def test_a_picture_is_a_mistake_of_the_case(mistakes: Mistakes, key: str) -> Non
 
     assert mistake == (
         f'suite.yaml:6, case "a": {key}: message 1, block 2: image_url is a picture, and only text can be judged; '
-        "write down what it says or shows, as text"
+        "describe it in words instead"
     )
 
 

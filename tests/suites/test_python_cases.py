@@ -179,7 +179,7 @@ def test_a_key_that_is_probably_a_mistake_is_refused(row: dict[str, Any], messag
     ("key", "name"), [("ground_truth", "reference_answer"), ("assert", "evaluators"), ("query", "input")]
 )
 def test_what_other_tools_call_a_field_is_not_taken_for_metadata(key: str, name: str) -> None:
-    with pytest.raises(ConfigError, match=f"case 1: no key '{key}'; here it is '{name}'"):
+    with pytest.raises(ConfigError, match=f"case 1: no key '{key}'; it is called '{name}' here"):
         judged([{"output": "Paris", key: "x"}])
 
 

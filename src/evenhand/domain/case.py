@@ -129,7 +129,7 @@ def reference_in(messages: Sequence[MessageLike]) -> str | None:
     turns = messages_from(messages)
     if not has_assistant(turns):
         raise ConfigError(
-            "none of these messages is the assistant's, so there is no answer to compare with; write "
+            "none of these messages is from the assistant, so there is no answer to compare with; write "
             "{'role': 'assistant', 'content': '…'}, or give the answer as reference_answer"
         )
     return _last_said(turns)

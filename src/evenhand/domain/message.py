@@ -88,8 +88,8 @@ def message_from(message: object, number: int = 1, *, read_file: ReadFile | None
     for key, value in more:
         if value and key in _BESIDE_CONTENT:
             raise ConfigError(
-                f"message {number}: {key} is beside the content, where nobody looks at it, and only text can be "
-                "judged; write down in content what it says or shows, as text"
+                f"message {number}: {key} is not part of the content, and only text can be judged; describe it "
+                "there in words"
             )
     try:
         text = content_text(content, read_file=read_file)
@@ -165,7 +165,7 @@ _MAPPED_PAYLOADS: Final = ("source", "file")
 _UNTYPED: Final = ("inline_data", "inlineData", "file_data", "fileData")
 _MIME_TYPES: Final = ("mime_type", "media_type", "mimeType")
 _MIME_KINDS: Final = {"image": "a picture", "audio": "sound", "video": "a video", "application/pdf": "a document"}
-_AS_TEXT: Final = "only text can be judged; write down what it says or shows, as text"
+_AS_TEXT: Final = "only text can be judged; describe it in words instead"
 
 
 def content_text(content: object, *, read_file: ReadFile | None = None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from evenhand.domain.evaluation import MOST_TOKENS, Attempt, Usage
+from evenhand.domain.failure import Failure
 
 # Why a judge stopped: it was done; its token limit was reached; it refused; the provider's filter cut it off.
 Finish: TypeAlias = Literal["stop", "length", "refusal", "filtered"]
@@ -124,7 +126,9 @@ class Raised:
     message: str
     frames: tuple[str, ...] = ()
 
-    @property
-    def where(self) -> str:
-        """Where it was raised, to end a message with."""
-        return f" (at {', called from '.join(self.frames)})" if self.frames else ""
+    def failure(self, shown: Callable[[str], str]) -> Failure:
+        """Return what happened as a value; ``shown`` makes a message short enough for one."""
+        if isinstance(self.exception, TimeoutError) and not self.exception.args:  # the driver's own
+            return Failure("timeout", "the function did not answer within the time limit of the case")
+        where = f" (at {', called from '.join(self.frames)})" if self.frames else ""
+        return Failure("function_error", f"{type(self.exception).__name__}: {shown(self.message)}{where}")

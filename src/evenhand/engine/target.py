@@ -51,12 +51,12 @@ def target_of(target: object, *, folder: str | None = None, trusted: bool = True
     that is not ``trusted`` runs no code (SPEC-O2). Whatever cannot be right is refused here, before anything is sent.
     """
     try:
-        return _made(target, folder, trusted)
+        return _make_target(target, folder, trusted)
     except ConfigError as error:
         raise error.within("target") from None
 
 
-def _made(target: object, folder: str | None, trusted: bool) -> Target | None:
+def _make_target(target: object, folder: str | None, trusted: bool) -> Target | None:
     if target is None:
         return None
     if isinstance(target, Mapping):

@@ -48,7 +48,7 @@ class FunctionEvaluator(BaseEvaluator):
             case Returned(value=value):
                 return self._read(value, "", {})
             case Raised() as raised:
-                return self.failed(_failure_of(raised))
+                return self.failed(raised.failure(shortened))
             case _:
                 raise TypeError(f"a Call is answered by Returned or Raised, not {type(answer).__name__}")
 
@@ -61,10 +61,3 @@ class FunctionEvaluator(BaseEvaluator):
         return self.failed(
             Failure("contract", f"the function returned {score!r:.80}; a score is from 0 to 1, or true or false")
         )
-
-
-def _failure_of(raised: Raised) -> Failure:
-    exception = raised.exception
-    if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return Failure("timeout", "the function did not answer within the time limit of the case")
-    return Failure("function_error", f"{type(exception).__name__}: {shortened(raised.message)}{raised.where}")

@@ -46,7 +46,7 @@ PLACES: Final[tuple[Place, Place]] = ("A", "B")
 _LEAST_CHANCE: Final = 1e-6
 _OUTCOMES: Final = {
     "win": "the candidate is better.",
-    "loss": "the reference is better.",
+    "loss": "the other one is better.",
     "tie": "neither is better.",
 }
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}

@@ -160,13 +160,13 @@ class Effort:
             models=models,
             programs=summary.programs + by_program,
             functions=summary.functions + by_function,
-            cost=None if is_idle else _cost_text(summary, is_priced=by_program + by_function > 0),
+            cost=None if is_idle else _cost_text(summary, target_is_code=by_program + by_function > 0),
         )
 
 
-def _cost_text(summary: Summary, *, is_priced: bool) -> str:
-    """Write what a run cost, as far as that is known; where it ``is_priced``, all models are, and 0 says something."""
-    if summary.unpriced == ("target",) and (summary.known_cost or is_priced):
+def _cost_text(summary: Summary, *, target_is_code: bool) -> str:
+    """Write what a run cost, as far as that is known: where only a program or function has no price, models do."""
+    if summary.unpriced == ("target",) and (summary.known_cost or target_is_code):
         return f"{cost_text(summary.known_cost)} without the target, whose cost is unknown"
     if summary.unpriced and summary.known_cost:
         return f"at least {cost_text(summary.known_cost)}, since a price is unknown"
@@ -233,12 +233,12 @@ def samples_sentence(summary: Summary, noun: str = "case") -> str:
     """Say what is counted where each case was judged several times; empty where it was judged once.
 
     >>> samples_sentence(Summary(cases=Tally(n=10), repeat=3))
-    '30 samples of 10 cases: a case counts once, by the mean of its samples; for an evaluator, by the middle verdict'
+    '30 samples of 10 cases: each case counts once, by its mean score; for an evaluator, by its median verdict'
     """
     if summary.repeat == 1:
         return ""
     samples, total = counted(summary.cases.n * summary.repeat, "sample"), counted(summary.cases.n, noun)
-    once = f"a {noun} counts once, by the mean of its samples; for an evaluator, by the middle verdict"
+    once = f"each {noun} counts once, by its mean score; for an evaluator, by its median verdict"
     return f"{samples} of {total}: {once}"
 
 

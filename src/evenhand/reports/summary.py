@@ -348,7 +348,7 @@ def _in_order(countings: dict[str, _Counts]) -> dict[str, _Counts]:
 
 
 def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
-    """Return what an evaluator says of a case in all its samples: the mean score, and the middle verdict."""
+    """Return what an evaluator says of a case in all its samples: the mean score, and the median verdict."""
     if len(evaluations) == 1:
         return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
     scored = [

@@ -19,7 +19,7 @@ from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
 from evenhand.suites.text_file import NamedFiles
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, plain, right_name, rubric_faults
+from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, name_hint, plain, rubric_faults
 
 ROLES: Final = ("system", "user", "assistant", "tool", "developer", "function", "human", "ai", "model")
 _NEEDED: Final = ("role", "content")
@@ -134,7 +134,7 @@ class CaseMaker:
         for key, value in raw.items():
             name = NAMES.get(key)
             if name is None:
-                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{right_name(key, NAMES)}"))
+                faults.append(Fault(raw.lines[key], f"no key {key!r:.80}{name_hint(key, NAMES)}"))
             elif name != key and name in raw:
                 faults.append(Fault(raw.lines[key], f"{name} and {key} are two names for the same thing; give one"))
             elif value is None or name == "evaluators":

@@ -27,7 +27,7 @@ from evenhand.suites.values import (
     format_fault,
     kind,
     mistakes_in,
-    right_name,
+    name_hint,
     rubric_faults,
 )
 
@@ -174,7 +174,7 @@ class Checks:
         elif written == "jury" and written not in types:
             yield Fault(where, "no evaluator type 'jury'; a jury is a composite whose members are llm_judge evaluators")
         elif written not in types:
-            yield Fault(where, f"no evaluator type {written!r:.80}{right_name(written, types)}")
+            yield Fault(where, f"no evaluator type {written!r:.80}{name_hint(written, types)}")
         elif written in OLD_NAMES:
             self.note(
                 written,

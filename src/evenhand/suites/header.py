@@ -14,7 +14,7 @@ from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
-from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, plain, right_name
+from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, name_hint, plain
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
@@ -32,7 +32,7 @@ def check_header(header: Mapped, checks: Checks) -> Iterator[Fault]:
             if value is not None:
                 yield from _CHECKED[key](value, line, checks)
         elif key != SCHEMA_KEY:
-            yield Fault(line, f"no key {key!r:.80}{right_name(key, (*KEYS, *CASE_KEYS))}")
+            yield Fault(line, f"no key {key!r:.80}{name_hint(key, (*KEYS, *CASE_KEYS))}")
 
 
 def definition_of(header: Mapped) -> dict[str, Any]:

@@ -119,15 +119,15 @@ ELSEWHERE: Final = {
 }  # fmt: skip
 
 
-def right_name(name: str, known: Iterable[str]) -> str:
+def name_hint(name: str, known: Iterable[str]) -> str:
     """End a message about an unknown name with ours for what other tools call so, else with the most similar one.
 
-    >>> right_name("llm-rubric", ["llm_judge", "rubric"])
-    "; here it is 'llm_judge'"
+    >>> name_hint("llm-rubric", ["llm_judge", "rubric"])
+    "; it is called 'llm_judge' here"
     """
     names = list(known)
     ours = ELSEWHERE.get(name)
-    return f"; here it is {ours!r}" if ours in names else did_you_mean(name[:MOST_GUESSED], names)
+    return f"; it is called {ours!r} here" if ours in names else did_you_mean(name[:MOST_GUESSED], names)
 
 
 def is_too_large(number: int) -> bool:

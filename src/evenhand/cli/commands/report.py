@@ -83,10 +83,10 @@ def compare(
         bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were answered or judged differently.")
     ] = False,
     model_a: Annotated[
-        str | None, typer.Option("--model-a", metavar="NAME", help="The model to compare, of several in A.")
+        str | None, typer.Option("--model-a", metavar="NAME", help="Which model to compare, if run A has several.")
     ] = None,
     model_b: Annotated[
-        str | None, typer.Option("--model-b", metavar="NAME", help="The model to compare, of several in B.")
+        str | None, typer.Option("--model-b", metavar="NAME", help="Which model to compare, if run B has several.")
     ] = None,
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit with 100 if B is significantly worse.")

@@ -77,7 +77,7 @@ class FunctionTarget:
         (answer,) = yield (Call(function=_timed(self.function), args=args, kwargs=kwargs),)
         match answer:
             case Raised() as raised:
-                return _failed(_failure_of(raised), kind="transport")
+                return _failed(raised.failure(quoted), kind="transport")
             case Returned(value=(value, seconds)):
                 return self._made_answer(value, seconds)
             case _:
@@ -172,13 +172,6 @@ def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _failed(error: str, **attempt: Any) -> MadeAnswer:
     return MadeAnswer(text=None, error=error, attempts=(Attempt(**attempt, error=error),))
-
-
-def _failure_of(raised: Raised) -> Failure:
-    exception = raised.exception
-    if isinstance(exception, TimeoutError) and not exception.args:  # the driver's own
-        return Failure("timeout", "the function did not answer within the time limit of the case")
-    return Failure("function_error", f"{type(exception).__name__}: {quoted(raised.message)}{raised.where}")
 
 
 def _import_function(path: object, folder: str | None) -> Callable[..., Any]:

@@ -142,8 +142,12 @@ def compare_two_runs(
     anyway: Annotated[
         bool, Query(description="Compare even if a run is not finished, or they were answered or judged differently.")
     ] = False,
-    model_a: Annotated[str | None, Query(max_length=300, description="The model to compare, of several in A.")] = None,
-    model_b: Annotated[str | None, Query(max_length=300, description="The model to compare, of several in B.")] = None,
+    model_a: Annotated[
+        str | None, Query(max_length=300, description="Which model to compare, if run A has several.")
+    ] = None,
+    model_b: Annotated[
+        str | None, Query(max_length=300, description="Which model to compare, if run B has several.")
+    ] = None,
 ) -> Any:
     """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
     runs = with_actual_status(store, store.runs.find(a)), with_actual_status(store, store.runs.find(b))
