@@ -11,7 +11,7 @@ from docs.generate.markdown import code, made_by, page as page_of, table
 
 from evenhand.cli.main import app
 from evenhand.domain.exit_code import ExitCode
-from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_OUTAGE_SECONDS
+from evenhand.engine.job import DEFAULT_CONCURRENCY, DEFAULT_CONSECUTIVE_ERRORS, DEFAULT_OUTAGE_SECONDS
 
 INTRODUCTION: Final = """\
 Every command with its arguments and options. [The command line](../command-line.md) introduces them, and
@@ -25,6 +25,7 @@ CODES: Final[Mapping[ExitCode, str]] = {
     ExitCode.GATE_FAILED: "a gate of the suite failed",
     ExitCode.UNSCORED: "the judge, or the target, failed on some case (a gate `max_unscored` says how many may)",
     ExitCode.BUDGET_REACHED: "the budget was reached",
+    ExitCode.NEVER_SCORED: "an evaluator never worked: its first evaluations all failed in the same way",
     ExitCode.INTERRUPTED: "interrupted",
 }
 COMPLETION: Final = """\
@@ -34,7 +35,12 @@ PRECEDENCE: Final = "If several apply, the exit code is the first of 130, 2, 1, 
 # Listed once, for all commands.
 SHARED: Final = ("--no-env-file", "--verbose")
 # The defaults of options that a suite can set too.
-DEFAULTS: Final = {"--concurrency": DEFAULT_CONCURRENCY, "--outage-timeout": int(DEFAULT_OUTAGE_SECONDS), "--repeat": 1}
+DEFAULTS: Final = {
+    "--concurrency": DEFAULT_CONCURRENCY,
+    "--max-consecutive-errors": DEFAULT_CONSECUTIVE_ERRORS,
+    "--outage-timeout": int(DEFAULT_OUTAGE_SECONDS),
+    "--repeat": 1,
+}
 
 
 def page() -> str:

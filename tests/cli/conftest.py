@@ -39,7 +39,7 @@ class Provider:
     """A server that speaks OpenAI's chat completions, in a thread of its own.
 
     ``script`` gets the text of the last message, and says what to answer: ``says`` (a text, or an object that is
-    written as JSON), ``status``, ``headers``, ``wait`` (seconds). ``asked`` has the texts in the order they came, ``bodies``
+    written as JSON), or ``body`` (a whole body, word for word), ``status``, ``headers``, ``wait`` (seconds). ``asked`` has the texts in the order they came, ``bodies``
     the whole requests.
     """
 
@@ -110,7 +110,7 @@ def _response(answer: Mapping[str, Any]) -> bytes:
     }
     if status != 200:
         content = {"error": {"message": text}}
-    body = json.dumps(content).encode()
+    body = answer["body"].encode() if "body" in answer else json.dumps(content).encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **answer.get("headers", {})}
     lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

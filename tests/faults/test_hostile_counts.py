@@ -156,7 +156,7 @@ def test_a_client_of_somebodys_own_may_say_what_it_likes(store: Store, attempts:
 
 
 def test_a_client_that_gives_no_attempts_at_all_fails_its_own_evaluations(store: Store) -> None:
-    run = run_all(store, Own(["request"]))
+    run = run_all(store, Own(["request"]), max_consecutive_errors=0)
 
     errors = {one.evaluation.error for result in store.results(run) for one in result.judgments}
     assert run.status is RunStatus.FINISHED

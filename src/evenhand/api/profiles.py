@@ -38,6 +38,7 @@ def score(
     max_cost: float | None = None,
     timeout: float | None = None,
     outage_timeout: float | None = None,
+    max_consecutive_errors: int | None = None,
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> ScoredProfiles:
@@ -80,6 +81,7 @@ def score(
         max_cost=max_cost,
         use_cache=cache,
         outage_timeout=outage_timeout,
+        max_consecutive_errors=max_consecutive_errors,
     )
     run = execution_of(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
     return ScoredProfiles(run)
@@ -105,6 +107,7 @@ def rank(
     max_cost: float | None = None,
     timeout: float | None = None,
     outage_timeout: float | None = None,
+    max_consecutive_errors: int | None = None,
     prices: Mapping[str, Any] | None = None,
     progress: bool | Watcher = False,
 ) -> RankedProfiles:
@@ -151,6 +154,7 @@ def rank(
         max_cost=max_cost,
         use_cache=cache,
         outage_timeout=outage_timeout,
+        max_consecutive_errors=max_consecutive_errors,
     )
     return RankedProfiles(execution_of(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
 
@@ -198,6 +202,7 @@ def audit(
     max_cost: float | None = None,
     timeout: float | None = None,
     outage_timeout: float | None = None,
+    max_consecutive_errors: int | None = None,
     progress: bool | Watcher = False,
 ) -> Audit:
     """Audit a judge: let it score profiles that differ in known ways, and measure the effect of each difference.
@@ -249,6 +254,7 @@ def audit(
         max_cost=max_cost,
         use_cache=cache,
         outage_timeout=outage_timeout,
+        max_consecutive_errors=max_consecutive_errors,
     )
     scope = Scope(repeat=planned.design.repetitions)
     return Audit(execution_of(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())

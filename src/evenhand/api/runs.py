@@ -52,6 +52,7 @@ def planned_evaluation(
     max_cost: float | None = None,
     timeout: float | None = None,
     outage_timeout: float | None = None,
+    max_consecutive_errors: int | None = None,
     thresholds: Thresholds | Mapping[str, float] | None = None,
     gates: Mapping[str, Any] | None = None,
     prices: Mapping[str, Any] | None = None,
@@ -88,6 +89,7 @@ def planned_evaluation(
         max_cost=max_cost,
         use_cache=cache,
         outage_timeout=outage_timeout,
+        max_consecutive_errors=max_consecutive_errors,
     )
     scope = Scope(repeat=usual_repeat if repeat is None else repeat)
     execution = execution_of(job, scope, pace, store=store, progress=progress)

@@ -23,6 +23,7 @@ from evenhand.models.environment import ADDRESSES
 from evenhand.reports.safe_text import plain
 
 _ERROR = 2  # the number of standard error
+_LONGEST_LINE = 1024
 
 
 class Console:
@@ -34,6 +35,13 @@ class Console:
         self.out = _lenient(sys.stdout)
         self._err = _lenient(sys.stderr)
         self._rewritten = 0
+        # Whether a question is open, which other lines would hide.
+        self.is_asking = False
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there to answer questions while the work goes on."""
+        return self.is_live and sys.stdin.isatty() and not self.quiet
 
     @property
     def is_live(self) -> bool:
@@ -84,6 +92,35 @@ class Console:
             return None
         self._write(f"{plain(question, None)} [y/N] ")
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+    async def ask(self, question: str) -> bool:
+        """Ask a yes-or-no question on a terminal while other tasks go on; cancelling it leaves nothing behind."""
+        import asyncio  # noqa: PLC0415 - not for commands that ask nothing
+        import threading  # noqa: PLC0415
+
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bytes] = loop.create_future()
+
+        def deliver(line: bytes) -> None:
+            if not answer.done():
+                answer.set_result(line)
+
+        def read() -> None:
+            # Not through sys.stdin: its lock, held at the end of the program, would crash it.
+            line = os.read(sys.stdin.fileno(), _LONGEST_LINE)
+            with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+                loop.call_soon_threadsafe(deliver, line)
+
+        self._clear()
+        self.is_asking = True
+        try:
+            self._write(f"{plain(question, None)} [y/N] ")
+            threading.Thread(target=read, name="evenhand-question", daemon=True).start()
+            return (await answer).strip().lower() in {b"y", b"yes"}
+        finally:
+            self.is_asking = False
+            if not answer.done() or answer.cancelled():
+                self._write("\n")
 
     def _print(self, text: str) -> None:
         self._clear()

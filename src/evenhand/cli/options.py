@@ -155,6 +155,15 @@ OutageTimeout = Annotated[
         help="How long to wait for a provider that stops answering, before the run stops.",
     ),
 ]
+MaxConsecutiveErrors = Annotated[
+    int | None,
+    option(
+        "--max-consecutive-errors",
+        metavar="N",
+        min=0,
+        help="Stop when an evaluator has scored nothing and failed N times in a row in the same way; 0 to go on.",
+    ),
+]
 Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Use only the first N cases.")]
 Repeat = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Judge each case N times.")]
 Only = Annotated[
@@ -208,7 +217,8 @@ DB: Final = ".evenhand/evenhand.db"
 SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
     "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
-    "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache, "retry_errors": RetryErrors,
+    "max_consecutive_errors": MaxConsecutiveErrors, "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache,
+    "retry_errors": RetryErrors,
     "estimate": Estimate, "fork": Fork, "canonical": Canonical, "dry_run": DryRun, "quiet": QuietRun, "json": Json,
     "verbose": Verbose, "log_file": LogFile, "no_env_file": NoEnvFile,
 }  # fmt: skip
@@ -282,6 +292,7 @@ class RunOptions:
     concurrency: Concurrency = None
     timeout: Timeout = None
     outage_timeout: OutageTimeout = None
+    max_consecutive_errors: MaxConsecutiveErrors = None
     max_cost: MaxCost = None
     max_calls: MaxCalls = None
     no_cache: NoCache = False

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     UNSCORED = 101
     BUDGET_REACHED = 102
     JUDGE_NOT_TRUSTED = 103
+    NEVER_SCORED = 104
     INTERRUPTED = 130
 
 
@@ -29,6 +30,7 @@ def exit_code(
     usage: bool = False,
     error: bool = False,
     budget_reached: bool = False,
+    never_scored: bool = False,
     judge_not_trusted: bool = False,
 ) -> ExitCode:
     """Return the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
@@ -44,6 +46,7 @@ def exit_code(
         (usage, ExitCode.USAGE),
         (error, ExitCode.ERROR),
         (budget_reached, ExitCode.BUDGET_REACHED),
+        (never_scored, ExitCode.NEVER_SCORED),
         (errors or "unscored" in failed, ExitCode.UNSCORED),
         (judge_not_trusted, ExitCode.JUDGE_NOT_TRUSTED),
         ("score" in failed, ExitCode.GATE_FAILED),

@@ -16,6 +16,7 @@ from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine import telemetry
 from evenhand.engine.breaker import OutageObserver
 from evenhand.engine.job import Job, Pace, Scope
+from evenhand.engine.never_scored import Confirm
 from evenhand.engine.plan import plan
 from evenhand.engine.run import Progress, Run
 from evenhand.engine.runner import Observer, Runner
@@ -40,12 +41,13 @@ def runner_for(
     *,
     on_outage: OutageObserver,
     observers: Sequence[Observer] = (),
+    confirm: Confirm | None = None,
 ) -> Runner:
     """Return the runner of a run, with an observer for OpenTelemetry where the program has that set up."""
     telemetry_observer = telemetry.observer(run_id=run.id)
     if telemetry_observer is not None:
         observers = [*observers, telemetry_observer]
-    return Runner(store, run, job, pace, observers=observers, tell=on_outage)
+    return Runner(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm)
 
 
 class Execution:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CONCURRENCY: Final = 32
 DEFAULT_OUTAGE_SECONDS: Final = 600.0
+DEFAULT_CONSECUTIVE_ERRORS: Final = 20
 
 
 class Following(Protocol):
@@ -79,7 +80,8 @@ class Pace:
     """How this process works on a run: its concurrency, its limits, and whether it uses the cache.
 
     ``drain_seconds`` is how long pending requests may take after an interrupt, ``outage_timeout`` how many seconds the
-    run waits for a provider that has stopped answering before it stops.
+    run waits for a provider that has stopped answering before it stops. ``max_consecutive_errors`` is how many errors
+    of one kind an evaluator may have that has scored nothing; 0 means any number.
     """
 
     concurrency: int = DEFAULT_CONCURRENCY
@@ -88,6 +90,7 @@ class Pace:
     retry_errors: bool = False
     drain_seconds: float = 10.0
     outage_timeout: float = DEFAULT_OUTAGE_SECONDS
+    max_consecutive_errors: int = DEFAULT_CONSECUTIVE_ERRORS
 
     @classmethod
     def of(
@@ -99,6 +102,7 @@ class Pace:
         use_cache: bool = True,
         retry_errors: bool = False,
         outage_timeout: float | None = None,
+        max_consecutive_errors: int | None = None,
     ) -> Pace:
         """Return the pace that options ask for; None stands for the default.
 
@@ -111,6 +115,9 @@ class Pace:
             use_cache=use_cache,
             retry_errors=retry_errors,
             outage_timeout=DEFAULT_OUTAGE_SECONDS if outage_timeout is None else outage_timeout,
+            max_consecutive_errors=(
+                DEFAULT_CONSECUTIVE_ERRORS if max_consecutive_errors is None else max_consecutive_errors
+            ),
         )
 
     def __post_init__(self) -> None:
@@ -118,6 +125,7 @@ class Pace:
             raise ConfigError(
                 f"outage_timeout is {self.outage_timeout!r:.80}; it must be a number of seconds, 0 or more"
             )
-        most = self.concurrency
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise ConfigError(f"concurrency is {most!r:.80}; it must be a whole number, 1 or more")
+        for name, least in (("concurrency", 1), ("max_consecutive_errors", 0)):
+            most = getattr(self, name)
+            if isinstance(most, bool) or not isinstance(most, int) or most < least:
+                raise ConfigError(f"{name} is {most!r:.80}; it must be a whole number, {least} or more")

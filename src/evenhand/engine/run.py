@@ -43,6 +43,8 @@ class Progress:
         self.passed = self.borderline = 0
         self.calls = self.cached = self.faults = 0
         self.cost: float | None = 0.0
+        # The error of the evaluation that failed last.
+        self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
         self.paused: str | None = None
 
@@ -56,6 +58,7 @@ class Progress:
             self.not_evaluated += 1
         elif evaluation.error is not None:
             self.errors += 1
+            self.latest_error = evaluation.error
         else:
             self.scored += 1
             self.passed += evaluation.verdict is _PASS

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from evenhand.domain.ask import Evaluator
 from evenhand.domain.case import Case
 from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
 from evenhand.domain.evaluation import Evaluation, Status
@@ -25,36 +23,19 @@ from evenhand.engine.concurrency_limit import is_refusal
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
+from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
 from evenhand.engine.target import Target
+from evenhand.engine.work import Todo, Work, remaining_work
 from evenhand.models.retry import RetryPolicy
-from evenhand.store.rows import answer_row, dumps, evaluation_row, planned_from
+from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
 # Told of each evaluation once it is committed.
 Observer: TypeAlias = Callable[[PlannedCase, Judgment], None]
-
-
-# Tuples: one of each is made for every evaluation, and a frozen dataclass takes four times as long.
-class Todo(NamedTuple):
-    """An evaluation to be made: which evaluator of the case, for which sample, and for how manieth time."""
-
-    place: int
-    evaluator: Evaluator
-    sample: int
-    round: int
-
-
-class Work(NamedTuple):
-    """A sample of a case: the evaluations still to be made, and the answer to judge, if the target made one already."""
-
-    planned: PlannedCase
-    sample: int
-    todo: list[Todo]
-    made: MadeAnswer | None
 
 
 class Runner:
@@ -69,6 +50,7 @@ class Runner:
         *,
         observers: Sequence[Observer] = (),
         tell: OutageObserver | None = None,
+        confirm: Confirm | None = None,
         probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
@@ -91,6 +73,7 @@ class Runner:
         self._overview: LiveOverview | None = None
         # What cannot be kept need not be asked for either.
         self._committer = Committer(store, failed=lambda error: self.gateway.stop(Failure("store", str(error))))
+        self._never_scored = NeverScoredWatch(pace.max_consecutive_errors, stop=self.gateway.stop, confirm=confirm)
         self._fingerprints = Fingerprints()
         self._target = "" if job.target is None else digest_of(job.target.description())
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
@@ -141,7 +124,14 @@ class Runner:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
         first = 0
         while True:
-            work = self._work(first, resuming=resuming)
+            work = remaining_work(
+                self._store,
+                self._run,
+                self._job,
+                first=first,
+                resuming=resuming,
+                retry_errors=self._pace.retry_errors,
+            )
             count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
             self._free_places = self._pace.concurrency - count
             self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
@@ -161,6 +151,7 @@ class Runner:
         """Take no more work. What is under way may end; soon it is given up."""
         if not self._interrupted:
             self._interrupted = True
+            self._never_scored.give_up()
             self.gateway.drain()
             asyncio.get_running_loop().call_later(self._pace.drain_seconds, self._give_up)
 
@@ -214,44 +205,13 @@ class Runner:
     async def _worker(self, work: Iterator[Work]) -> None:
         try:
             for item in work:
+                if self._never_scored.undecided is not None:
+                    await asyncio.wait([self._never_scored.undecided])
                 if self._stopping:
                     return
                 await self._sample(item)
         finally:
             self._free_places += 1
-
-    def _work(self, start: int, *, resuming: bool) -> Iterator[Work]:
-        """Yield the samples of cases about which something is to be done, page by page from the store."""
-        for page in self._store.case_rows(self._run, first=start):
-            first, last = page[0][0], page[-1][0]
-            judged = self._store.judged(self._run, first, last) if resuming else {}
-            answered = {} if self._job.target is None else self._store.answered(self._run, first, last)
-            for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
-                evaluators = self._job.evaluators_for(planned)
-                for sample in range(self._run.repeat):
-                    if todo := self._todo(planned, sample, evaluators, judged):
-                        rounds = answered.get((planned.position, sample))
-                        yield Work(planned, sample, todo, rounds[-1] if rounds else None)
-
-    def _todo(
-        self,
-        planned: PlannedCase,
-        sample: int,
-        evaluators: Sequence[Evaluator],
-        judged: dict[tuple[int, int, int], tuple[int, str, str]],
-    ) -> list[Todo]:
-        if not judged:
-            return [Todo(place, evaluator, sample, 0) for place, evaluator in enumerate(evaluators)]
-        todo = []
-        for place, evaluator in enumerate(evaluators):
-            latest = judged.get((planned.position, place, sample))
-            if latest is None:
-                todo.append(Todo(place, evaluator, sample, 0))
-                continue
-            number, status, error = latest
-            if status == Status.ERROR and (self._pace.retry_errors or is_refusal(error)):
-                todo.append(Todo(place, evaluator, sample, number + 1))
-        return todo
 
     async def _sample(self, work: Work) -> None:
         """Get the answer, if the target is to make it, and let all evaluators judge it."""
@@ -340,6 +300,8 @@ class Runner:
 
     async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
         """Make one evaluation and commit it."""
+        if self._never_scored.undecided is not None:
+            await asyncio.wait([self._never_scored.undecided])
         if self._stopping:
             return
         asking = self.gateway.asking(todo.sample)
@@ -392,6 +354,10 @@ class Runner:
             self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:
             observer(planned, judgment)
+        if evaluation.status is Status.SCORED:
+            self._never_scored.scored(evaluation.evaluator)
+        elif evaluation.status is Status.ERROR:
+            await self._never_scored.failed(planned.case.id or "", evaluation)
 
 
 def _crash(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
@@ -65,13 +66,14 @@ def code_of(report: Report) -> ExitCode:
     """Return the exit code of a run that ended (SPEC-S8)."""
     run = report.run
     stopped = run.status is RunStatus.STOPPED
-    budget = stopped and Failure.of(run.reason).kind == BUDGET
+    kind = Failure.of(run.reason).kind if stopped else ""
     code = exit_code(
         report.summary,
         Gates.of(run.definition.get("gates")),
         interrupted=run.status is RunStatus.INTERRUPTED,
-        usage=stopped and not budget,
-        budget_reached=budget,
+        usage=stopped and kind not in (BUDGET, NEVER_SCORED),
+        budget_reached=kind == BUDGET,
+        never_scored=kind == NEVER_SCORED,
     )
     # Audits have gates that only their report knows of.
     return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
@@ -85,7 +87,14 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
         console.result(report.run.id)
     write_files(report, outputs, console)
     run = report.run
-    if run.status is not RunStatus.FINISHED:
-        status = "interrupted" if run.status is RunStatus.INTERRUPTED else f"the run stopped: {run.reason}"
-        console.error(f"{status}; resume with: {resume_command}")
+    if run.status is RunStatus.INTERRUPTED:
+        console.error(f"interrupted; resume with: {resume_command}")
+    elif run.status is not RunStatus.FINISHED:
+        reason = Failure.of(run.reason)
+        if reason.kind == NEVER_SCORED:  # its errors are of no use once it works
+            console.error(
+                f"the run stopped: {reason.message}\nFix the cause, then resume with: {resume_command} --retry-errors"
+            )
+        else:
+            console.error(f"the run stopped: {run.reason}; resume with: {resume_command}")
     return code_of(report)

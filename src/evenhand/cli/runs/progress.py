@@ -10,12 +10,14 @@ from collections.abc import Callable
 from evenhand.cli.console import Console
 from evenhand.engine.run import Progress
 from evenhand.reports.phrases import cost_text, counted, duration_text
+from evenhand.reports.safe_text import plain
 
 LIVE_SECONDS = 0.2
 # Without a terminal: a line after so many seconds or another tenth of the work, at most once a second.
 PLAIN_SECONDS = 10.0
 PARTS = 10
 LEAST_SECONDS = 1.0
+LONGEST_ERROR = 120
 
 
 async def show(progress: Callable[[], Progress], console: Console) -> None:
@@ -23,6 +25,8 @@ async def show(progress: Callable[[], Progress], console: Console) -> None:
     plain_lines = PlainLines()
     while True:
         await asyncio.sleep(LIVE_SECONDS)
+        if console.is_asking:
+            continue
         now = progress()
         if console.is_live:
             console.live(line(now))
@@ -70,6 +74,7 @@ def line(progress: Progress) -> str:
     parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []
     parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
     parts += ["paused"] if progress.paused else []
+    parts += [f"latest error: {plain(progress.latest_error, LONGEST_ERROR)}"] if progress.latest_error else []
     return ", ".join(parts)
 
 

@@ -27,6 +27,7 @@ from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine.breaker import Outage
 from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace
+from evenhand.engine.never_scored import NeverScored
 from evenhand.engine.runner import Runner
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, format_of
@@ -155,9 +156,21 @@ class Session:
         self.console.note(str(outage))
         self.journal.outage(outage)
 
+    async def _confirm(self, never_scored: NeverScored) -> bool:
+        self.console.note(never_scored.failure.message)
+        return await self.console.ask("Continue in spite of it?")
+
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
         observers = [self.journal.observe]
-        runner = runner_for(store, run, job, pace, observers=observers, on_outage=self._report_outage)
+        runner = runner_for(
+            store,
+            run,
+            job,
+            pace,
+            observers=observers,
+            on_outage=self._report_outage,
+            confirm=self._confirm if self.console.can_ask else None,
+        )
 
         def stop() -> None:
             seconds = f"{pace.drain_seconds:.0f} s"
@@ -198,6 +211,7 @@ def pace_of(options: RunOptions, suite_concurrency: int | None = None) -> Pace:
         use_cache=not options.no_cache,
         retry_errors=options.retry_errors,
         outage_timeout=options.outage_timeout,
+        max_consecutive_errors=options.max_consecutive_errors,
     )
 
 

@@ -83,6 +83,15 @@ OutageTimeout: TypeAlias = Annotated[
         ge=0, le=MOST_OUTAGE_SECONDS, description="Seconds to wait for a provider that stops answering; 600 by default."
     ),
 ]
+MaxConsecutiveErrors: TypeAlias = Annotated[
+    int | None,
+    Field(
+        ge=0,
+        le=_LARGEST,
+        description="Stop when an evaluator has scored nothing and failed so often in a row in the same way; 20 by "
+        "default, 0 to go on.",
+    ),
+]
 Version = Annotated[
     int, Field(ge=1, le=_LARGEST, description="The version this edit is based on; 409 if there is a later one.")
 ]
@@ -247,6 +256,7 @@ class RunBody(Body):
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     use_cache: bool = True
     outage_timeout: OutageTimeout = None
+    max_consecutive_errors: MaxConsecutiveErrors = None
 
     @property
     def run_request(self) -> RunRequest:
@@ -266,6 +276,7 @@ class ResumeBody(Body):
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     retry_errors: bool = False
     outage_timeout: OutageTimeout = None
+    max_consecutive_errors: MaxConsecutiveErrors = None
 
 
 class ImportBody(Body):

@@ -191,6 +191,11 @@ def _pace_change(body: ResumeBody | None) -> Callable[[Pace], Pace]:
             limits=limits,
             retry_errors=options.retry_errors,
             outage_timeout=usual.outage_timeout if options.outage_timeout is None else options.outage_timeout,
+            max_consecutive_errors=(
+                usual.max_consecutive_errors
+                if options.max_consecutive_errors is None
+                else options.max_consecutive_errors
+            ),
         )
 
     return change

@@ -158,6 +158,7 @@ class RunRequest:
     max_calls: int | None = None
     use_cache: bool = True
     outage_timeout: float | None = None
+    max_consecutive_errors: int | None = None
 
     @property
     def scope(self) -> Scope:
@@ -173,6 +174,7 @@ class RunRequest:
             max_cost=self.max_cost,
             use_cache=self.use_cache,
             outage_timeout=self.outage_timeout,
+            max_consecutive_errors=self.max_consecutive_errors,
         )
 
     def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:
