@@ -64,7 +64,7 @@ def test_another_evaluator_that_works_does_not_hide_one_that_never_does(store: S
 
 
 def test_an_evaluator_that_has_scored_once_is_let_go_on(store: Store, made: Any, judging: Any) -> None:
-    judge = judging(lambda ask: GOOD if len(judge.asked) == 5 else UNREADABLE)
+    judge: Any = judging(lambda ask: GOOD if len(judge.asked) == 5 else UNREADABLE)
 
     run = made.run(store, made.job(made.cases(60), judge), concurrency=1)
 
@@ -74,7 +74,7 @@ def test_an_evaluator_that_has_scored_once_is_let_go_on(store: Store, made: Any,
 
 def test_errors_of_several_kinds_are_those_of_the_cases(store: Store, made: Any, judging: Any) -> None:
     odd = ValueError("filtered: refused by the provider")
-    judge = judging(lambda ask: odd if len(judge.asked) % 2 else DOWN)
+    judge: Any = judging(lambda ask: odd if len(judge.asked) % 2 else DOWN)
 
     run = made.run(store, made.job(made.cases(60), judge), concurrency=1)
 
@@ -140,7 +140,8 @@ def test_an_interrupt_while_the_question_is_open_ends_the_run_as_interrupted(
 ) -> None:
     async def confirm(never_scored: NeverScored) -> bool:
         asyncio.get_running_loop().call_soon(runner.interrupt)
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
+        return True
 
     job = made.job(made.cases(100), judging(lambda ask: DOWN))
     runner = Runner(store, plan(store, job, Scope()), job, Pace(concurrency=2), confirm=confirm)
@@ -153,7 +154,7 @@ def test_an_interrupt_while_the_question_is_open_ends_the_run_as_interrupted(
 
 def test_resuming_counts_anew_and_retrying_the_errors_mends_them(store: Store, made: Any, judging: Any) -> None:
     works = False
-    judge = judging(lambda ask: GOOD if works else DOWN)
+    judge: Any = judging(lambda ask: GOOD if works else DOWN)
     job = made.job(made.cases(50), judge)
     run = made.run(store, job, concurrency=1)
 

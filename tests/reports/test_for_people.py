@@ -12,10 +12,10 @@ from rich.cells import cell_len
 
 from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
-from evenhand.reports.highlights import Highlights
+from evenhand.reports.highlights import Highlight, Highlights, errors_once
 from evenhand.reports.html.page import write_html
 from evenhand.reports.markdown import escaped, markdown
-from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.phrases import Standing, effort_sentence, mean_sentence, pass_rate_sentence
 from evenhand.reports.terminal import terminal
 
 FORGED = "fine\r\n✓ pass 100   all passed\x1b]0;all passed\x07\x1b[2J\x1b[H\x9b1A\u202eoops"
@@ -377,3 +377,18 @@ def test_a_row_has_as_many_cells_as_its_heading_whatever_is_in_it(made: Any) -> 
     rows = [line for line in markdown(report).splitlines() if line.startswith("| ✗ fail")]
 
     assert [len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows] == [5]
+
+
+def test_an_error_that_many_cases_share_is_told_once() -> None:
+    def broken(case: str, error: str) -> Highlight:
+        return Highlight(case_id=case, standing=Standing.ERROR, score=None, evaluator="e", reason=error)
+
+    cases = [broken("a", "timeout: slow"), broken("b", "quota: used up"), broken("c", "timeout: slow")]
+
+    told = errors_once(cases, "openai/x: quota: used up")
+
+    assert [(one.case_id, one.reason) for one in told] == [
+        ("a", "timeout: slow"),
+        ("b", "the error that stopped the run"),
+        ("c", "the same error as a"),
+    ]

@@ -49,6 +49,11 @@ class Console:
         return self._err.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
     @property
+    def shows_results(self) -> bool:
+        """Whether results and messages are read by the same person: on one terminal."""
+        return self.out.isatty() and self._err.isatty() and not self.quiet
+
+    @property
     def colour(self) -> bool:
         """Whether results may be coloured."""
         return self.out.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -128,6 +128,23 @@ class Highlights:
             worst=tuple(_highlight(result, Standing.of_case(result)) for result in worst),
             broken=tuple(_highlight(result, Standing.ERROR) for result in broken),
         )
+
+
+def errors_once(broken: Iterable[Highlight], run_reason: str) -> tuple[Highlight, ...]:
+    """Return the cases whose judge failed with each error told once: not again where it is why the run stopped."""
+    first: dict[str, str] = {}
+    told = []
+    for highlight in broken:
+        error = highlight.reason
+        if error and error in run_reason:
+            reason = "the error that stopped the run"
+        elif error in first:
+            reason = f"the same error as {first[error]}"
+        else:
+            first[error] = highlight.case_id
+            reason = error
+        told.append(replace(highlight, reason=reason))
+    return tuple(told)
 
 
 class Worst(Generic[Kept]):

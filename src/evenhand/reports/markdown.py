@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from evenhand.domain.summary import Tally
-from evenhand.reports.highlights import Highlight
+from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     Standing,
     counted,
@@ -88,7 +88,8 @@ def _lines(report: Report) -> Iterator[str]:
         title = "Errors by class, over all samples" if is_repeated else "Errors by class"
         yield from _table(title, ("class", "how many"), counts)
     if shown.broken:
-        yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(shown.broken))
+        broken = errors_once(shown.broken, report.run.reason)
+        yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(broken))
 
 
 def _tallies(title: str, whose: str, tallies: Mapping[str, Tally], scored: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
-from evenhand.reports.highlights import Highlight
+from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     Standing,
     counted,
@@ -75,7 +75,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     name = plain(run.name, max(width - 40, 20))  # so short that the line is not broken
     yield Text(f"{name}: {counted(summary.cases.n, 'case')}, {run.status.value}", style="bold")
     if run.reason:
-        yield Padding(Text(plain(run.reason)), (0, 0, 0, 2))
+        yield Padding(Text(plain(run.reason, None)), (0, 0, 0, 2))
     yield Text("")
     yield _counts(summary.cases)
     yield Text(mean_sentence(summary.cases))
@@ -98,7 +98,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("\nFlags")
         yield _table_of((Text(f"{count:,}"), plain(words)) for count, words in flag_phrases(summary))
     if shown.broken:
-        yield from _highlight_table("Cases that ended in error", shown.broken)
+        yield from _highlight_table("Cases that ended in error", errors_once(shown.broken, run.reason))
     if report.gates:
         yield Text("\nGates")
         yield _table_of(

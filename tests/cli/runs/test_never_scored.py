@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -17,6 +18,28 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import Judgment
 from evenhand.engine.run import Progress
 
+
+def on_a_terminal(*argv: str, answer: str | None = None) -> tuple[int, str]:
+    """Run a command on a terminal of its own, and answer its question; return the exit code and what was shown."""
+    master, terminal = pty.openpty()
+    shown = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "evenhand", *argv], stdin=terminal, stdout=terminal, stderr=terminal
+    ) as started:
+        os.close(terminal)
+        while answer is not None and QUESTION not in shown:
+            shown += os.read(master, 4096)
+        if answer is not None:
+            os.write(master, f"{answer}\n".encode())
+        with contextlib.suppress(OSError):  # which is how a terminal ends that nobody has open any more
+            while part := os.read(master, 4096):
+                shown += part
+        code = started.wait(60)
+    os.close(master)
+    return code, shown.decode()
+
+
+QUESTION = b"Continue in spite of it? [y/N]"
 PAGE = "<!doctype html><html><body>Sign in to continue</body></html>"
 BROKEN = {
     "html": ({"body": PAGE}, "Sign in to continue"),
@@ -81,21 +104,22 @@ def test_on_a_terminal_the_user_is_asked_whether_to_continue(
     judged: int,
 ) -> None:
     suite(60, judge=serve(lambda text: {"says": "no"}))
-    master, terminal = pty.openpty()
-    argv = [sys.executable, "-m", "evenhand", "run", "suite.yaml", "-j", "1"]
-    with subprocess.Popen(argv, stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal) as started:
-        os.close(terminal)
-        shown = b""
-        while b"Continue in spite of it? [y/N]" not in shown:
-            shown += os.read(master, 4096)
-        os.write(master, f"{answer}\n".encode())
-        try:
-            while part := os.read(master, 4096):
-                shown += part
-        except OSError:  # which is how a terminal ends that nobody has open any more
-            pass
-        assert started.wait(60) == code
-    os.close(master)
 
-    assert b"quality has scored nothing: 20 evaluations in a row failed" in shown
+    code_seen, shown = on_a_terminal("run", "suite.yaml", "-j", "1", answer=answer)
+
+    assert code_seen == code
+    assert "quality has scored nothing: 20 evaluations in a row failed" in shown
     assert command("report", "--json").json["summary"]["errors"] == judged
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_refused_key_is_told_once_on_a_terminal(suite: Callable[..., Path], serve: Any) -> None:
+    suite(30, judge=serve(lambda text: {"status": 401, "says": "no such key"}))
+
+    code, shown = on_a_terminal("run", "suite.yaml")
+
+    assert code == 2
+    assert shown.count("HTTP 401: no such key") == 1
+    assert "quality: the error that stopped the run" in shown
+    assert "evenhand: the run stopped; resume with: evenhand resume " in shown

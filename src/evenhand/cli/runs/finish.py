@@ -90,11 +90,15 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
     if run.status is RunStatus.INTERRUPTED:
         console.error(f"interrupted; resume with: {resume_command}")
     elif run.status is not RunStatus.FINISHED:
-        reason = Failure.of(run.reason)
-        if reason.kind == NEVER_SCORED:  # its errors are of no use once it works
-            console.error(
-                f"the run stopped: {reason.message}\nFix the cause, then resume with: {resume_command} --retry-errors"
-            )
-        else:
-            console.error(f"the run stopped: {run.reason}; resume with: {resume_command}")
+        _tell_stop(Failure.of(run.reason), console, resume_command, is_told=not json and console.shows_results)
     return code_of(report)
+
+
+def _tell_stop(reason: Failure, console: Console, resume_command: str, *, is_told: bool) -> None:
+    """Say why a run stopped, unless the report did on the same terminal, and how to resume it."""
+    never_scored = reason.kind == NEVER_SCORED
+    why = "" if is_told else f": {reason.message if never_scored else reason}"
+    if never_scored:  # its errors are of no use once it works
+        console.error(f"the run stopped{why}\nFix the cause, then resume with: {resume_command} --retry-errors")
+    else:
+        console.error(f"the run stopped{why}; resume with: {resume_command}")
