@@ -21,8 +21,9 @@ from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.drive.driver import Deadline
 from evenhand.engine.budget import Budget, Limits
+from evenhand.engine.cached_replies import cache_key, reply_from, reply_to
 from evenhand.engine.compact_sets import BloomFilter
-from evenhand.engine.gateway import Abandoned, Gateway, cache_key, reply_from, reply_to
+from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import canonical
 from evenhand.evaluators.composite import jury
 from evenhand.evaluators.prompt import PromptEvaluator

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from evenhand.domain.evaluation import Attempt
+from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.engine.concurrency_limit import (
-    CUT,
-    CUT_PAUSE_SECONDS,
+    CALM_SECONDS,
     FIRST_LIMIT,
+    LONGEST_PAUSE_SECONDS,
     UNREACHED_TO_CLOSE,
     ConcurrencyLimit,
     LimitClosed,
@@ -110,34 +111,110 @@ def test_a_lane_that_is_not_full_does_not_grow(clock: Clock) -> None:
     assert run(one_by_one()).limit == FIRST_LIMIT
 
 
-def test_a_crowded_server_makes_a_lane_narrower_once_in_a_while(clock: Clock) -> None:
-    async def crowd() -> list[float]:
-        lane = ConcurrencyLimit(64, clock=clock)
-        lane.limit = 40.0
-        limits = [lane.limit]
-        for pause in (0.0, 5.0, 9.9, 0.2, CUT_PAUSE_SECONDS):
-            clock.now += pause
-            await fill(lane)
-            while lane.in_flight:
-                lane.leave(crowded())
-            limits.append(lane.limit)
-        return limits
+@pytest.mark.parametrize("most", [1, 50, 200])
+def test_a_lane_without_a_slow_start_begins_with_all_that_are_allowed(most: int) -> None:
+    async def begin() -> tuple[int, bool]:
+        lane = ConcurrencyLimit(most, slow_start=False)
+        return await fill(lane), lane.enter_at_once()
 
-    assert run(crowd()) == pytest.approx([40, 40 * CUT, 40 * CUT, 40 * CUT, 40 * CUT**2, 40 * CUT**3])
+    assert run(begin()) == (most, False)
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
+@pytest.mark.parametrize("capacity", [1, 6, 49])
+def test_each_refusal_narrows_a_lane_at_once_to_what_is_still_under_way(kind: str, capacity: int) -> None:
+    async def crowd() -> tuple[float, int]:
+        lane = ConcurrencyLimit(50, slow_start=False)
+        await fill(lane)
+        for _ in range(50 - capacity):
+            lane.give_back(Failure(kind, "HTTP 429: slow down"), None)
+        again = asyncio.create_task(lane.enter())
+        await settle()
+        begun = lane.in_flight
+        again.cancel()
+        return lane.limit, begun
+
+    assert run(crowd()) == (capacity, capacity)
+
+
+def test_a_request_that_waits_to_be_retried_leaves_its_turn_to_another() -> None:
+    async def retry() -> tuple[int, int]:
+        lane = ConcurrencyLimit(2, slow_start=False)
+        await fill(lane)
+        waiting = asyncio.create_task(lane.enter())
+        await settle()
+        before = lane.in_flight
+        lane.give_back(Failure("server_error", "HTTP 500: x"), None)
+        await waiting
+        return before, lane.in_flight
+
+    assert run(retry()) == (2, 2)
+
+
+def test_a_server_that_asks_for_a_pause_is_asked_nothing_meanwhile(clock: Clock) -> None:
+    async def pause() -> tuple[bool, bool, bool]:
+        lane = ConcurrencyLimit(50, slow_start=False, clock=clock)
+        await fill(lane)
+        lane.give_back(Failure("rate_limited", "HTTP 429: x"), 30.0)
+        lane.leave(REPLY)
+        at_once = lane.enter_at_once()
+        clock.now += 29.9
+        early = lane.enter_at_once()
+        clock.now += 0.2
+        late = lane.enter_at_once()
+        lane.end_pause()
+        return at_once, early, late
+
+    assert run(pause()) == (False, False, True)
+
+
+def test_who_waits_goes_on_when_a_pause_is_over() -> None:
+    async def pause() -> int:
+        lane = ConcurrencyLimit(4, slow_start=False)
+        lane.pause(0.01)
+        await asyncio.gather(*(lane.enter() for _ in range(3)))
+        return lane.in_flight
+
+    assert run(pause()) == 3
+
+
+def test_no_pause_is_longer_than_a_minute(clock: Clock) -> None:
+    async def pause() -> bool:
+        lane = ConcurrencyLimit(4, slow_start=False, clock=clock)
+        lane.pause(1e9)
+        clock.now += LONGEST_PAUSE_SECONDS + 0.1
+        lane.end_pause()
+        return lane.enter_at_once()
+
+    assert run(pause())
 
 
 @pytest.mark.parametrize("error", ["rate_limited: x", "overloaded: x"])
 def test_a_server_that_gave_no_reply_for_the_crowd_is_spared_too(clock: Clock, error: str) -> None:
     async def crowd() -> ConcurrencyLimit:
         lane = ConcurrencyLimit(64, clock=clock)
-        await lane.enter()
+        await fill(lane)
         lane.leave(unanswered(error))
         return lane
 
     lane = run(crowd())
 
-    assert lane.limit == FIRST_LIMIT * CUT
+    assert lane.limit == FIRST_LIMIT - 1
     assert lane.closed is None
+
+
+def test_what_was_learned_when_a_turn_was_given_back_is_not_learned_again(clock: Clock) -> None:
+    async def crowd() -> float:
+        lane = ConcurrencyLimit(8, slow_start=False, clock=clock)
+        await fill(lane)
+        lane.give_back(Failure("rate_limited", "x"), None)
+        lane.in_flight += 1  # it has its turn again
+        for _ in range(4):
+            lane.leave(REPLY)
+        lane.leave(crowded(), known=1)
+        return lane.limit
+
+    assert run(crowd()) == 7
 
 
 @pytest.mark.parametrize("error", ["connection: cannot connect", "proxy: cannot connect to the proxy"])
@@ -168,29 +245,31 @@ def test_other_faults_change_nothing(clock: Clock, error: str) -> None:
     assert (lane.limit, lane.closed) == (FIRST_LIMIT, None)
 
 
-def test_after_a_crowd_a_lane_grows_slowly(clock: Clock) -> None:
-    async def recover() -> tuple[float, float]:
-        lane = ConcurrencyLimit(64, clock=clock)
-        lane.limit = 20.0
-        await lane.enter()
-        lane.leave(crowded())
-        narrow = lane.limit
-        for _ in range(10):
-            for _ in range(await fill(lane)):
+def test_after_a_crowd_a_lane_stays_as_it_is_and_then_grows_by_one_in_each_round(clock: Clock) -> None:
+    async def recover() -> list[float]:
+        lane = ConcurrencyLimit(64, slow_start=False, clock=clock)
+        await fill(lane)
+        for _ in range(54):
+            lane.give_back(Failure("rate_limited", "x"), None)
+        widths = []
+        for seconds in (0.0, CALM_SECONDS - 0.1, 0.2, 0.0, 0.0):
+            clock.now += seconds
+            for _ in range(lane.in_flight):
                 lane.leave(REPLY)
-        return narrow, lane.limit
+                await fill(lane)
+            widths.append(lane.limit)
+        return widths
 
-    narrow, now = run(recover())
+    widths = run(recover())
 
-    assert narrow == 16.0
-    assert narrow + 1 < now < narrow + 5
+    assert widths[:2] == [10.0, 10.0]
+    assert widths[2:] == pytest.approx([11.0, 12.0, 13.0], abs=0.3)
 
 
 def test_a_lane_is_never_narrower_than_one(clock: Clock) -> None:
     async def crowd() -> ConcurrencyLimit:
         lane = ConcurrencyLimit(64, clock=clock)
         for _ in range(100):
-            clock.now += CUT_PAUSE_SECONDS
             await lane.enter()
             lane.leave(crowded())
         return lane
@@ -202,21 +281,24 @@ def test_a_lane_is_never_narrower_than_one(clock: Clock) -> None:
 def test_a_lane_finds_how_many_a_server_takes(clock: Clock, capacity: int) -> None:
     """A server that turns away whatever is more than its capacity, for an hour of simulated time."""
 
-    async def hour() -> list[int]:
-        lane = ConcurrencyLimit(64, clock=clock)
-        widths = []
+    async def hour() -> tuple[list[int], int]:
+        lane = ConcurrencyLimit(64, slow_start=False, clock=clock)
+        widths, refused = [], 0
         for _ in range(3600):
             clock.now += 1.0
-            width = await fill(lane)
-            for number in range(width):
-                lane.leave(crowded() if number >= capacity else REPLY)
-            widths.append(width)
-        return widths
+            widths.append(await fill(lane))
+            for _ in range(widths[-1] - capacity):
+                refused += 1
+                lane.give_back(Failure("rate_limited", "x"), None)
+            while lane.in_flight:
+                lane.leave(REPLY)
+        return widths, refused
 
-    late = run(hour())[600:]
+    widths, refused = run(hour())
 
-    assert max(late) <= capacity + 2
-    assert sum(late) / len(late) >= 0.7 * capacity
+    assert max(widths[1:]) <= capacity + 1  # after the first second
+    assert sum(widths) / len(widths) >= 0.95 * capacity
+    assert refused <= 64 + 3600 / CALM_SECONDS
 
 
 # Refusals

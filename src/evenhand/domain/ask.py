@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Exited, Raised, Reply, Returned, Unanswered
 
@@ -41,6 +42,22 @@ class Allowance(Protocol):
 
     def take(self) -> bool:
         """Take one, and return whether there was one to take."""
+        ...
+
+
+class Turn(Protocol):
+    """The right to have a request in flight, which somebody else may have while this one waits to be retried."""
+
+    def give_back(self, failure: Failure, retry_after: float | None) -> None:
+        """Give the turn back, since the request failed; ``retry_after`` is how long the server asked to wait."""
+        ...
+
+    async def take_back(self) -> bool:
+        """Wait for a turn again, and return whether there will be one."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody begin for so long: the provider says that nothing is left."""
         ...
 
 

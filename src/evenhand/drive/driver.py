@@ -16,7 +16,7 @@ from pathlib import Path
 from types import GeneratorType
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Want
+from evenhand.domain.ask import Answer, Ask, Call, Exec, Steps, Turn, Want
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
@@ -185,13 +185,17 @@ def act(want: Want, deadline: Deadline, asker: Asker) -> Awaitable[Answer]:
             raise TypeError(f"steps must yield Ask, Exec and Call; got {type(want).__name__}")
 
 
-async def ask_now(ask: Ask, deadline: Deadline) -> Reply | Unanswered:
-    """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here."""
+async def ask_now(ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
+    """Ask a judge. Clients keep the deadline and do not raise; for those that do neither, it is done here.
+
+    The ``turn`` is passed on to clients that know what to do with it.
+    """
     began = time.monotonic()
     timeout: asyncio.Timeout | None = None
     try:
         if getattr(ask.judge, "keeps_deadlines", False):  # a second timer would cost as much as reading the reply
-            answer = await ask.judge.ask(ask, deadline=deadline.at)
+            turns = {"turn": turn} if turn is not None and getattr(ask.judge, "takes_turns", False) else {}
+            answer = await ask.judge.ask(ask, deadline=deadline.at, **turns)
         else:
             async with asyncio.timeout(max(deadline.at + GRACE_SECONDS - began, 0)) as timeout:
                 answer = await ask.judge.ask(ask, deadline=deadline.at)

@@ -1,6 +1,7 @@
 """How many questions a provider's account is asked at once, and when to stop asking it (SPEC-S4).
 
-The limit begins with few questions and allows more while all goes well; a server that says "too many" lowers it.
+The limit begins with the number that the user set; or with few questions, and then allows more while all goes well. A
+server that says "too many" lowers it at once, to as many as are still under way.
 It closes for good when the account itself is refused: trying the next case would not help. Where a refusal may be the
 cases' own, it is held until a probe has shown whose it is (see ``breaker``).
 """
@@ -17,10 +18,11 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 
 FIRST_LIMIT: Final = 4
-GROWTH: Final = 0.05
-CUT: Final = 0.8
-CUT_PAUSE_SECONDS: Final = 15.0
 SATURATED: Final = 0.8
+# How long the limit stays as it is after the server had too much to do; then it grows by one in each round trip.
+CALM_SECONDS: Final = 15.0
+# The longest pause that a server may ask for.
+LONGEST_PAUSE_SECONDS: Final = 60.0
 
 # The server has too much to do; fewer questions at once will help.
 CROWDED: Final = frozenset({"rate_limited", "overloaded"})
@@ -50,12 +52,20 @@ class ConcurrencyLimit:
     """The questions to one account that are under way.
 
     While it is ``held``, no question begins. One that ``is_probed`` does not close by itself when refusals suggest it:
-    it is held, and its ``doubt`` says why, until somebody releases or closes it.
+    it is held, and its ``doubt`` says why, until somebody releases or closes it. Without ``slow_start``, ``most``
+    questions may begin at once.
     """
 
-    def __init__(self, most: int, *, is_probed: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        most: int,
+        *,
+        slow_start: bool = True,
+        is_probed: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.most = most
-        self.limit = float(min(FIRST_LIMIT, most))
+        self.limit = float(min(FIRST_LIMIT, most) if slow_start else most)
         self.in_flight = 0
         self.widest = 0
         self.closed: str | None = None
@@ -67,8 +77,10 @@ class ConcurrencyLimit:
         self._is_probed = is_probed
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._slow_start = True
-        self._cut_at = float("-inf")
+        self._slow_start = slow_start
+        self._crowded_at = float("-inf")
+        self._paused_until = float("-inf")
+        self._end_of_pause: asyncio.TimerHandle | None = None
         self._refusals = 0
         self._refusal: str | None = None
         self._malformed = 0
@@ -98,16 +110,45 @@ class ConcurrencyLimit:
                     self._wake()  # somebody else's turn, then
                 raise
 
-    def leave(self, answer: Reply | Unanswered | None) -> None:
-        """End a turn, and learn from what came back; None for one that was given up."""
+    def leave(self, answer: Reply | Unanswered | None, *, known: int = 0) -> None:
+        """End a turn, and learn from what came back; None for one that was given up.
+
+        So many of the first attempts are ``known``: the turn was given back after each.
+        """
         saturated = not self.held and self.in_flight >= SATURATED * self._open()
         self.in_flight -= 1
         try:
             if answer is not None:
-                self._learn(answer, saturated=saturated)
+                self._learn(answer, known, saturated=saturated)
         finally:
             if self._waiting:
                 self._wake()
+
+    def give_back(self, failure: Failure, retry_after: float | None) -> None:
+        """Let others have the turn of a request that failed and will be retried, and learn from the failure."""
+        self.in_flight -= 1
+        if failure.kind in CROWDED:
+            self._narrow()
+            if retry_after is not None:
+                self.pause(retry_after)
+        if self._waiting:
+            self._wake()
+
+    def pause(self, seconds: float) -> None:
+        """Let no question begin for so long."""
+        until = self._clock() + min(seconds, LONGEST_PAUSE_SECONDS)
+        if until <= self._paused_until:
+            return
+        self._paused_until = until
+        if self._end_of_pause is not None:
+            self._end_of_pause.cancel()
+        # A little later, so that by the clock it is over then.
+        self._end_of_pause = asyncio.get_running_loop().call_later(until - self._clock() + 0.001, self._wake)
+
+    def end_pause(self) -> None:
+        """Forget about a pause: the run has ended."""
+        if self._end_of_pause is not None:
+            self._end_of_pause.cancel()
 
     def hold(self) -> None:
         """Let no question begin, until the lane is released or closed."""
@@ -133,14 +174,14 @@ class ConcurrencyLimit:
         return None if self.answered else self._refusal
 
     def _open(self) -> int:
-        if self.held:
+        if self.held or (self._end_of_pause is not None and self._clock() < self._paused_until):
             return 0
         # After a refusal one at a time, until it is clear whether it was the account's.
         return 1 if self._refusals else int(self.limit)
 
-    def _learn(self, answer: Reply | Unanswered, *, saturated: bool) -> None:
+    def _learn(self, answer: Reply | Unanswered, known: int, *, saturated: bool) -> None:
         crowded = False
-        for attempt in answer.attempts:
+        for attempt in answer.attempts[known:]:
             crowded = crowded or (attempt.error is not None and Failure.of(attempt.error).kind in CROWDED)
         if isinstance(answer, Reply):
             self.answered = True
@@ -150,12 +191,18 @@ class ConcurrencyLimit:
         else:
             self._count(Failure.of(answer.error).kind, answer.error)
         if crowded:
-            self._slow_start = False
-            if self._clock() - self._cut_at >= CUT_PAUSE_SECONDS:
-                self.limit = max(1.0, self.limit * CUT)
-                self._cut_at = self._clock()
-        elif saturated and isinstance(answer, Reply):
-            self.limit = min(self.most, self.limit + (1.0 if self._slow_start else GROWTH))
+            self._narrow()
+        elif saturated and isinstance(answer, Reply) and self.limit < self.most:
+            if self._slow_start:
+                self.limit = min(self.most, self.limit + 1.0)
+            elif self._clock() - self._crowded_at >= CALM_SECONDS:
+                self.limit = min(self.most, self.limit + 1.0 / self.limit)
+
+    def _narrow(self) -> None:
+        """Allow no more than are still under way: one more was too many."""
+        self._slow_start = False
+        self._crowded_at = self._clock()
+        self.limit = max(1.0, min(self.limit, float(self.in_flight)))
 
     def _count(self, kind: str, error: str) -> None:
         if kind in REFUSED:

@@ -17,7 +17,8 @@ from evenhand.domain.evaluation import Evaluation, Usage
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.budget import Budget, Limits
-from evenhand.engine.gateway import Gateway, cache_key
+from evenhand.engine.cached_replies import cache_key
+from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.target import Target
@@ -354,7 +355,7 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
 
     def cached(ask: Ask, sample: int) -> bool:
-        _, _, identity = gateway.entry_of(ask.judge)
+        identity = gateway.entry_of(ask.judge).identity
         if identity is None:
             return False
         key = cache_key(identity, ask, sample)

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
-
-import orjson
+from typing import Any, NamedTuple
 
 from evenhand.domain.ask import Ask, ModelClient
-from evenhand.domain.contract import Contract, FieldContract
-from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
+from evenhand.domain.evaluation import MAX_RAW, Attempt
 from evenhand.domain.failure import Failure
-from evenhand.domain.json_codec import usage_from
-from evenhand.domain.message import Message
-from evenhand.domain.reply import Reply, TokenChoice, Unanswered
+from evenhand.domain.reply import Reply, Unanswered
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
+from evenhand.engine.cached_replies import cache_key, first_token_to, reply_from, reply_to
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
-from evenhand.engine.identity import canonical, hashed
+from evenhand.engine.identity import canonical
 from evenhand.models.prices import PriceBook
+from evenhand.models.rate_limit import RateLimit, estimated_tokens
 from evenhand.models.retry import BUDGET
 from evenhand.store.replies import FoundReply
 from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
-# Replies that were read by other rules are other replies.
-_READING = 1
 # How often a question is asked anew after an outage: one that brings its provider down must come to an end.
 _MOST_ANEW = 3
 _INTERRUPTED = "it was interrupted"
@@ -41,6 +34,77 @@ _INTERRUPTED = "it was interrupted"
 
 class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
     """The run stops: this question is not asked, and its evaluation stays to be done."""
+
+
+class Entry(NamedTuple):
+    """A client, the breaker of its lane, its identity for the cache (None: not cached), and its limit per minute."""
+
+    client: ModelClient
+    breaker: Breaker
+    identity: bytes | None
+    rate: RateLimit | None
+
+
+class LaneTurn:
+    """The turn of one question in the lane of its account: entered, given back between retries, and left."""
+
+    __slots__ = ("_deadline", "_gateway", "_holds", "_known", "_lane", "_rate", "_tokens", "is_lost")
+
+    def __init__(self, gateway: Gateway, entry: Entry, ask: Ask, deadline: Deadline) -> None:
+        self._gateway = gateway
+        self._lane = entry.breaker.lane
+        self._rate = entry.rate
+        self._tokens = 0.0 if entry.rate is None else estimated_tokens(ask.messages, ask.max_tokens)
+        self._deadline = deadline
+        self._holds = False
+        self._known = 0
+        # Whether the turn was given back and could not be had again.
+        self.is_lost = False
+
+    async def enter(self) -> None:
+        """Wait for the turn; the time that takes is not the case's. Raises ``LimitClosed``."""
+        if self._rate is None and self._lane.enter_at_once():
+            self._holds = True
+            return
+        began = time.monotonic()
+        try:
+            # By the rate first: who waits for that must not keep others from their turn.
+            while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
+                await self._gateway.sleep(seconds)
+                if self._gateway.ending is not None:
+                    raise LimitClosed(self._gateway.ending)
+            await self._lane.enter()
+        finally:
+            self._deadline.put_off(time.monotonic() - began)
+        self._holds = True
+
+    def leave(self, answer: Reply | Unanswered | None) -> None:
+        """End the turn."""
+        if self._rate is not None and answer is not None:
+            usage = answer.attempts[-1].usage if answer.attempts else None
+            if usage is not None:
+                self._rate.settle(self._tokens, usage.input_tokens + usage.output_tokens)
+        if self._holds:
+            self._holds = False
+            self._lane.leave(answer, known=self._known)
+
+    def give_back(self, failure: Failure, retry_after: float | None) -> None:
+        """Let others have the turn while a retry waits."""
+        self._holds = False
+        self._known += 1
+        self._lane.give_back(failure, retry_after)
+
+    async def take_back(self) -> bool:
+        """Wait for the turn again; False if there will be none."""
+        try:
+            await self.enter()
+        except LimitClosed:
+            self.is_lost = True
+        return not self.is_lost
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody ask this account for so long."""
+        self._lane.pause(seconds)
 
 
 class Gateway:
@@ -53,6 +117,7 @@ class Gateway:
         budget: Budget,
         prices: PriceBook,
         concurrency: int,
+        slow_start: bool = True,
         use_cache: bool = True,
         patience: Patience | None = None,
         tell: OutageObserver | None = None,
@@ -60,6 +125,7 @@ class Gateway:
         self._store = store
         self.prices = prices
         self._concurrency = concurrency
+        self._slow_start = slow_start
         self._use_cache = use_cache
         self.remembered = BloomFilter(store.reply_keys() if use_cache else ())
         self.budget = budget
@@ -74,28 +140,44 @@ class Gateway:
         self._patience = patience or Patience()
         self._tell = tell
         self._breakers: dict[str, Breaker] = {}
+        self._rates: dict[tuple[str, str], RateLimit] = {}
         # By object, which is kept, so that no other can come to have its number.
-        self._clients: dict[int, tuple[ModelClient, Breaker, bytes | None]] = {}
+        self._clients: dict[int, Entry] = {}
+        self._ended = asyncio.Event()
 
     def asking(self, sample: int) -> Asking:
         """Begin to ask for one evaluation."""
         return Asking(self, sample)
 
-    def entry_of(self, client: ModelClient) -> tuple[ModelClient, Breaker, bytes | None]:
-        """Return the breaker of a client's lane, and its identity for the cache: without one, it is not cached."""
+    def entry_of(self, client: ModelClient) -> Entry:
+        """Return what the gateway knows of a client."""
         entry = self._clients.get(id(client))
         if entry is None:
             account = getattr(client, "account", client.name)
             most = max(1, min(self._concurrency, getattr(client, "at_once", self._concurrency)))
             if (breaker := self._breakers.get(account)) is None:
-                lane = self.lanes[account] = ConcurrencyLimit(most, is_probed=True)
+                lane = self.lanes[account] = ConcurrencyLimit(most, slow_start=self._slow_start, is_probed=True)
                 breaker = self._breakers[account] = Breaker(
                     lane, probe=self._probe, stop=self.stop, tell=self._tell, patience=self._patience
                 )
             identity = getattr(client, "identity", None) if self._use_cache else None
             cache_identity = canonical(identity) if isinstance(identity, (str, Mapping)) else None
-            entry = self._clients[id(client)] = (client, breaker, cache_identity)
+            rate = self._rate_of(client, account)
+            entry = self._clients[id(client)] = Entry(client, breaker, cache_identity, rate)
         return entry
+
+    def _rate_of(self, client: ModelClient, account: str) -> RateLimit | None:
+        """Return the limit per minute of a model, which all who ask it on the same account share."""
+        rpm, tpm = getattr(client, "rpm", None), getattr(client, "tpm", None)
+        if rpm is None and tpm is None:
+            return None
+        return self._rates.setdefault((account, client.name), RateLimit(rpm=rpm, tpm=tpm))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until the run ends."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
 
     @property
     def paused(self) -> str | None:
@@ -135,12 +217,14 @@ class Gateway:
         self._wait_for_nobody()
 
     def _wait_for_nobody(self) -> None:
+        self._ended.set()
         for breaker in self._breakers.values():
             breaker.give_up(self.ending or _INTERRUPTED)
 
     async def close(self) -> None:
         """End what is still under way."""
         for breaker in self._breakers.values():
+            breaker.lane.end_pause()
             await breaker.close()
 
     async def _probe(self, client: ModelClient) -> Reply | Unanswered | None:
@@ -178,8 +262,8 @@ class Asking:
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
-        client, breaker, identity = gateway.entry_of(ask.judge)
-        lane = breaker.lane
+        entry = gateway.entry_of(ask.judge)
+        client, breaker, identity, _ = entry
         key = None
         if identity is not None:
             key = cache_key(identity, ask, self._sample)
@@ -189,16 +273,21 @@ class Asking:
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
-            if not lane.enter_at_once():
-                await self._turn(lane, deadline)
+            turn = LaneTurn(gateway, entry, ask, deadline)
+            try:
+                await turn.enter()
+            except LimitClosed as closed:
+                raise Abandoned(str(closed)) from None
             outages, began, answer = breaker.outages, time.monotonic(), None
             try:
                 self._require_leave()
-                answer = await self.send(ask, client, deadline)
+                answer = await self.send(ask, client, deadline, turn)
             finally:  # whatever happens, the turn is given back
-                lane.leave(answer)
+                turn.leave(answer)
             if isinstance(answer, Reply):
                 break
+            if turn.is_lost and gateway.ending is not None:
+                raise Abandoned(gateway.ending)
             own = await self._is_own(answer, client, breaker, outages)
             if own or anew == _MOST_ANEW:
                 break
@@ -219,14 +308,16 @@ class Asking:
             self._kept.append((key, ask.judge.name, reply))
         return reply
 
-    async def send(self, ask: Ask, client: ModelClient, deadline: Deadline) -> Reply | Unanswered:
+    async def send(
+        self, ask: Ask, client: ModelClient, deadline: Deadline, turn: LaneTurn | None = None
+    ) -> Reply | Unanswered:
         """Put a question, and account for what it took: whatever happens, the budget has it back."""
         gateway = self._gateway
         calls = gateway.budget.begin()
         sent: tuple[Attempt, ...] | None = None
         cost: float | None = None
         try:
-            answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline)
+            answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline, turn)
             sent = answer.attempts
             cost = self._cost_of(client, sent)
         finally:
@@ -250,16 +341,6 @@ class Asking:
         gateway.abandoned_calls += self._calls
         cost_before = gateway.abandoned_cost
         gateway.abandoned_cost = None if cost_before is None or self.cost is None else cost_before + self.cost
-
-    @staticmethod
-    async def _turn(lane: ConcurrencyLimit, deadline: Deadline) -> None:
-        """Wait for a turn in the lane; the time that takes is not the case's."""
-        began = time.monotonic()
-        try:
-            await lane.enter()
-        except LimitClosed as closed:
-            raise Abandoned(str(closed)) from None
-        deadline.put_off(time.monotonic() - began)
 
     def _require_leave(self) -> None:
         """Return up where nothing may be asked any more, or not for an evaluation that was not begun."""
@@ -311,62 +392,3 @@ class Asking:
                         rows.append(reply_row(key, model, reply_to(reply)))
                     break
         return rows
-
-
-def cache_key(identity: bytes, ask: Ask, sample: int) -> str:
-    """Hash everything that decides on a reply, and the number of the sample; what is of any length comes with it."""
-    form = "" if ask.contract is None else _contract_form(ask.contract)
-    settings = f"{_READING} {sample} {ask.sample} {ask.top_logprobs} {ask.room} {ask.max_tokens}"
-    messages = ask.messages
-    # Often the longest, and the same for all cases. Not with further keys: True and 1 are equal, and not the same.
-    if messages and messages[0].role == "system" and not messages[0].more:
-        key = _beginning(identity, form, settings, messages[0]).copy()
-        messages = messages[1:]
-    else:
-        key = _beginning(identity, form, settings).copy()
-    for message in messages:
-        key.update(_message_bytes(message))
-    return key.hexdigest()
-
-
-@functools.lru_cache(maxsize=16)
-def _beginning(identity: bytes, form: str, settings: str, first: Message | None = None) -> hashlib.blake2b:
-    head = f"{len(identity)} {len(form)} {settings} ".encode()
-    return hashed(b"".join((head, identity, form.encode(), b"" if first is None else _message_bytes(first))))
-
-
-def _message_bytes(message: Message) -> bytes:
-    role, content = message.role, message.content
-    more = canonical(message.more).decode() if message.more else ""
-    return f"{len(role)} {len(content)} {len(more)} {role}{content}{more}".encode("utf-8", "surrogatepass")
-
-
-def _contract_form(contract: Contract) -> str:
-    written = contract.written if isinstance(contract, FieldContract) else None
-    return orjson.dumps([contract.name, contract.schema()]).decode() if written is None else written
-
-
-def reply_to(reply: Reply) -> dict[str, Any]:
-    """Write a reply for the cache."""
-    last = reply.attempts[-1]
-    stated = {} if last.model is None else {"model": last.model}
-    return {"text": reply.text, "usage": usage_dict(last.usage), **stated, **first_token_to(reply)}
-
-
-def first_token_to(reply: Reply) -> dict[str, Any]:
-    """Write what a reply has beside its words: the alternatives for its first token, if any."""
-    choices = [[choice.token, choice.logprob] for choice in reply.first_token]
-    return {"first_token": choices} if choices else {}
-
-
-def reply_from(stored: Mapping[str, Any]) -> Reply:
-    """Read a reply from the cache; its one attempt says that it is from there."""
-    attempt = Attempt(
-        kind="reply",
-        raw=stored["text"],
-        usage=usage_from(stored["usage"]),
-        cached=True,
-        model=stored.get("model"),
-    )
-    choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in stored.get("first_token", ()))
-    return Reply(text=stored["text"], attempts=(attempt,), first_token=choices)

@@ -79,12 +79,14 @@ class Scope:
 class Pace:
     """How this process works on a run: its concurrency, its limits, and whether it uses the cache.
 
+    With a ``slow_start``, an account is asked few questions at first, and more while it answers.
     ``drain_seconds`` is how long pending requests may take after an interrupt, ``outage_timeout`` how many seconds the
     run waits for a provider that has stopped answering before it stops. ``max_consecutive_errors`` is how many errors
     of one kind an evaluator may have that has scored nothing; 0 means any number.
     """
 
     concurrency: int = DEFAULT_CONCURRENCY
+    slow_start: bool = True
     limits: Limits = field(default_factory=Limits)
     use_cache: bool = True
     retry_errors: bool = False
@@ -111,6 +113,7 @@ class Pace:
         """
         return cls(
             concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+            slow_start=concurrency is None,
             limits=Limits(max_calls=max_calls, max_cost=max_cost),
             use_cache=use_cache,
             retry_errors=retry_errors,

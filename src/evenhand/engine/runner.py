@@ -64,6 +64,7 @@ class Runner:
             budget=self.budget,
             prices=job.prices,
             concurrency=pace.concurrency,
+            slow_start=pace.slow_start,
             use_cache=pace.use_cache,
             patience=Patience(seconds=pace.outage_timeout, intervals=probe_intervals),
             tell=tell,

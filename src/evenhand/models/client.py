@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
-from evenhand.domain.ask import Ask
+from evenhand.domain.ask import Ask, Turn
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
 from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in, without_setting
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.environment import tell_address
+from evenhand.models.rate_limit import exhausted_seconds
 from evenhand.models.retry import (
     RetryPolicy,
     TransportFault,
@@ -45,12 +46,17 @@ class HttpModel:
 
     # Each request ends in time, and so does each wait between them.
     keeps_deadlines: ClassVar[bool] = True
+    # Its retries wait for their turn like any other request.
+    takes_turns: ClassVar[bool] = True
 
     name: str
     dialect: Dialect = field(repr=False)
     generation: Generation
     endpoint: Endpoint
     policy: RetryPolicy = field(default_factory=RetryPolicy)
+    # Requests and tokens per minute that may be sent.
+    rpm: float | None = None
+    tpm: float | None = None
     # How to ask, once the server has refused the way of ``generation``.
     _adjusted: list[Generation] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -71,27 +77,37 @@ class HttpModel:
         digest = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
         return f"{_server(self.endpoint.written_url)} {digest}"
 
-    def ask(self, ask: Ask, *, deadline: float | None = None) -> Coroutine[Any, Any, Reply | Unanswered]:
-        """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``)."""
+    def ask(
+        self, ask: Ask, *, deadline: float | None = None, turn: Turn | None = None
+    ) -> Coroutine[Any, Any, Reply | Unanswered]:
+        """Ask once, trying again on transport faults until ``deadline`` (``time.monotonic``).
+
+        The ``turn``, if there is one, is given back while a retry waits.
+        """
         post = _post()
         if self.endpoint.variable is not None:
             tell_address(self.name, _server(self.endpoint.written_url), self.endpoint.variable)
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
         forms = [self._adjusted[0] if self._adjusted else self.generation]
         return ask_with_retries(
-            lambda seconds: self._ask_once(post, ask, forms, seconds),
+            lambda seconds: self._ask_once(post, ask, forms, seconds, turn),
             policy=self.policy,
             deadline=deadline,
             allowance=ask.allowance,
+            turn=turn,
             sent_once=ask.sent_once,
         )
 
-    async def _ask_once(self, post: Post, ask: Ask, forms: list[Generation], seconds: float) -> Reply:
+    async def _ask_once(
+        self, post: Post, ask: Ask, forms: list[Generation], seconds: float, turn: Turn | None
+    ) -> Reply:
         began = time.perf_counter()
         generation = forms[-1]
         try:
             request = self.dialect.encode(ask, generation)
             response = await post(self.endpoint, request, seconds=seconds)
+            if turn is not None and (pause := exhausted_seconds(response.headers, now=time.time())) is not None:
+                turn.pause(pause)
             if not 200 <= response.status < 300:
                 self._raise_fault(response, ask, forms, request)
             body = response.json

@@ -139,6 +139,8 @@ class Provider:
             generation=generation,
             endpoint=self._endpoint(model, checked, base_url, name),
             policy=checked.policy,
+            rpm=checked.rpm,
+            tpm=checked.tpm,
         )
 
     def _base_url(self, settings: ModelSettings, name: str) -> Expanded:

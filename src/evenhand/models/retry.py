@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from evenhand.domain.ask import Allowance
+from evenhand.domain.ask import Allowance, Turn
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
@@ -94,6 +94,7 @@ async def ask_with_retries(
     policy: RetryPolicy,
     deadline: float | None,
     allowance: Allowance | None = None,
+    turn: Turn | None = None,
     sent_once: bool = False,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -103,7 +104,8 @@ async def ask_with_retries(
 
     ``once`` is given the seconds that it may take (infinite without a ``deadline``, which is a ``clock`` time) and
     raises ``TransportFault``. Its reply carries the record of its own request; the failed ones are put before it.
-    Each try takes one from the ``allowance``. What is ``sent_once`` is tried again only in another form.
+    Each try takes one from the ``allowance``. What is ``sent_once`` is tried again only in another form. The ``turn``
+    is given back while the next try waits; waiting for it again does not count as time.
     """
     failed: list[Attempt] = []
     fault: TransportFault | None = None
@@ -123,18 +125,22 @@ async def ask_with_retries(
             return replace(reply, attempts=(*failed, *reply.attempts)) if failed else reply
         now = clock()
         failed.append(Attempt(kind="transport", error=fault.failure, latency=now - began))
-        if not fault.retryable or (sent_once and not fault.at_once):
-            return _unanswered(failed, fault.failure, fault)
-        if len(failed) >= policy.max_transport_attempts:
-            return _unanswered(
-                failed, Failure(fault.kind, f"{fault.message}; gave up after {_format_requests(len(failed))}"), fault
-            )
+        if not fault.retryable or (sent_once and not fault.at_once) or len(failed) >= policy.max_transport_attempts:
+            return _unanswered(failed, _last_failure(fault, len(failed), policy, sent_once=sent_once), fault)
         wait = policy.wait(len(failed), fault, chance())
         if deadline is not None and now + wait >= deadline:
             return _unanswered(
                 failed, Failure(fault.kind, f"{fault.message}; the next try would have missed the deadline"), fault
             )
+        if turn is None or fault.at_once:
+            await sleep(wait)
+            continue
+        turn.give_back(fault.failure, fault.retry_after)
         await sleep(wait)
+        slept = clock()
+        if not await turn.take_back():
+            return _unanswered(failed, fault.failure, fault)
+        deadline = deadline and deadline + clock() - slept
 
 
 def status_fault(
@@ -204,6 +210,13 @@ def _http_date(text: str) -> float:
 
 def _unanswered(failed: list[Attempt], error: str, fault: TransportFault | None) -> Unanswered:
     return Unanswered(error=error, attempts=tuple(failed), retry_after=None if fault is None else fault.retry_after)
+
+
+def _last_failure(fault: TransportFault, requests: int, policy: RetryPolicy, *, sent_once: bool) -> Failure:
+    """Return a fault after which nothing is tried; one that was worth another try says how many there were."""
+    if not fault.retryable or sent_once or requests < policy.max_transport_attempts:
+        return fault.failure
+    return Failure(fault.kind, f"{fault.message}; gave up after {_format_requests(requests)}")
 
 
 def _format_requests(requests: int) -> str:

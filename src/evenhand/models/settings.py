@@ -22,7 +22,8 @@ class ModelSettings:
     """Settings of a model; None leaves one to the provider. Times are in seconds.
 
     ``timeout`` bounds one request, ``first_byte_timeout`` the wait until the response begins. ``backoff`` is the wait
-    before the second try; later ones double it. ``proxy=""`` means no proxy, whatever the environment says.
+    before the second try; later ones double it. ``rpm`` and ``tpm`` are the requests and tokens that may be sent in a
+    minute. ``proxy=""`` means no proxy, whatever the environment says.
     ``ca_file`` has the only certificate authorities to trust. ``extra_body`` goes into each request as it is.
     """
 
@@ -41,6 +42,8 @@ class ModelSettings:
     first_byte_timeout: float = 120.0
     max_transport_attempts: int = 5
     backoff: float = 0.5
+    rpm: float | None = None
+    tpm: float | None = None
     max_body_bytes: int = 16 * _MEBIBYTE
     ca_file: str | None = None
     proxy: str | None = field(default=None, repr=False)
@@ -94,6 +97,12 @@ def _number(value: object, setting: str) -> float:
 def _seconds(value: object, setting: str) -> float:
     if _number(value, setting) == 0:
         raise ConfigError(f"{setting} is 0; it must be a number of seconds above 0")
+    return _number(value, setting)
+
+
+def _rate(value: object, setting: str) -> float:
+    if _number(value, setting) < 1:
+        raise ConfigError(f"{setting} is {value!r}; it must be a number per minute, 1 or more")
     return _number(value, setting)
 
 
@@ -154,6 +163,8 @@ _CHECKS: Mapping[str, Any] = {
     "first_byte_timeout": _seconds,
     "max_transport_attempts": _count,
     "backoff": _number,
+    "rpm": _rate,
+    "tpm": _rate,
     "max_body_bytes": _count,
     "ca_file": _path,
     "proxy": _text,

@@ -63,7 +63,7 @@ def _words(value: object) -> str:
 _OF_THE_WAY: Final = frozenset(
     {
         "api_key", "timeout", "connect_timeout", "first_byte_timeout", "max_transport_attempts", "backoff",
-        "max_body_bytes", "ca_file", "proxy",
+        "rpm", "tpm", "max_body_bytes", "ca_file", "proxy",
     }
 )  # fmt: skip
 _ABSENT: Final = object()

@@ -66,6 +66,8 @@ _OF_SERVERS: Final = frozenset(
         "first_byte_timeout",
         "max_transport_attempts",
         "backoff",
+        "rpm",
+        "tpm",
         "max_body_bytes",
         "ca_file",
         "proxy",

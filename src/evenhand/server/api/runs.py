@@ -188,6 +188,7 @@ def _pace_change(body: ResumeBody | None) -> Callable[[Pace], Pace]:
         return replace(
             usual,
             concurrency=options.concurrency or usual.concurrency,
+            slow_start=options.concurrency is None and usual.slow_start,
             limits=limits,
             retry_errors=options.retry_errors,
             outage_timeout=usual.outage_timeout if options.outage_timeout is None else options.outage_timeout,
