@@ -68,6 +68,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "concurrency": 8,
         "repeat": 3,
         "ambiguous": "ask_again",
+        "columns": {"input": "question", "reference_answer": "gold"},
     },
     "case": {
         "id": "refund-3",

@@ -460,6 +460,21 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         lines = f"evaluators: [{{type: contains, value: x}}]\ncases:\n- id: a\n  output: {value}\n- id: b\n  input: |\n    {value}\n"
         return check(written("values.yaml", lines))
 
+    def of_table(text: str) -> object:
+        written("table.yaml", "evaluators: [{type: contains, value: x}]\ncolumns: {input: q}\ncases: table.csv\n")
+        contents = (
+            text,
+            f"id,q,rubrics\n1,{text},x\n",
+            f'id,q,cost\n1,"{text}",{text}\n',
+            f"q,{text}\n",
+            f"q\n{text}\n",
+        )
+        for content in contents:
+            written("table.csv", content)
+            check(folder / "table.yaml")
+        header = {"cases": text, "columns": {"input": text, text: "q"}}
+        return check(written("suite.json", with_cases(header)))
+
     def of_profiles(text: str) -> object:
         contents = {
             "p.csv": f"id,text\na,{text}\n",
@@ -537,6 +552,16 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_yaml_values)
     yield Reader("a suite in JSON", reading_suites, of_suite("whole.json"), cases)
     yield Reader("a suite in lines", reading_suites, of_suite("cases.jsonl"), cases)
+    rows = {
+        "rows": lambda size: "q\n" + "a\n" * (size // 2),
+        "columns": lambda size: ",".join(f"k{number}" for number in range(size // 6)) + "\n",
+        "equal columns": lambda size: "q," * (size // 2) + "\n",
+        "quoted cells": lambda size: '"a",' * (size // 4) + "\n",
+        "open cells": lambda size: 'q\n"' + "a\n" * (size // 2),
+        "doubled quotes": lambda size: 'q\n"' + '""' * (size // 2) + '"\n',
+        "patterns": lambda size: "*?[a]" * (size // 5),
+    }
+    yield Reader("a table", ("suites/tables.py", "suites/rows.py", "suites/document.py"), of_table, rows)
     yield Reader("content of messages", ("domain/message.py", "suites/text_file.py"), of_content)
     yield Reader(
         "settings of a suite",

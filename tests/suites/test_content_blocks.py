@@ -82,7 +82,7 @@ ABSENT = "there is no such file; its name is seen from the folder of the suite"
         (".", "file '.': it is a folder; name a file in it"),
         ("' '", "file ' ': its name is empty; write it as seen from the folder of the suite"),
         ("pipe", "file 'pipe': it is not a regular file"),
-        ("latin", "file 'latin':2: the byte 0xe9 is not UTF-8; save the file in that encoding"),
+        ("latin", "file 'latin':2: the byte 0xe9 is not UTF-8; save the file as UTF-8"),
         ("huge", "file 'huge':1: what begins here has more than 10 MB; split it"),
         ("out", f"file 'out': {OUTSIDE}"),
         ("up/other.md", f"file 'up/other.md': {OUTSIDE}"),

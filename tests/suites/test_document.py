@@ -122,7 +122,13 @@ def test_lines_without_a_suite_are_refused(name: str, text: str, told: str) -> N
     [
         (f"{EVALUATORS}cases: none.jsonl", "suite.yaml:2: cases: none.jsonl: there is no such file"),
         (f"{EVALUATORS}cases: folder.json", "suite.yaml:2: cases: folder.json is a folder; name a file in it, such as folder.json/suite.yaml"),
-        (f"{EVALUATORS}cases: cases.csv", "suite.yaml:2: cases: 'cases.csv' must be a .jsonl, .json or .yaml file"),
+        (f"{EVALUATORS}cases: cases.txt", "suite.yaml:2: cases: 'cases.txt' must be a .jsonl, .json, .yaml, .csv or .tsv file"),
+        (f"{EVALUATORS}cases: cases.xlsx", "suite.yaml:2: cases: 'cases.xlsx' must be a .jsonl, .json, .yaml, .csv or .tsv file; it is an Excel workbook; export it as CSV (UTF-8)"),
+        (f"{EVALUATORS}cases: cases.csv.gz", "suite.yaml:2: cases: 'cases.csv.gz' must be a .jsonl, .json, .yaml, .csv or .tsv file; it is packed; unpack it"),
+        (f"{EVALUATORS}cases: none-*.csv", "suite.yaml:2: cases: no file matches 'none-*.csv'"),
+        (f"{EVALUATORS}cases: [one.jsonl, {{id: a}}]", "suite.yaml:2: cases must be the path of a file, as the first one is, not a mapping"),
+        (f"{EVALUATORS}cases: [one.jsonl, none.csv]", "suite.yaml:2: cases: none.csv: there is no such file"),
+        (f"{EVALUATORS}columns: {{input: q}}\ncases: [{{id: a}}]", "suite.yaml:2: columns is for files of cases; here, write the keys of a case"),
         (f"{EVALUATORS}cases: {{a: b}}", "suite.yaml:2: cases must be a list, or the path of a file with cases, not a mapping"),
         (f"{EVALUATORS}cases: 3", "suite.yaml:2: cases must be a list, or the path of a file with cases, not a number"),
         (f"{EVALUATORS}cases:", "suite.yaml:2: cases must be a list, or the path of a file with cases, not nothing"),
@@ -136,6 +142,7 @@ def test_lines_without_a_suite_are_refused(name: str, text: str, told: str) -> N
 def test_cases_that_are_not_there_are_missed(mistakes: Callable[[str], list[str]], text: str, told: str) -> None:
     Path("folder.json").mkdir()
     Path("empty.jsonl").write_text("\n\n", encoding="utf-8")
+    Path("one.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
 
     assert mistakes(text) == [told]
 
@@ -147,7 +154,7 @@ def test_cases_that_are_not_there_are_missed(mistakes: Callable[[str], list[str]
         ("folder", "folder is a folder; name a file in it, such as folder/suite.yaml"),
         (
             "suite.toml",
-            "suite.toml: a suite is a .yaml, .yml or .json file, or a .jsonl file with a .yaml file next to it",
+            "suite.toml: a suite is a .yaml, .yml or .json file, or a .jsonl or .csv file with a .yaml file next to it",
         ),
     ],
 )
@@ -197,3 +204,79 @@ def test_the_cases_can_be_read_again(suite: Read) -> None:
     assert [one.position for one in first] == [0, 1]
     assert [one.line for one in first] == [3, 4]
     assert first[0].case == Case(id="a")
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("data/*.csv", ["a", "b"]),
+        ("'data/[ab].csv'", ["a", "b"]),
+        ("'**/*.csv'", ["a", "b"]),
+        ("data/*", ["a", "b", "c"]),
+        ("[data/c.jsonl, data/*.csv]", ["c", "a", "b"]),
+        ("[data/c.jsonl]", ["c"]),
+        ("\n- data/b.csv\n- data/*.csv", ["b", "a"]),
+        ("'data [1].csv'", ["d"]),
+    ],
+)
+def test_cases_may_be_in_several_files(suite: Read, written: str, found: list[str]) -> None:
+    Path("data").mkdir()
+    for name in "ab":
+        Path(f"data/{name}.csv").write_text(f"id,input\n{name},x\n", encoding="utf-8")
+    Path("data/c.jsonl").write_text('{"id": "c"}\n', encoding="utf-8")
+    Path("data [1].csv").write_text("id\nd\n", encoding="utf-8")
+
+    if "**" in written:
+        Path("data [1].csv").unlink()
+    read = suite(f"{EVALUATORS}cases: {written}\nname: several\n")
+
+    assert ids(read) == found
+    assert read.name == "several"
+    assert ids(read) == found
+
+
+def test_files_may_be_listed_in_a_json_suite_and_outside_of_its_folder(suite: Read) -> None:
+    Path("inner").mkdir()
+    Path("b.csv").write_text("id\nb\n", encoding="utf-8")
+    whole = str(Path("b.csv").absolute().parent / "*.csv")
+
+    above = suite(json.dumps({"cases": ["../*.csv"], "evaluators": [{"type": "contains"}]}), "inner/suite.json")
+    from_root = suite(json.dumps({"evaluators": [{"type": "contains"}], "cases": whole}), "inner/suite.json")
+
+    assert ids(above) == ids(from_root) == ["b"]
+
+
+def test_ids_must_differ_over_all_files_and_both_places_are_named(mistakes: Callable[[str], list[str]]) -> None:
+    Path("a.csv").write_text("id,input\nx,1\ny,2\n", encoding="utf-8")
+    Path("b.jsonl").write_text('{"id": "z"}\n{"id": "y"}\n', encoding="utf-8")
+
+    found = mistakes(f"{EVALUATORS}cases: [a.csv, b.jsonl]")
+
+    assert found == ['b.jsonl:2, case "y": duplicate id, first in a.csv:3; ids must differ']
+
+
+def test_a_mistake_names_the_file_that_the_case_is_in(mistakes: Callable[[str], list[str]]) -> None:
+    Path("a.csv").write_text("id,latency\nx,fast\n", encoding="utf-8")
+    Path("b.jsonl").write_text('{"id": "z", "ouput": "x"}\n', encoding="utf-8")
+
+    found = mistakes(f"{EVALUATORS}cases: [a.csv, b.jsonl]")
+
+    assert found == [
+        "a.csv:2, case \"x\": latency must be a number, 0 or more, not 'fast'",
+        "b.jsonl:1, case \"z\": no key 'ouput'; did you mean 'output'?",
+    ]
+
+
+def test_a_table_finds_the_suite_beside_it() -> None:
+    Path("cases.csv").write_text("id\na\n", encoding="utf-8")
+    Path("cases.yaml").write_text(EVALUATORS, encoding="utf-8")
+
+    assert ids(read_suite("cases.csv")) == ["a"]
+
+
+def test_a_first_case_that_cannot_be_read_hides_no_mistake_beside_the_cases(
+    mistakes: Callable[[str], list[str]],
+) -> None:
+    found = mistakes("zzz: 1\ncases:\n- {id: a, input: [}\n")
+
+    assert [message.partition(":")[2][:2] for message in found] == ["1:", "3:"]

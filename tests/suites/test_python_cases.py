@@ -78,7 +78,10 @@ def test_cases_of_a_file_may_bring_what_judges_them(tmp_path: Path) -> None:
     [
         ('{"id": "a", "output": "x"}\n{"id": "b", "output": 5}', 'cases.jsonl:2, case "b": output must be text, not 5'),
         ('{"id": "a", "outptu": "x"}', "cases.jsonl:1, case \"a\": no key 'outptu'; did you mean 'output'?"),
-        ('{"id": 1, "output": "x"}\n{"id": "1", "output": "x"}', "two cases have the id '1'"),
+        (
+            '{"id": 1, "output": "x"}\n{"id": "1", "output": "x"}',
+            'cases.jsonl:2, case "1": duplicate id, first in line 1; ids must differ',
+        ),
         ("{", "cases.jsonl:1"),
         ("3", "cases.jsonl:1, case 1: a case is a mapping"),
         ("", "there are no cases"),

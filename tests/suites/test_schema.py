@@ -110,6 +110,8 @@ EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_on_the_page_is_right(example: str) -> None:
     Path("cases.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
+    Path("data").mkdir()
+    Path("data/more.csv").write_text("id\nb\n", encoding="utf-8")
     Path("minutes").mkdir()
     Path("minutes/march.md").write_text("Decided: three things.\n", encoding="utf-8")
     if "cases:" not in example:
@@ -173,7 +175,10 @@ def test_what_is_right_is_right() -> None:
         {"repeat": 1.5},
         {"tests": []},
         {"cases": []},
-        {"cases": "cases.csv"},
+        {"cases": "cases.xlsx"},
+        {"columns": {}},
+        {"columns": {"input": 3}},
+        {"columns": "input"},
         {"cases": [{"id": 5}]},
         {"cases": [{"ouput": "x"}]},
         {"cases": [{"candidate_answer": 42}]},

@@ -205,20 +205,21 @@ def test_without_libyaml_a_question_mark_within_brackets_needs_quotes_and_that_i
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "byte"),
+    ("content", "line", "told"),
     [
-        (b"a: 1\nb: caf\xe9\n", 2, "e9"),
-        ("a: 1\n".encode("utf-16"), 1, "ff"),
-        (b"a: 1\n" * 4_000 + b"b: \xff", 4_001, "ff"),
-        (b"a: \xed\xa0\x80", 1, "ed"),
-        (b"a: 1\n\nb: \xe2\x82", 3, "e2"),
+        (b"a: 1\nb: caf\xe9\n", 2, "0xe9 is not UTF-8 (it looks like Windows-1252)"),
+        ("a: 1\n".encode("utf-16"), 1, "0xff is not UTF-8"),
+        (b"a: 1\n" * 4_000 + b"b: \xff", 4_001, "0xff is not UTF-8"),
+        (b"a: \xed\xa0\x80", 1, "0xed is not UTF-8"),
+        (b"a: 1\n\nb: \xe2\x82", 3, "0xe2 is not UTF-8"),
     ],
+    ids=["accent", "utf-16", "far", "surrogate", "cut"],
 )
-def test_what_is_not_utf_8_is_named(read: Read, content: bytes, line: int, byte: str) -> None:
+def test_what_is_not_utf_8_is_named(read: Read, content: bytes, line: int, told: str) -> None:
     with pytest.raises(ConfigError) as raised:
         read(content)
 
-    assert str(raised.value) == f"suite.yaml:{line}: the byte 0x{byte} is not UTF-8; save the file in that encoding"
+    assert str(raised.value) == f"suite.yaml:{line}: the byte {told}; save the file as UTF-8"
 
 
 def test_a_byte_order_mark_is_fine(read: Read) -> None:

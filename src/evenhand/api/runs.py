@@ -56,19 +56,20 @@ def planned_evaluation(
     thresholds: Thresholds | Mapping[str, float] | None = None,
     gates: Mapping[str, Any] | None = None,
     prices: Mapping[str, Any] | None = None,
+    columns: Mapping[str, str] | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run.
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
-    from evenhand.suites.document import open_case_file  # noqa: PLC0415
+    from evenhand.suites.document import open_case_files  # noqa: PLC0415
     from evenhand.suites.from_python import job_from  # noqa: PLC0415
     from evenhand.suites.lint import kinship_notes  # noqa: PLC0415
     from evenhand.suites.suite import read_suite  # noqa: PLC0415
 
     file = suite = None
     if isinstance(cases, str | os.PathLike):
-        file = open_case_file(Path(cases))
+        file = open_case_files(Path(cases))
         suite = read_suite(cases) if file is None else None
     job = job_from(
         suite or file or cast("Iterable[CaseLike]", cases),
@@ -80,6 +81,7 @@ def planned_evaluation(
         gates=gates,
         prices=prices,
         timeout=timeout,
+        columns=columns,
     )
     usual_concurrency = suite.built.concurrency if suite else None
     usual_repeat = suite.built.repeat if suite else 1
@@ -124,7 +126,8 @@ def evaluate(*args: Any, **options: Any) -> Run:
     (1, 1)
 
     ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; a data
-    frame; or the path of a file of cases, or of a suite, which may contain everything else. ``evaluators`` are objects,
+    frame; or the path of a file of cases (``data/*.csv`` for several), or of a suite, which may contain everything
+    else. ``columns`` says which column is which key of a case, where they have other names. ``evaluators`` are objects,
     definitions as in a suite, or functions that return a score for a case. ``judge`` is for definitions without one,
     ``target`` makes the answers of cases that have none. ``store`` is the database of the run: by default
     ``EVENHAND_DB``, or ``.evenhand/evenhand.db``; None stores it in memory.

@@ -14,11 +14,12 @@ from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
+from evenhand.suites.rows import columns_of
 from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, name_hint, plain
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
-    "timeout", "concurrency", "repeat", "ambiguous",
+    "timeout", "concurrency", "repeat", "ambiguous", "columns",
 )  # fmt: skip
 # Where editors look for the schema of a file; nothing of the suite.
 SCHEMA_KEY: Final = "$schema"
@@ -134,4 +135,5 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "concurrency": _count("concurrency"),
     "repeat": _count("repeat"),
     "ambiguous": _ambiguous,
+    "columns": _checked_by(columns_of),
 }

@@ -322,15 +322,16 @@ def read_lines(file: TextFile) -> Iterator[Piece]:
         *lines, rest = (rest + chunk).split("\n")
         for line in lines:
             if line and not line.isspace():
-                yield _line(line, number)
+                yield read_value(line, number)
             number += 1
         if lines:
             file.begin(number)
     if rest and not rest.isspace():
-        yield _line(rest, number)
+        yield read_value(rest, number)
 
 
-def _line(text: str, number: int) -> Piece:
+def read_value(text: str, number: int) -> Piece:
+    """Read a text that is one JSON value, such as a line of a file or a cell of a table."""
     json_text = JsonText(text, line=number)
     try:
         value, end = json_text.value(json_text.after_space(0), 3)

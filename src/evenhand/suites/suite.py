@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -29,10 +29,27 @@ from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
 from evenhand.suites.lint import AskedJudge, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
+from evenhand.suites.rows import Rows, columns_of
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault, plain
+
+# A file, and a line of it.
+Place: TypeAlias = tuple[Path, int]
 
 # To report where a duplicate id came first, the cases are read again.
 _MOST_LOOKED_UP: Final = 3
+_SOMEWHERE: Final = (Path(), 0)
+
+
+def duplicate_faults(first: Place | None, file: Path, line: int) -> Iterator[Fault]:
+    """Yield that an id is a duplicate, and where it came first; nothing if it did not."""
+    if first is not None:
+        path, at = first
+        if first is _SOMEWHERE:
+            yield Fault(line, "duplicate id; ids must differ")
+        elif path == file:
+            yield Fault(line, f"duplicate id, first in line {at}; ids must differ")
+        else:
+            yield Fault(line, f"duplicate id, first in {path}:{at}; ids must differ")
 
 
 class Suite:
@@ -53,6 +70,7 @@ class Suite:
         self.name = str(definition.get("name") or document.path.stem)
         self.built = Definition(definition, source=self.source)
         self._asked = AskedJudge(self.built)
+        self._columns = _columns(definition)
 
     @property
     def notes(self) -> list[str]:
@@ -103,8 +121,8 @@ class Suite:
         is_whole = True
         usual = _usual_evaluators(self.definition)
         maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
-        file = self._checks.file = self._document.case_file or self._document.path
-        for piece in self._document.cases():
+        for file, piece in self._rows(has_target=target is not None or not own_answers):
+            self._checks.file = file
             faults: list[Fault] = []
             planned = maker.planned(piece, position, faults)
             is_whole = is_whole and not piece.faults
@@ -113,7 +131,8 @@ class Suite:
                 planned = _with_id(planned, seen)
             elif identity is not None and seen.add(identity):
                 looked_up += 1
-                faults += self._duplicate_faults(identity, piece.line, position, look_up=looked_up <= _MOST_LOOKED_UP)
+                first = self._first_with(identity, position) if looked_up <= _MOST_LOOKED_UP else _SOMEWHERE
+                faults += duplicate_faults(first, file, piece.line)
             if planned is not None:
                 faults += prompts.faults(planned)
                 unanswered.count(planned.case)
@@ -124,8 +143,8 @@ class Suite:
                     asked.look_at(planned)
                 yield planned
             position += 1
-        if not position and self._document.case_file is not None:
-            yield [f"{file}: there are no cases; list some"]
+        if not position and self._columns is not None and self._document.case_files:
+            yield [f"{', '.join(map(str, self._document.case_files[:3]))}: there are no cases; list some"]
         # Only now is it known which evaluators the cases bring; what could not be read may bring others.
         if own_gates and is_whole and position and usual is not None:
             yield from ([mistake] for mistake in self._unknown_gates(maker.names))
@@ -137,15 +156,18 @@ class Suite:
                 text = f"gates: evaluators: no evaluator has the name {name!r:.80}{near}"
                 yield format_fault(self._document.path, Fault(line, text))
 
-    def _duplicate_faults(self, identity: str, line: int, position: int, *, look_up: bool) -> Iterator[Fault]:
-        """Yield where a duplicate id came first; nothing if only the hashes are equal."""
-        if not look_up:
-            yield Fault(line, "duplicate id; ids must differ")
-            return
-        for piece in itertools.islice(self._document.cases(), position):
+    def _rows(self, *, has_target: bool) -> Iterator[tuple[Path, Piece]]:
+        if self._columns is None:
+            return iter(())
+        rows = Rows(self._columns, has_target=has_target)
+        return self._document.rows(rows, every=bool(self._columns) and not self._document.is_inline)
+
+    def _first_with(self, identity: str, position: int) -> Place | None:
+        """Return where an id came first; None if only the hashes are equal."""
+        for file, piece in itertools.islice(self._rows(has_target=True), position):
             if _identity(piece) == identity:
-                yield Fault(line, f"duplicate id, first in line {piece.line}; ids must differ")
-                return
+                return file, piece.line
+        return None
 
 
 def read_suite(
@@ -219,6 +241,14 @@ def _usual_evaluators(definition: Mapping[str, Any]) -> Sequence[Mapping[str, An
         if isinstance(evaluators, list) and all(isinstance(evaluator, Mapping) for evaluator in evaluators)
         else None
     )
+
+
+def _columns(definition: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Return the columns of a suite; None where they are wrong, which is said of its header."""
+    try:
+        return columns_of(definition["columns"]) if "columns" in definition else {}
+    except ConfigError:
+        return None
 
 
 def _with_id(planned: PlannedCase, seen: IdSet) -> PlannedCase:

@@ -37,6 +37,7 @@ class TextFile:
         self._line = 1  # that of the last chunk's beginning
         self._began_at = 1
         self._bytes = 0
+        self._hint = ""
         self._is_at_start = True
         try:
             self._file = path.open("rb")
@@ -51,10 +52,14 @@ class TextFile:
     ) -> None:
         self._file.close()
 
-    def begin(self, line: int) -> None:
-        """Note that a new part of the file, such as a case, begins at a line: from here on its size counts."""
+    def begin(self, line: int, hint: str = "") -> None:
+        """Note that a new part of the file, such as a case, begins at a line: from here on its size counts.
+
+        ``hint`` is what else the message says if it is too large.
+        """
         self._began_at = line
         self._bytes = 0
+        self._hint = hint
 
     def read(self, size: int = _CHUNK) -> str:
         """Read some more text, "" at the end."""
@@ -64,7 +69,7 @@ class TextFile:
             chunk = self._read(size)
             self._bytes += len(chunk)
             if self._bytes > MAX_BYTES:
-                problem = f"what begins here has more than {MAX_BYTES // 1_000_000} MB; split it"
+                problem = f"what begins here has more than {MAX_BYTES // 1_000_000} MB; split it{self._hint}"
                 raise ConfigError(f"{self.name}:{self._began_at}: {problem}")
             text = self._decode(chunk)
         if text:
@@ -96,9 +101,16 @@ class TextFile:
         except UnicodeDecodeError as error:
             line = self._line + self._chunk.count("\n") + error.object.count(b"\n", 0, error.start)
             byte = error.object[error.start]
-            raise ConfigError(
-                f"{self.name}:{line}: the byte 0x{byte:02x} is not UTF-8; save the file in that encoding"
-            ) from None
+            problem = f"the byte 0x{byte:02x} is not UTF-8{_likely(error)}; save the file as UTF-8"
+            raise ConfigError(f"{self.name}:{line}: {problem}") from None
+
+
+def _likely(error: UnicodeDecodeError) -> str:
+    """Say which encoding a text probably has, if that can be seen: an accented letter beside plain ones."""
+    at = error.start
+    beside = error.object[max(at - 1, 0) : at] + error.object[at + 1 : at + 2]
+    is_letter = error.object[at] >= 0xC0 and beside.isascii() and any(map(str.isalpha, beside.decode("latin-1")))
+    return " (it looks like Windows-1252)" if is_letter else ""
 
 
 class NamedFiles:
