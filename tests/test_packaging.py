@@ -15,7 +15,7 @@ import pytest
 from evenhand.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
-FOR_EXTRAS = {"langchain-core", "openai", "pandas", "psycopg", "pydantic-ai-slim", "sqlalchemy"}
+FOR_EXTRAS = {"langchain-core", "openai", "pandas", "psycopg", "pyarrow", "pydantic-ai-slim", "sqlalchemy"}
 
 # One group, so that parallel workers do not each build and install.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("packaging")]

@@ -122,9 +122,9 @@ def test_lines_without_a_suite_are_refused(name: str, text: str, told: str) -> N
     [
         (f"{EVALUATORS}cases: none.jsonl", "suite.yaml:2: cases: none.jsonl: there is no such file"),
         (f"{EVALUATORS}cases: folder.json", "suite.yaml:2: cases: folder.json is a folder; name a file in it, such as folder.json/suite.yaml"),
-        (f"{EVALUATORS}cases: cases.txt", "suite.yaml:2: cases: 'cases.txt' must be a .jsonl, .json, .yaml, .csv or .tsv file"),
-        (f"{EVALUATORS}cases: cases.xlsx", "suite.yaml:2: cases: 'cases.xlsx' must be a .jsonl, .json, .yaml, .csv or .tsv file; it is an Excel workbook; export it as CSV (UTF-8)"),
-        (f"{EVALUATORS}cases: cases.csv.gz", "suite.yaml:2: cases: 'cases.csv.gz' must be a .jsonl, .json, .yaml, .csv or .tsv file; it is packed; unpack it"),
+        (f"{EVALUATORS}cases: cases.txt", "suite.yaml:2: cases: 'cases.txt' must be a .jsonl, .json, .yaml, .csv, .tsv, .parquet or .arrow file"),
+        (f"{EVALUATORS}cases: cases.xlsx", "suite.yaml:2: cases: 'cases.xlsx' must be a .jsonl, .json, .yaml, .csv, .tsv, .parquet or .arrow file; it is an Excel workbook; export it as CSV (UTF-8)"),
+        (f"{EVALUATORS}cases: cases.csv.gz", "suite.yaml:2: cases: 'cases.csv.gz' must be a .jsonl, .json, .yaml, .csv, .tsv, .parquet or .arrow file; it is packed; unpack it"),
         (f"{EVALUATORS}cases: none-*.csv", "suite.yaml:2: cases: no file matches 'none-*.csv'"),
         (f"{EVALUATORS}cases: [one.jsonl, {{id: a}}]", "suite.yaml:2: cases must be the path of a file, as the first one is, not a mapping"),
         (f"{EVALUATORS}cases: [one.jsonl, none.csv]", "suite.yaml:2: cases: none.csv: there is no such file"),

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.credentials import literal_credentials
 from evenhand.suites.json_reader import JsonReader, read_lines
+from evenhand.suites.parquet import ARROW_TABLES, read_arrow_table
 from evenhand.suites.rows import Rows
 from evenhand.suites.tables import OTHER_ENDINGS, TABLES, read_table
 from evenhand.suites.text_file import TextFile, require_file
@@ -55,10 +56,10 @@ _CASE_KEYS: Final = frozenset(CASE_KEYS)
 _YAML: Final = (".yaml", ".yml")
 _JSON: Final = (".json",)
 _LINES: Final = (".jsonl", ".ndjson")
-_TABLES: Final = TABLES
+_TABLES: Final = TABLES + ARROW_TABLES
 # Files that have cases and nothing else, whatever is in them.
 _CASES_ONLY: Final = _LINES + _TABLES
-_ENDINGS_OF_CASES: Final = "a .jsonl, .json, .yaml, .csv or .tsv file"
+_ENDINGS_OF_CASES: Final = "a .jsonl, .json, .yaml, .csv, .tsv, .parquet or .arrow file"
 
 Reader: TypeAlias = YamlReader | JsonReader
 
@@ -86,7 +87,8 @@ class Document:
         for path in self.case_files:
             if path.suffix.lower() in _TABLES:
                 heading = _any_heading if rows is None else rows.check_heading
-                for piece in read_table(path, heading):
+                read = read_arrow_table if path.suffix.lower() in ARROW_TABLES else read_table
+                for piece in read(path, heading):
                     yield path, piece if rows is None else rows.piece(piece, is_table=True)
                 continue
             for piece in self._pieces(path):

@@ -25,6 +25,7 @@ from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import CaseMaker, doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import Document
+from evenhand.suites.parquet import table_rows
 from evenhand.suites.python_evaluators import EvaluatorLike, Panel, as_written
 from evenhand.suites.rows import Rows, columns_of, mapped
 from evenhand.suites.suite import Place, Suite, duplicate_faults, job_of
@@ -140,11 +141,13 @@ def rows_of(cases: object) -> Table | Iterable[CaseLike]:
         return [cases]
     if callable(named_rows := getattr(cases, "iter_rows", None)):  # polars
         return Table(named_rows(named=True))
-    if hasattr(cases, "columns") and callable(tuples := getattr(cases, "itertuples", None)):  # pandas
+    if callable(tuples := getattr(cases, "itertuples", None)) and hasattr(cases, "columns"):  # pandas
         names = [str(name) for name in cast("Any", cases).columns]
         if repeated := doubles(names):
             raise ConfigError(f"two columns have the name {repeated[0]!r:.80}; rename one")
         return Table(dict(zip(names, row, strict=True)) for row in tuples(index=False, name=None))
+    if callable(getattr(cases, "to_batches", None)) and hasattr(cases, "schema"):  # pyarrow
+        return Table(table_rows(cases))
     if isinstance(cases, str) or not isinstance(cases, Iterable):
         raise ConfigError(
             "cases must be a list of Case or of mappings, a data frame, or the path of a suite or of a file of cases, "

@@ -10,6 +10,8 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, time
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -260,6 +262,10 @@ def _from_file(value: object, line: int) -> object:
         return str(value)
     if type(value).__module__ == "numpy" and callable(to_list := getattr(value, "tolist", None)):
         value = to_list()
+    if isinstance(value, date | time) and not _is_missing(value):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
     if isinstance(value, Mapping):
         return mapped(value, line)
     if isinstance(value, list | tuple):
