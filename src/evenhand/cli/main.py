@@ -119,12 +119,12 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
     ),
     "validate": Command(
         function="init:validate",
-        help="Check a suite and report every mistake.",
+        help="Check suites and report every mistake.",
         examples=("evenhand validate suite.yaml",),
     ),
     "run": Command(
         function="run:run",
-        help="Judge a suite.",
+        help="Judge a suite, or several.",
         examples=("evenhand run suite.yaml --max-cost 2 -o results.jsonl -o report.html",),
     ),
     "resume": Command(

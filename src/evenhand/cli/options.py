@@ -186,6 +186,10 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help=f"The run: {RUN_HELP}"
 RunOrLast = Annotated[
     str, typer.Argument(metavar="RUN", help="The run: its id, or the start of it; the last run by default.")
 ]
+Suites = Annotated[
+    list[str],
+    typer.Argument(metavar="SUITE...", help="The suite files: .yaml or .json, or a table or .jsonl file next to one."),
+]
 Profiles = Annotated[
     str, typer.Argument(metavar="PROFILES", help="A .jsonl or .csv file, or a folder of .txt and .md files.")
 ]

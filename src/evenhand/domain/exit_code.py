@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
+from typing import Final
 
 from evenhand.domain.gates import Gates
 from evenhand.domain.summary import Summary
@@ -20,6 +22,29 @@ class ExitCode(IntEnum):
     JUDGE_NOT_TRUSTED = 103
     NEVER_SCORED = 104
     INTERRUPTED = 130
+
+
+# What matters most comes first.
+_ORDER: Final = (
+    ExitCode.INTERRUPTED,
+    ExitCode.USAGE,
+    ExitCode.ERROR,
+    ExitCode.BUDGET_REACHED,
+    ExitCode.NEVER_SCORED,
+    ExitCode.UNSCORED,
+    ExitCode.JUDGE_NOT_TRUSTED,
+    ExitCode.GATE_FAILED,
+    ExitCode.OK,
+)
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the code that matters most; success where there is none.
+
+    >>> worst([ExitCode.OK, ExitCode.GATE_FAILED, ExitCode.UNSCORED]).name
+    'UNSCORED'
+    """
+    return min(codes, key=_ORDER.index, default=ExitCode.OK)
 
 
 def exit_code(
@@ -41,16 +66,14 @@ def exit_code(
     gates = gates or Gates()
     failed = {result.kind for result in gates.check(summary) if not result.ok} if summary else set()
     errors = summary is not None and summary.cases.errors > 0 and not gates.limits_unscored
-    for happened, code in (
-        (interrupted, ExitCode.INTERRUPTED),
-        (usage, ExitCode.USAGE),
-        (error, ExitCode.ERROR),
-        (budget_reached, ExitCode.BUDGET_REACHED),
-        (never_scored, ExitCode.NEVER_SCORED),
-        (errors or "unscored" in failed, ExitCode.UNSCORED),
-        (judge_not_trusted, ExitCode.JUDGE_NOT_TRUSTED),
-        ("score" in failed, ExitCode.GATE_FAILED),
-    ):
-        if happened:
-            return code
-    return ExitCode.OK
+    happened = {
+        ExitCode.INTERRUPTED: interrupted,
+        ExitCode.USAGE: usage,
+        ExitCode.ERROR: error,
+        ExitCode.BUDGET_REACHED: budget_reached,
+        ExitCode.NEVER_SCORED: never_scored,
+        ExitCode.UNSCORED: errors or "unscored" in failed,
+        ExitCode.JUDGE_NOT_TRUSTED: judge_not_trusted,
+        ExitCode.GATE_FAILED: "score" in failed,
+    }
+    return worst(code for code, is_so in happened.items() if is_so)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,3 +64,18 @@ def test_of_one_case_it_is_told_in_the_singular(
     assert imported.err == "imported 1 case and 1 evaluation of suite\n"
     assert "(suite, 1 case)?" in deleted.err
     assert cleared.err == "deleted 1 cached reply\n"
+
+
+def test_several_suites_are_validated(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(2, name="a.yaml")
+    suite(1, name="b.yaml", zzz=1)
+    suite(3, name="c.yaml")
+
+    done, told = command("validate", "a.yaml", "b.yaml", "c.yaml"), command("validate", "a.yaml", "c.yaml", "--json")
+
+    assert done.code == 2
+    assert "b.yaml:" in done.out
+    assert "no key 'zzz'" in done.out
+    assert "a.yaml: 2 cases, no mistakes" in done.err
+    assert "c.yaml: 3 cases, no mistakes" in done.err
+    assert (told.code, [json.loads(line)["cases"] for line in told.out.splitlines()]) == (0, [2, 3])

@@ -613,3 +613,100 @@ def test_calls_for_evaluations_that_were_given_up_are_told(
     assert stopped["summary"]["calls"] + stopped["run"]["abandoned_calls"] == 7
     assert stopped["run"]["abandoned_calls"] > 0
     assert "for evaluations that were abandoned when the run stopped" in " ".join(told.split())
+
+
+# Several suites
+
+
+def test_several_suites_are_runs_of_their_own_one_after_the_other(
+    command: Callable[..., Any], suite: Callable[..., Path], folder: Path
+) -> None:
+    suite(2, name="a.yaml")
+    suite(3, name="b.yaml", gates={"min_mean": 0.5})
+
+    done = command("run", "a.yaml", "b.yaml", "--json", "-o", "reports-{suite}.jsonl")
+
+    runs = [json.loads(line) for line in done.out.splitlines()]
+    assert (done.code, [(one["run"]["name"], one["summary"]["n"]) for one in runs]) == (0, [("a", 2), ("b", 3)])
+    assert [len((folder / f"reports-{name}.jsonl").read_text().splitlines()) for name in "ab"] == [2, 3]
+    assert "a.yaml:\n" in done.err
+    assert done.err.index("a.yaml:") < done.err.index("b.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("wrong.yaml", {"evaluators": [{"type": "containz"}]}),
+        ("wrong.yaml", {"cases": [{"id": "a", "ouput": "x"}]}),
+        ("wrong.yaml", {"cases": [{"id": "a"}, {"id": "a"}]}),
+        (
+            "wrong.yaml",
+            {"judge": {"model": "openai/x", "api_key": "${NOWHERE}"}, "evaluators": [{"type": "llm_judge"}]},
+        ),
+    ],
+)
+def test_nothing_is_spent_if_one_of_several_suites_is_wrong(
+    command: Callable[..., Any],
+    suite: Callable[..., Path],
+    provider: Any,
+    folder: Path,
+    name: str,
+    broken: dict[str, Any],
+) -> None:
+    suite(2, name="right.yaml", judge=provider)
+    suite(2, **({"name": name} | broken))
+
+    done = command("run", "right.yaml", name)
+
+    assert done.code == 2
+    assert provider.asked == []
+    assert not (folder / ".evenhand").exists() or runs_in(folder) == 0
+
+
+def test_the_exit_code_of_several_suites_is_the_worst(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(1, name="good.yaml")
+    suite(1, name="failed.yaml", gates={"min_mean": 0.5}, evaluators=[{"type": "equals", "value": "no"}])
+
+    codes = [command("run", *names).code for names in (["failed.yaml", "good.yaml"], ["good.yaml", "good.yaml"])]
+
+    assert codes == [100, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-o", "all.html"], "--output: several suites would write the same file; write {suite} into its name"),
+        (["--max-cost", "1"], "--max-cost is for one run; give it with one suite"),
+        (["--max-calls", "0"], "--max-calls is for one run; give it with one suite"),
+        (["--answers-from", "last"], "--answers-from is for one run; give it with one suite"),
+        (["--retry-errors"], "--retry-errors is for one run; give it with one suite"),
+    ],
+)
+def test_options_that_mean_one_run_are_refused_for_several_suites(
+    command: Callable[..., Any], suite: Callable[..., Path], options: list[str], told: str
+) -> None:
+    suite(1, name="a.yaml")
+    suite(1, name="b.yaml")
+
+    done = command("run", "a.yaml", "b.yaml", *options)
+
+    assert done.code == 2
+    assert told in done.err
+
+
+def test_suites_of_one_name_would_write_one_file(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(1, name="a/suite.yaml")
+    suite(1, name="b/suite.yaml")
+
+    done = command("run", "a/suite.yaml", "b/suite.yaml", "-o", "{suite}.html")
+
+    assert (done.code, "several suites would write the same file" in done.err) == (2, True)
+
+
+def test_an_estimate_is_made_for_each_suite(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+    suite(1, name="a.yaml")
+    suite(2, name="b.yaml")
+
+    done = command("run", "a.yaml", "b.yaml", "--estimate", "--json")
+
+    assert [json.loads(line)["cases"] for line in done.out.splitlines()] == [1, 2]

@@ -210,3 +210,21 @@ def test_who_was_started_to_outlive_the_terminal_does(suite: Callable[..., Path]
 
     assert code == 0
     assert "suite: 12 cases, finished" in out
+
+
+def test_ctrl_c_ends_all_of_several_suites(
+    folder: Path, process: Callable[..., Any], suite: Callable[..., Path], serve: Any, eventually: Any
+) -> None:
+    provider = serve(Script(quick=4))
+    suite(60, judge=provider, name="first.yaml")
+    suite(60, judge=provider, name="second.yaml")
+    started = process("run", "first.yaml", "second.yaml", "--no-cache", "-j", "4")
+    eventually(lambda: len(provider.asked) >= 6)
+
+    started.send_signal(signal.SIGINT)
+    code, out, err = ended(started)
+
+    assert code == 130
+    assert "first: 60 cases, interrupted" in out
+    assert "second.yaml was not started" in err
+    assert "second:" not in out

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import Json, Quiet
+from evenhand.cli.options import Json, Quiet, Suites
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.reports.phrases import counted
@@ -37,34 +37,37 @@ def init(
 
 
 def validate(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite file: .yaml, .json or .jsonl.")],
+    suites: Suites,
     *,
     json: Json = False,
     quiet: Quiet = False,
 ) -> ExitCode:
-    """Check a suite and report every mistake.
+    """Check suites and report every mistake.
 
     No model is asked, no key is needed, and no code of the suite runs.
 
-    Exit codes: 0 it can be run; 2 it cannot.
+    Exit codes: 0 they can be run; 2 at least one cannot.
     """
     from evenhand.suites.suite import check  # noqa: PLC0415 - it loads the YAML reader, which `init` does without
 
     console = Console(quiet=quiet)
-    checked = check(suite)
-    if json:
-        document = {
-            "suite": suite,
-            "cases": checked.cases,
-            "problems": list(checked.problems),
-            "notes": list(checked.notes),
-        }
-        console.result(strict_json(document))
-    else:
+    is_wrong = False
+    for suite in suites:
+        checked = check(suite)
+        is_wrong = is_wrong or bool(checked.problems)
+        if json:
+            document = {
+                "suite": suite,
+                "cases": checked.cases,
+                "problems": list(checked.problems),
+                "notes": list(checked.notes),
+            }
+            console.result(strict_json(document))
+            continue
         for problem in checked.problems:
             console.result(plain(problem, None))
         for note in checked.notes:
             console.note(f"note: {note}")
         if not checked.problems:
             console.note(f"{suite}: {counted(checked.cases, 'case')}, no mistakes")
-    return ExitCode.USAGE if checked.problems else ExitCode.OK
+    return ExitCode.USAGE if is_wrong else ExitCode.OK

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -18,6 +21,7 @@ from evenhand.cli.options import (
     Repeat,
     RetryOptions,
     RunOrLast,
+    Suites,
     Target,
     display_name,
     is_typed,
@@ -27,9 +31,11 @@ from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunStatus
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.job import Job
+from evenhand.engine.plan import planned_cases
+from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.models.resolve import unasked
 from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
@@ -39,7 +45,7 @@ _OPTIONS_OF_A_NEW_RUN: Final = ("only", "limit", "repeat", "answers_from")
 
 def run(
     ctx: typer.Context,
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite file: .yaml, .json or .jsonl.")],
+    suites: Suites,
     *,
     judge: Judge = None,
     target: Target = None,
@@ -50,36 +56,103 @@ def run(
     estimate: Estimate = False,
     options: RetryOptions,
 ) -> ExitCode:
-    """Judge a suite.
+    """Judge a suite, or several.
 
     Every evaluation is stored as soon as it is made. Resume an interrupted run with `evenhand resume`. With
     --retry-errors, the last run of this suite is resumed, and its errors are retried.
 
+    Each suite is a run of its own. All of them are checked before the first begins, then they are run one after the
+    other; the exit code is the worst.
+
     Exit codes: 0 success; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
     budget reached; 130 interrupted.
     """
+    outputs = _outputs(ctx, suites, options)
     with open_session(ctx, options) as session, unasked(estimate):
-        read, overrides = read_with_overrides(ctx, suite, judge, target)
-        if options.retry_errors and not estimate:
-            return _retry_last_run(ctx, read, session, options, typed=Overrides.typed(ctx, judge, target))
-        job = job_of(read)
-        if answers_from:
-            job = replace(job, target=None, cases=partial(read.cases, own_answers=False))
-        scope = CommandScope(
-            only=tuple(only or ()),
-            limit=limit,
-            repeat=repeat or read.built.repeat,
-            answers_from=answers_from,
-            overrides=overrides,
-            no_cache=options.no_cache,
+        runs: list[_SuiteRun] = []
+        for path in suites:
+            read, overrides = read_with_overrides(ctx, path, judge, target)
+            scope = CommandScope(
+                only=tuple(only or ()),
+                limit=limit,
+                repeat=repeat or read.built.repeat,
+                answers_from=answers_from,
+                overrides=overrides,
+                no_cache=options.no_cache,
+            )
+            runs.append(_SuiteRun(path, read, scope))
+        for each in runs if len(runs) > 1 else ():
+            _check(each, options)
+        codes: list[ExitCode] = []
+        for each, files in zip(runs, outputs, strict=True):
+            if len(runs) > 1:
+                session.console.note(f"{each.path}:")
+            own = replace(session, outputs=files)
+            if options.retry_errors and not estimate:
+                typed = Overrides.typed(ctx, judge, target)
+                codes.append(_retry_last_run(ctx, each, own, options, typed=typed))
+            else:
+                codes.append(start_run(own, _new_run(ctx, each), options, estimate=estimate))
+            if codes[-1] is ExitCode.INTERRUPTED:
+                break
+        for each in runs[len(codes) :]:
+            session.console.error(f"{each.path} was not started")
+        return worst(codes)
+
+
+class _SuiteRun(NamedTuple):
+    """A suite to run, and how much of it."""
+
+    path: str
+    suite: Suite
+    scope: CommandScope
+
+    def job(self) -> Job:
+        job = job_of(self.suite)
+        if self.scope.answers_from:
+            job = replace(job, target=None, cases=partial(self.suite.cases, own_answers=False))
+        return job
+
+
+# A file for each of several suites has this in its name.
+_SUITE_NAME: Final = "{suite}"
+# What is about one run.
+_OPTIONS_OF_ONE_RUN: Final = ("answers_from", "max_cost", "max_calls", "retry_errors")
+
+
+def _outputs(ctx: typer.Context, suites: Sequence[str], options: RetryOptions) -> list[tuple[str, ...]]:
+    """Return the files that the report of each suite is written to; refuse options that mean one suite."""
+    written = tuple(options.output or ())
+    if len(suites) == 1:
+        return [written]
+    for name in _OPTIONS_OF_ONE_RUN:
+        value = ctx.params.get(name)
+        if value is not None and value is not False:
+            raise ConfigError(f"{display_name(ctx, name)} is for one run; give it with one suite")
+    outputs = [tuple(path.replace(_SUITE_NAME, Path(suite).stem) for path in written) for suite in suites]
+    every = [path for files in outputs for path in files]
+    if len(set(every)) < len(every):
+        raise ConfigError(
+            f"{display_name(ctx, 'output')}: several suites would write the same file; write {_SUITE_NAME} into its "
+            f"name, which becomes the name of each suite's file, such as reports/{_SUITE_NAME}.html"
         )
-        notes = partial(_notes, read, judge_is_typed=is_typed(ctx, "judge"))
-        new = NewRun(job=job, scope=scope, concurrency=read.built.concurrency, notes=notes)
-        return start_run(session, new, options, estimate=estimate)
+    return outputs
+
+
+def _check(each: _SuiteRun, options: RetryOptions) -> None:
+    """Check a suite with all its cases, as planning does, before another one is run."""
+    job = each.job()
+    with open_or_empty(options.db) as store:
+        collections.deque(planned_cases(store, job, each.scope), maxlen=0)
+
+
+def _new_run(ctx: typer.Context, each: _SuiteRun) -> NewRun:
+    notes = partial(_notes, each.suite, judge_is_typed=is_typed(ctx, "judge"))
+    return NewRun(job=each.job(), scope=each.scope, concurrency=each.suite.built.concurrency, notes=notes)
 
 
 def _retry_last_run(
-    ctx: typer.Context, suite: Suite, session: Session, options: RetryOptions, *, typed: Overrides
+    ctx: typer.Context, each: _SuiteRun, session: Session, options: RetryOptions, *, typed: Overrides
 ) -> ExitCode:
     """Resume the last run of a suite, and retry its errors."""
     flag = display_name(ctx, "retry_errors")
@@ -87,9 +160,9 @@ def _retry_last_run(
         if is_typed(ctx, name):
             raise ConfigError(f"{flag} resumes the last run as it is; leave out --{name.replace('_', '-')}")
     with StoreLocation(options.db).opened() as store:
-        newest = store.runs.newest(1, source=suite.source)
+        newest = store.runs.newest(1, source=each.suite.source)
         if not newest:
-            raise ConfigError(f"{flag}: there is no run of {ctx.params['suite']} yet; leave it out to start one")
+            raise ConfigError(f"{flag}: there is no run of {each.path} yet; leave it out to start one")
         return resume_run(store, newest[0], session, options, typed=typed)
 
 
