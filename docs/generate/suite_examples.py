@@ -80,6 +80,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "expected_output": "You can return them within 30 days.",
         "expected_outcome": "States the period of 30 days",
         "criteria": "States the period of 30 days",
+        "context": [{"id": "faq-7", "text": "Returns are possible for 30 days."}, "Shoes must be unworn."],
         "evaluation_schema": {"type": "object", "required": ["price"]},
         "rubrics": ["States the period", "Promises nothing"],
         "evaluators": ["quality", {"type": "contains", "value": "30 days"}],
@@ -89,6 +90,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "cost": 0.0004,
         "output_messages": [{"role": "assistant", "content": "Yes, within 30 days."}],
     },
+    "context_document": {"id": "faq-7", "text": "Returns are possible for 30 days."},
     "message": {"role": "user", "content": "Can I return the shoes?"},
     "rubric": {
         "id": "period",

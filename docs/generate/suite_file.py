@@ -31,6 +31,7 @@ unless its meaning says otherwise."""
 # What the page calls the parts of the schema, and where it explains them.
 KINDS: Final[Mapping[str, str]] = {
     "case": "[case](#a-case)",
+    "context_document": "[document](#a-document)",
     "evaluator": "[evaluator](#evaluators)",
     "message": "[message](#a-message)",
     "model": "text, or a [model](#a-model)",
@@ -105,6 +106,7 @@ def _parts() -> Iterator[Part]:
     usual = {"concurrency": DEFAULT_CONCURRENCY, "repeat": 1, "thresholds": THRESHOLDS}
     yield Part(heading="## The suite", name="suite", schema=SCHEMA, defaults=usual)
     yield Part(heading="## A case", name="case", schema=PARTS["case"])
+    yield Part(heading="## A document", name="context_document", schema=PARTS["context_document"])
     yield Part(heading="## A message", name="message", schema=PARTS["message"])
     rubric = PARTS["rubric"]
     words = "In place of a mapping with nothing but a description, the description alone will do."

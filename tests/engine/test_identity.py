@@ -88,6 +88,7 @@ CASE: dict[str, Any] = {
     "cluster": "k",
     "latency": 0.5,
     "cost": 0.25,
+    "context": ["d", {"id": "e", "text": "f"}],
 }
 CHANGED: dict[str, Any] = {
     "id": "b",
@@ -104,6 +105,7 @@ CHANGED: dict[str, Any] = {
     "cluster": None,
     "latency": 0.25,
     "cost": None,
+    "context": ["d", "f"],
 }
 
 

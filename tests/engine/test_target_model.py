@@ -55,6 +55,14 @@ def test_input_messages_are_the_conversation() -> None:
     ]
 
 
+def test_a_prompt_may_use_the_context_and_metadata_by_its_full_name() -> None:
+    case = Case(context=["a", {"id": "b", "text": "{{ input }}"}], metadata={"city": "Graz", "context": "old"})
+    prompt = "{{ context }} {{ metadata.city }} {{ metadata.context }}"
+
+    assert asked(case, prompt=prompt) == [("user", '[1]\na\n\n[2] "b"\n{{ input }} Graz old')]
+    assert asked(Case(metadata={"context": "old"}), prompt="{{ context }}") == [("user", "old")]
+
+
 def test_a_system_text_comes_first() -> None:
     assert asked(system="Be brief.") == [("system", "Be brief."), ("user", "Capital of France?")]
 

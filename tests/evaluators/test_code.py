@@ -67,6 +67,7 @@ def test_a_program_gets_the_whole_case_and_its_config() -> None:
         evaluation_schema={"type": "string"},
         rubrics=("Is kind",),
         metadata={"source": "quiz", "n": 3},
+        context=["Atlas", {"id": "map", "text": "Paris"}],
         cluster="europe",
         latency=1.5,
         cost=0.01,
@@ -96,6 +97,7 @@ def test_a_program_gets_the_whole_case_and_its_config() -> None:
             }
         ],
         "evaluation_schema": {"type": "string"},
+        "context": ["Atlas", {"id": "map", "text": "Paris"}],
         "metadata": {"source": "quiz", "n": 3},
         "case_id": "capital",
         "cluster": "europe",
@@ -112,7 +114,7 @@ def test_what_a_case_does_not_have_is_null_or_empty() -> None:
     assert given.pop("candidate_answer") == ""
     assert {name for name, value in given.items() if value is None} == {
         *("question", "expected_outcome", "reference_answer", "evaluation_schema"),
-        *("case_id", "cluster", "latency", "cost"),
+        *("case_id", "cluster", "latency", "cost", "context"),
     }
     assert {name: value for name, value in given.items() if value is not None} == {
         "input_messages": [],

@@ -117,11 +117,12 @@ def test_a_line_has_the_question_and_the_answer_that_was_judged(made: Any) -> No
 
 def test_a_line_has_what_the_case_brought_and_the_target_made(made: Any) -> None:
     answers = (MadeAnswer(text="Paris", latency=0.5, cost=0.1), MadeAnswer(text="Lyon", sample=1))
-    case = made.case(1.0, answers=answers, cluster="eu", metadata={"tier": 1})
+    case = made.case(1.0, answers=answers, cluster="eu", metadata={"tier": 1}, context=["a"])
 
     row = strictly(written(write_jsonl, made.report(case)))
 
     assert (row["answer"], row["cluster"], row["metadata"]) == ("Paris", "eu", {"tier": 1})
+    assert row["context"] == ["a"]
     assert [(one["text"], one["sample"], one["latency"]) for one in row["answers"]] == [
         ("Paris", 0, 0.5),
         ("Lyon", 1, None),

@@ -436,6 +436,15 @@ def test_a_case_shows_what_was_asked_answered_and_expected(made: Any) -> None:
         assert f"{name} {said}" in text
 
 
+def test_a_case_shows_its_context(made: Any) -> None:
+    text = about(made, 1.0, question="Why?", context="Since.")
+    documents = about(made, 1.0, question="Why?", context=[{"id": "faq", "text": "Since."}, "<b>"])
+
+    assert "Question Why? Context Since. Answer" in text
+    assert "Context, document 1: faq Since. Context, document 2 <b> Answer" in documents
+    assert "Other fields" not in text + documents
+
+
 def test_a_reference_given_as_messages_is_shown_once(made: Any) -> None:
     single = about(made, 1.0, question="Why?", candidate_answer="So.", expected_messages=[("assistant", "Because.")])
     several = about(made, 1.0, candidate_answer="So.", expected_messages=[("user", "Why?"), ("assistant", "Because.")])

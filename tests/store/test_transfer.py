@@ -42,7 +42,12 @@ def rich_run(made: Any) -> Callable[[Store], RunRecord]:
         definition = {"evaluators": [{"type": "llm_judge"}], "thresholds": {"pass": 0.9}, "gates": {"min_mean": 0.5}}
         cases = [
             Case(id="a", question="Why?", rubrics=["short"], metadata={"n": 2**70, "ratio": 0.1, "none": None}),
-            Case(id="b/ü\u2028", candidate_answer='{"score": 1}\0\n', evaluation_schema={"type": "object"}),
+            Case(
+                id="b/ü\u2028",
+                candidate_answer='{"score": 1}\0\n',
+                evaluation_schema={"type": "object"},
+                context=["a\0", {"id": "\0", "text": "b"}],
+            ),
             Case(id="c", input_messages=[{"role": "user", "content": "Hi"}], latency=0.5, cost=0),
         ]
         run = made.run(

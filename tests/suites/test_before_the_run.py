@@ -168,8 +168,37 @@ def test_a_name_in_the_targets_prompt_must_be_in_the_metadata_of_what_it_answers
 
     (found,) = mistakes(f"{target}{HEAD}{CASES}{cases}")
 
-    assert found.startswith("suite.yaml:5, case \"b\": target: the prompt uses 'context', which is not in the metadata")
+    assert found.startswith("suite.yaml:5, case \"b\": target: the prompt uses 'context', which the case does not have")
     assert found.endswith("; did you mean 'contxt'?")
+
+
+def test_a_targets_prompt_may_use_the_context_and_the_metadata_by_its_name(mistakes: Mistakes) -> None:
+    target = "target: {model: ollama/x, prompt: '{{ context }}: {{ metadata.city }}'}\n"
+    cases = "- {id: b, context: c, metadata: {city: Graz}}\n- {id: c, context: [c], metadata: {city: null}}\n"
+
+    (found,) = mistakes(f"{target}{HEAD}{CASES}{cases}")
+
+    assert found == (
+        "suite.yaml:6, case \"c\": target: the prompt uses 'metadata.city', which is not in the metadata; "
+        "did you mean 'city'?"
+    )
+
+
+def test_cases_that_lack_what_a_template_uses_are_counted() -> None:
+    template = "'{{ candidate_answer }} {{ context }} {{ metadata.city }}'"
+    evaluators = (
+        f"evaluators: [{{type: composite, name: both, members: [{{type: llm_judge, template: {template}}}]}}]\n"
+    )
+    cases = "cases:\n- {id: a, output: x}\n- {id: b, output: x, context: c}\n- {id: c, output: x, context: ''}\n"
+    Path("suite.yaml").write_text(f"judge: ollama/x\n{evaluators}{cases}", "utf-8")
+    suite = read_suite("suite.yaml")
+
+    list(suite.cases())
+
+    assert suite.notes == [
+        "2 cases have no context, which evaluator 'both' uses: it will not evaluate them; the first is \"a\"",
+        "3 cases have no metadata.city, which evaluator 'both' uses: it will not evaluate them; the first is \"a\"",
+    ]
 
 
 def test_a_prompt_is_checked_without_the_models_key(mistakes: Mistakes) -> None:

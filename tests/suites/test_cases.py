@@ -32,6 +32,7 @@ def test_every_key_finds_its_field(cases: Cases) -> None:
         "  latency: 1.5\n"
         "  cost: 0\n"
         "  output_messages: [{role: ai, content: Hm}]\n"
+        "  context: [30 days., {id: faq, text: Shoes.}]\n"
     )
 
     assert case == Case(
@@ -47,6 +48,7 @@ def test_every_key_finds_its_field(cases: Cases) -> None:
         latency=1.5,
         cost=0,
         output_messages=[Message("assistant", "Hm")],
+        context=["30 days.", {"id": "faq", "text": "Shoes."}],
     )
     assert type(case.metadata) is dict
     assert type(case.metadata["tags"]) is list

@@ -179,11 +179,31 @@ def test_a_key_that_is_probably_a_mistake_is_refused(row: dict[str, Any], messag
 
 
 @pytest.mark.parametrize(
-    ("key", "name"), [("ground_truth", "reference_answer"), ("assert", "evaluators"), ("query", "input")]
+    ("key", "name"),
+    [
+        ("ground_truth", "reference_answer"),
+        ("assert", "evaluators"),
+        ("query", "input"),
+        ("contexts", "context"),
+        ("documents", "context"),
+        ("retrieval_context", "context"),
+        ("retrieved_contexts", "context"),
+    ],
 )
 def test_what_other_tools_call_a_field_is_not_taken_for_metadata(key: str, name: str) -> None:
     with pytest.raises(ConfigError, match=f"case 1: no key '{key}'; it is called '{name}' here"):
         judged([{"output": "Paris", key: "x"}])
+
+
+def test_a_context_is_a_field_and_a_content_is_metadata() -> None:
+    rows = [{"id": "a", "output": "x", "context": ["d", {"id": "e", "text": "f"}], "content": "y", "context_id": 3}]
+
+    case = judged(rows)["a"]
+
+    assert case.context_text == '[1]\nd\n\n[2] "e"\nf'
+    assert case.metadata == {"content": "y", "context_id": 3}
+    with pytest.raises(ConfigError, match="case 'a': context: document 1: no key 'title'; known: id, text"):
+        judged([{"id": "a", "output": "x", "context": [{"text": "d", "title": "t"}]}])
 
 
 def test_another_tools_name_beside_the_field_itself_is_metadata() -> None:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
 
+from evenhand.domain.context import ContextDocument, ContextLike, context_from
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.message import Message, MessageLike, messages_from
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
@@ -29,8 +30,9 @@ class Case:
     'Capital of France?'
 
     ``candidate_answer=None`` means that there is no answer; an empty string is an answer. Where the reference is given
-    as ``expected_messages``, ``reference_answer`` is what the assistant says in them last. ``latency`` (seconds) and
-    ``cost`` (dollars) are what making the answer took, where known.
+    as ``expected_messages``, ``reference_answer`` is what the assistant says in them last. ``context`` is what the
+    answer was to be based on: a text, or a list of documents, each a text or a mapping with ``id`` and ``text``.
+    ``latency`` (seconds) and ``cost`` (dollars) are what making the answer took, where known.
     """
 
     id: str | None = None
@@ -47,6 +49,7 @@ class Case:
     cluster: str | None = None
     latency: float | None = None
     cost: float | None = None
+    context: ContextLike | None = None
 
     def __post_init__(self) -> None:
         if not _TEXT.issuperset(map(type, _texts(self))):
@@ -67,6 +70,14 @@ class Case:
             raise ConfigError(f"{self._where()}evaluation_schema must be JSON text or an object, not {kind}")
         if self.latency is not None or self.cost is not None:
             self._check_numbers()
+        if self.context is not None:
+            self._settle_context()
+
+    def _settle_context(self) -> None:
+        try:
+            object.__setattr__(self, "context", context_from(self.context))
+        except ConfigError as error:
+            raise ConfigError(f"{self._where()}{error}") from None
 
     def _check_texts(self) -> None:
         for name, value in zip(_TEXTS, _texts(self), strict=True):
@@ -102,6 +113,20 @@ class Case:
     def items(self) -> tuple[Rubric, ...]:
         """The rubric items, settled."""
         return self.rubrics  # type: ignore[return-value]  # since it was made
+
+    @property
+    def documents(self) -> tuple[ContextDocument, ...]:
+        """The context as documents; a text is one without an id."""
+        if isinstance(self.context, str):
+            return (ContextDocument(text=self.context),)
+        return self.context or ()  # type: ignore[return-value]  # since it was made
+
+    @property
+    def context_text(self) -> str | None:
+        """The context as one text: as given, or the documents with their numbers and ids."""
+        if self.context is None or isinstance(self.context, str):
+            return self.context
+        return "\n\n".join(document.numbered(number) for number, document in enumerate(self.documents, 1))
 
     @property
     def question_text(self) -> str | None:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from evenhand.domain.case import Case, has_assistant
+from evenhand.domain.context import context_to
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, token_usage, usage_dict
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import Rubric
@@ -32,6 +33,8 @@ def case_to(case: Case) -> dict[str, Any]:
         fields["rubrics"] = [_rubric_to(item) for item in case.items]
     if case.metadata:
         fields["metadata"] = dict(case.metadata)
+    if case.context is not None:
+        fields["context"] = context_to(case.context)
     return fields
 
 

@@ -1,18 +1,24 @@
 """Templates with names in them, filled in once.
 
-Only plain names are places: nothing after the name, no attributes, no formats. Values are inserted and never looked
-at again, so whatever braces they hold reach the judge byte for byte.
+Only plain names are places: nothing after the name, no attributes, no formats; ``metadata.x`` is a name too. Values are
+inserted and never looked at again, so whatever braces they hold reach the judge byte for byte.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from evenhand.domain.errors import TemplateError, did_you_mean
+from evenhand.domain.message import plain_data
 
-_DOUBLE = re.compile(r"\{\{[ \t]*([^\W\d]\w*)[ \t]*\}\}")
+# Before the keys of a case's metadata, the only names with a dot in them.
+METADATA: Final = "metadata."
+
+_DOUBLE = re.compile(r"\{\{[ \t]*(metadata\.\w[\w-]*|[^\W\d]\w*)[ \t]*\}\}")
 _SINGLE = re.compile(r"\{\{|\}\}|\{([^\W\d]\w*)\}")
 # Places as Python's formats and other templates have them: with an attribute, item, conversion, format or filter.
 _OTHER_SINGLE = re.compile(r"(?<!\{)\{([^\W\d]\w{0,99})([.\[!:][^{}\n]{0,200})\}(?!\})")
@@ -90,13 +96,24 @@ class Template:
 
     def _as_filled_in(self, match: re.Match[str]) -> str:
         if self.doubled:
-            return f"{{{{ {match[1]} }}}} is filled in"
+            name = f"{METADATA}name" if f"{match[1]}." == METADATA else match[1]
+            return f"{{{{ {name} }}}} is filled in"
         return f"{{{match[1]}}} is filled in, and {{{match[0]:.80}}} is literal text"
 
     def render(self, values: Mapping[str, str], *, where: str = "the template") -> str:
         """Fill in the values, once."""
         self.require_known(values, where=where)
         return "".join(values[part.name] if isinstance(part, Placeholder) else part for part in self.parts)
+
+
+def value_text(value: object) -> str:
+    """Return a value as it stands in a prompt: text as it is, anything else as JSON; refuses pictures and the like.
+
+    >>> value_text("Graz"), value_text(True), value_text([1, None])
+    ('Graz', 'true', '[1, null]')
+    """
+    data = plain_data(value)
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
 
 
 def _single_parts(text: str) -> Iterator[str | Placeholder]:

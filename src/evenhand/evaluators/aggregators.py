@@ -150,8 +150,9 @@ class MetaJudge(PromptEvaluator):
 
     def material(self, case: Case) -> dict[str, str]:
         """Return what the case and the members bring into the prompt."""
-        values = PromptEvaluator.material(self, case) | {"member_results": self.member_results}
-        return {name: values[name] for name in self.places}
+        material = PromptEvaluator.material(self, case)
+        candidate = material.pop("candidate_answer")
+        return material | {"member_results": self.member_results, "candidate_answer": candidate}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +164,8 @@ class ByModel:
     def steps(self, case: Case, members: Sequence[Member]) -> Steps[Combined]:
         """Ask the meta-judge."""
         informed = replace(self.judge, member_results=json.dumps(_findings(members), ensure_ascii=False, indent=1))
+        if missing := informed.missing_in(case):
+            return _by_meta_judge(informed.not_evaluated(missing))
         return _by_meta_judge((yield from freeform_steps(informed, case)))
 
 

@@ -125,7 +125,7 @@ def _by_probability(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
     numbers = range(int(scale.low), int(scale.high) + 1)
     task = f"{texts.ONE_NUMBER}{scale.words}."
     messages = (
-        evaluator.system_message(task),
+        evaluator.system_message(case, task),
         Message("user", evaluator.user_prompt(case)),
     )
     asked = yield from ask_first_token(messages, judge=evaluator.client)

@@ -34,7 +34,7 @@ from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
 from evenhand.evaluators.sampling import all_flags, first_probability, judge_details, turned, with_other
-from evenhand.evaluators.sections import sections, short_sections
+from evenhand.evaluators.sections import context_sections, sections, short_sections
 
 Winner: TypeAlias = Literal["A", "B", "tie"]
 WINNERS: Final = ("A", "B", "tie")
@@ -218,6 +218,7 @@ class PairwiseEvaluator(BaseEvaluator):
         material = {
             "criteria": self.criteria,
             "expected_outcome": case.expected_outcome or "",
+            **context_sections(case),
             "question": case.question_text or "",
             "answer_a": first,
             "answer_b": second,
@@ -226,10 +227,12 @@ class PairwiseEvaluator(BaseEvaluator):
             # In the short form a part without a text is left out, and what is left would be the only answer.
             material |= {"answer_a": first or texts.EMPTY, "answer_b": second or texts.EMPTY}
             system = texts.A_OR_B
-            parts = short_sections({words: material[name] for name, words in texts.PAIR_NAMES.items()})
+            context = {texts.short_name(name): text for name, text in context_sections(case).items()}
+            parts = short_sections(context | {words: material[name] for name, words in texts.PAIR_NAMES.items()})
             user = f"{parts}\n{texts.WHICH}"
             return (yield from ask_first_token((Message("system", system), Message("user", user)), judge=self.client))
-        system = f"{texts.COMPARE}\n\n{texts.PAIR_MATERIAL}\n\n{CONTRACT.instructions()}"
+        about_material = texts.with_context(texts.PAIR_MATERIAL, case)
+        system = f"{texts.COMPARE}\n\n{about_material}\n\n{CONTRACT.instructions()}"
         return (
             yield from inquire(
                 (Message("system", system), Message("user", sections(material))),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evenhand.domain.ask import Exec, Steps
 from evenhand.domain.case import Case
+from evenhand.domain.context import context_to
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.domain.failure import Failure
@@ -190,6 +191,7 @@ def case_as_json(case: Case, *, config: Mapping[str, Any]) -> str:
         "output_messages": _dicts(case.output_messages),
         "rubrics": [asdict(item) for item in case.items],
         "evaluation_schema": case.evaluation_schema,
+        "context": None if case.context is None else context_to(case.context),
         "metadata": case.metadata,
         "case_id": case.id,
         "cluster": case.cluster,

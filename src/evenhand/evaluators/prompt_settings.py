@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
@@ -16,15 +16,15 @@ from evenhand.domain.errors import ConfigError, TemplateError, about, require_fl
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
 from evenhand.domain.scale import UNIT, Choices, Range, Scale, scale_of
-from evenhand.domain.template import Template
+from evenhand.domain.template import METADATA, Template, value_text
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
-from evenhand.evaluators.sections import sections, short_sections
+from evenhand.evaluators.sections import CONTEXT, context_sections, sections, short_sections
 
 # The order of the sections: what changes least comes first, the candidate last, so that providers' caches hit.
-MATERIAL: Final = ("expected_outcome", "question", "reference_answer", "candidate_answer")
+MATERIAL: Final = ("expected_outcome", "context", "question", "reference_answer", "candidate_answer")
 DEFAULT_SAMPLES: Final = 5
 # One token must be one whole number, and tokenizers agree on single digits only.
 DEFAULT_TOKEN_SCALE: Final = Range(low=1, high=5, whole=True)
@@ -86,7 +86,8 @@ class PromptSettings(BaseEvaluator):
         parsed = Template.with_double_braces(self.template)
         with about("template"):
             parsed.require_plain(self.places, where=f"{self.where}: the template")
-            parsed.require_known(self.places, where=f"{self.where}: the template")
+            known = (*self.places, *(name for name in parsed.names if name.startswith(METADATA)))
+            parsed.require_known(known, where=f"{self.where}: the template")
         for name in self.needed:
             if name not in parsed.names:
                 single = ", in double braces" if f"{{{name}}}" in self.template else ""
@@ -173,10 +174,10 @@ class PromptSettings(BaseEvaluator):
 
     def user_prompt(self, case: Case) -> str:
         """Write the user prompt: the template filled in, or the sections."""
-        material = self.material(case)
         if self.template is None:
-            return sections(material)
-        return Template.with_double_braces(self.template).render(material)
+            return sections(self.material(case))
+        template = Template.with_double_braces(self.template)
+        return template.render(self.material(case) | case_texts(case, template.names))
 
     def short_prompt(self, case: Case) -> str:
         """Write the user prompt in few tokens, for a question that is answered by one."""
@@ -184,26 +185,40 @@ class PromptSettings(BaseEvaluator):
             return self.user_prompt(case)
         material = self.material(case)
         material["candidate_answer"] = material["candidate_answer"] or texts.EMPTY
-        return short_sections({texts.SHORT_NAMES.get(name, name): text for name, text in material.items()})
+        return short_sections({texts.short_name(name): text for name, text in material.items()})
 
     def material(self, case: Case) -> dict[str, str]:
         """Return what the case brings into the prompt."""
         return {
             "expected_outcome": case.expected_outcome or "",
+            **context_sections(case),
             "question": case.question_text or "",
             "reference_answer": case.reference_text or "",
             "candidate_answer": case.candidate_answer or "",
         }
 
-    def system_message(self, *parts: str) -> Message:
+    def missing_in(self, case: Case) -> str:
+        """Say what a case lacks, of the context and the metadata that the template uses; "" where nothing is."""
+        if self.template is None:
+            return ""
+        names = Template.with_double_braces(self.template).names
+        try:
+            missing = sorted(names_needed(names) - case_texts(case, names).keys())
+        except ConfigError as error:
+            return f"The template uses {error}"
+        return f"The template uses {', '.join(missing)}, which the case does not have." if missing else ""
+
+    def system_message(self, case: Case, *parts: str) -> Message:
         """Write the system message: who judges, what the material is, then the task and the format of the reply."""
-        material = self.material_text if self.template is None else texts.TEMPLATE_MATERIAL
+        material = (
+            texts.TEMPLATE_MATERIAL if self.template is not None else texts.with_context(self.material_text, case)
+        )
         return _system_message(texts.JUDGE, material, *parts)
 
     def inquire(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Steps[Answered | GaveUp]:
         """Put a question about a case to the judge."""
         return inquire(
-            (self.system_message(task, contract.instructions()), Message("user", self.user_prompt(case))),
+            (self.system_message(case, task, contract.instructions()), Message("user", self.user_prompt(case))),
             judge=self.judge,
             contract=contract,
             max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
@@ -238,6 +253,32 @@ class PromptSettings(BaseEvaluator):
     def sample_numbers(self) -> range:
         """The numbers of the replies to ask for: one, unless samples are wanted."""
         return range(self.samples or 1)
+
+
+def names_needed(names: Iterable[str]) -> set[str]:
+    """Return those of a template's names that a case must have: the others are left empty."""
+    return {name for name in names if name == CONTEXT or name.startswith(METADATA)}
+
+
+def has_text(case: Case, name: str) -> bool:
+    """Return whether a case has what stands at a place of a template."""
+    try:
+        return name in case_texts(case, [name])
+    except ConfigError:
+        return False
+
+
+def case_texts(case: Case, names: Iterable[str]) -> dict[str, str]:
+    """Return the context and the metadata of a case as texts, of those names that it has."""
+    texts_by_name: dict[str, str] = {}
+    for name in names_needed(names):
+        value = case.context_text if name == CONTEXT else case.metadata.get(name.removeprefix(METADATA))
+        if value is not None:
+            try:
+                texts_by_name[name] = value_text(value)
+            except ConfigError as error:
+                raise ConfigError(f"{name}: {error}") from None
+    return texts_by_name
 
 
 @functools.lru_cache(maxsize=64)  # it is one and the same for all cases of an evaluator, as a rule

@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
+from evenhand.domain.case import Case
+
+CONTEXT: Final = "context"
 MARK_DIGITS: Final = 20
 # A small model reads few tokens a second, and tokenizers make one of each digit: here a hexadecimal digit is one of
 # sixteen letters, and there are no more of them than safety needs.
@@ -42,6 +45,13 @@ def short_sections(material: Mapping[str, str]) -> str:
     """
     mark = _digest(material)[:SHORT_MARK_DIGITS].translate(_LETTERS)
     return "".join([f"{name}: {text}\n{mark}\n" for name, text in material.items() if text]).removesuffix("\n")
+
+
+def context_sections(case: Case) -> dict[str, str]:
+    """Return the context of a case as material: a text whole, documents each by itself, so that none can end early."""
+    if isinstance(case.context, str):
+        return {CONTEXT: case.context}
+    return {f"{CONTEXT}_{number}": document.numbered(number) for number, document in enumerate(case.documents, start=1)}
 
 
 def _digest(material: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from evenhand.domain.context import context_to
 from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
 from evenhand.domain.summary import Interval, Summary, Tally
@@ -25,6 +26,8 @@ def case_row(result: CaseResult) -> dict[str, Any]:
     row: dict[str, Any] = {"case_id": result.id} | outcome_row(result)
     row["question"] = result.case.question_text
     row["answer"] = result.answers[0].text if result.answers else result.case.candidate_answer
+    if result.case.context is not None:
+        row["context"] = context_to(result.case.context)
     if result.answers:
         row["answers"] = [answer_to(answer) for answer in result.answers]
     if result.case.cluster is not None:

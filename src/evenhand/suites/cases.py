@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand.domain.case import Case, reference_in
+from evenhand.domain.context import context_from
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.message import Message, message_from
 from evenhand.domain.rubric import rubric_items
@@ -77,7 +78,7 @@ _MESSAGES: Final = {
 _NUMBERS: Final = frozenset({"latency", "cost"})
 KEYS: Final = (
     "id", "input", "candidate_answer", "reference_answer", "expected_outcome", "evaluation_schema", "rubrics",
-    "evaluators", "metadata", "cluster", "latency", "cost", "output_messages",
+    "evaluators", "metadata", "cluster", "latency", "cost", "output_messages", "context",
 )  # fmt: skip
 # What each key is called in the end; by these names, which are the program's own, a case is made in less time.
 NAMES: Final = {key: ALIASES.get(key, key) for key in (*KEYS, *ALIASES)}
@@ -225,6 +226,9 @@ def _field(name: str, key: str, value: Any) -> tuple[str, Any]:
     if name == "metadata":
         if not isinstance(value, Mapped):
             raise ConfigError(f"{key} must be a mapping, not {kind(value)}")
+        return name, plain(value)
+    if name == "context":
+        context_from(plain(value))  # here, so that the mistake has its line
         return name, plain(value)
     if name == "evaluation_schema":
         return name, _schema(key, plain(value))

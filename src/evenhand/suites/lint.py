@@ -1,7 +1,9 @@
-"""Warnings about a suite: judges that are never asked, cases without an answer, judges kin to the model they judge."""
+"""Warnings about a suite: judges never asked, cases without an answer or a text, judges kin to the model they judge."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,11 +11,12 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.message import plain_data
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.template import Template
+from evenhand.domain.template import METADATA, Template
+from evenhand.evaluators.prompt_settings import has_text, names_needed
 from evenhand.evaluators.value_text import shown
 from evenhand.models.providers import same_family
 from evenhand.suites.definition import Definition
-from evenhand.suites.evaluators import lacks_judge, name_of, names_judge
+from evenhand.suites.evaluators import lacks_judge, members_of, name_of, names_judge
 from evenhand.suites.values import MOST_GUESSED, Fault
 
 _MOST_NAMED = 5
@@ -55,6 +58,7 @@ class AskedJudge:
 
 # What every case gives to the prompt of a target; its other names are keys of the case's metadata.
 _CASE_NAMES: Final = ("input", "question")
+_CONTEXT: Final = "context"
 _PROMPTS: Final = {"prompt": "the prompt", "system": "the system text"}
 
 
@@ -72,14 +76,17 @@ class TargetPrompts:
         """Find the names for which a case gives nothing, or nothing that is text, if it has no answer yet."""
         if planned.case.candidate_answer is not None:
             return
+        metadata = planned.case.metadata
         for who, names in self._names.items():
             for name in names:
-                if name not in planned.case.metadata:
-                    near = did_you_mean(name[:MOST_GUESSED], {*_CASE_NAMES, *map(str, planned.case.metadata)})
-                    yield Fault(
-                        planned.line or 0, f"target: {who} uses {name!r:.80}, which is not in the metadata{near}"
-                    )
-                elif (problem := _no_text(planned.case.metadata[name])) is not None:
+                key = name.removeprefix(METADATA)
+                if name == _CONTEXT and planned.case.context is not None:
+                    continue
+                if key not in metadata or (key != name and metadata[key] is None):
+                    near = did_you_mean(key[:MOST_GUESSED], {*_CASE_NAMES, *map(str, metadata)})
+                    other = "which the case does not have" if name == _CONTEXT else "which is not in the metadata"
+                    yield Fault(planned.line or 0, f"target: {who} uses {name!r:.80}, {other}{near}")
+                elif (problem := _no_text(metadata[key])) is not None:
                     yield Fault(planned.line or 0, f"target: {who} uses {name!r:.80} of the metadata: {problem}")
 
 
@@ -89,6 +96,46 @@ def _no_text(value: object) -> str | None:
     except ConfigError as error:
         return str(error)
     return None
+
+
+class LackedTexts:
+    """Counts the cases that lack what a template of their evaluators uses and does not leave empty."""
+
+    def __init__(self, built: Definition) -> None:
+        self._built = built
+        self._counts: dict[tuple[str, str], int] = {}
+        self._first: dict[tuple[str, str], str] = {}
+
+    def look_at(self, planned: PlannedCase) -> None:
+        """Hold the evaluators of a case against it."""
+        for definition in self._built.definitions_for(planned):
+            for name in sorted(_names_used(definition)):
+                if not has_text(planned.case, name):
+                    pair = (name_of(definition), name)
+                    self._counts[pair] = self._counts.get(pair, 0) + 1
+                    self._first.setdefault(pair, str(planned.case.id))
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for each evaluator and each text that cases lack."""
+        for (evaluator, name), count in itertools.islice(self._counts.items(), _MOST_NAMED):
+            have, they, first = ("case has", "it", "it") if count == 1 else ("cases have", "them", "the first")
+            yield (
+                f"{count:,} {have} no {name}, which evaluator {evaluator!r:.80} uses: it will not evaluate {they}; "
+                f"{first} is {shown(self._first[evaluator, name])}"
+            )
+
+
+def _names_used(definition: Mapping[str, Any]) -> set[str]:
+    """Return the names of texts that a definition, its members or its meta-judge cannot do without."""
+    aggregator = definition.get("aggregator")
+    parts = [definition, *([aggregator] if isinstance(aggregator, Mapping) else [])]
+    names = {name for part in parts if isinstance(text := part.get("template"), str) for name in _names_in(text)}
+    return names.union(*map(_names_used, members_of(definition)))
+
+
+@functools.lru_cache(maxsize=256)
+def _names_in(template: str) -> frozenset[str]:
+    return frozenset(names_needed(Template.with_double_braces(template).names))
 
 
 class Unanswered:

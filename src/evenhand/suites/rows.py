@@ -192,6 +192,10 @@ def _no_answer(column: str, value: object) -> str:
     return f"{column} is missing{how}; give text, leave out the row, or give a target that makes answers"
 
 
+# Words that are near a name and mean something else.
+_NO_MISTAKES: Final = frozenset({"content"})
+
+
 def _is_further(key: str, fields: set[str]) -> bool:
     """Return whether a key is the user's own, and not one of a case, a misspelt one, or another tool's name for one.
 
@@ -201,7 +205,7 @@ def _is_further(key: str, fields: set[str]) -> bool:
     if ours is not None and ours not in fields:
         return False
     near = difflib.get_close_matches(key[:MOST_GUESSED], NAMES, n=1, cutoff=0.75)
-    return not near or key.startswith(f"{near[0]}_")  # such as question_id
+    return not near or key in _NO_MISTAKES or key.startswith(f"{near[0]}_")  # such as question_id
 
 
 def _is_missing(value: object) -> bool:

@@ -27,7 +27,7 @@ from evenhand.suites.checks import Checks
 from evenhand.suites.definition import NO_JUDGE, Definition
 from evenhand.suites.document import Document, open_document
 from evenhand.suites.header import check_header, definition_of, gate_names
-from evenhand.suites.lint import AskedJudge, TargetPrompts, Unanswered
+from evenhand.suites.lint import AskedJudge, LackedTexts, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 from evenhand.suites.rows import Rows, columns_of
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault, plain
@@ -71,13 +71,18 @@ class Suite:
         self.built = Definition(definition, source=self.source)
         self._asked = AskedJudge(self.built)
         self._columns = _columns(definition)
+        self._lacked = LackedTexts(self.built)
 
     @property
     def notes(self) -> list[str]:
         """What the writer of the suite should know and need not mend; reading the cases may change that."""
         of_judge = {} if self.why_judge_is_idle else self._checks.judge_notes
         # An evaluator's own judge may lack the same key, which is reported once, where it comes first.
-        return [*{**of_judge, **self._checks.notes, **of_judge}.values(), *self._unanswered.notes()]
+        return [
+            *{**of_judge, **self._checks.notes, **of_judge}.values(),
+            *self._unanswered.notes(),
+            *self._lacked.notes(),
+        ]
 
     @property
     def why_judge_is_idle(self) -> str:
@@ -118,6 +123,7 @@ class Suite:
         prompts = TargetPrompts(target if own_answers else None)
         unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
         asked = self._asked = AskedJudge(self.built)
+        lacked = self._lacked = LackedTexts(self.built)
         is_whole = True
         usual = _usual_evaluators(self.definition)
         maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
@@ -141,6 +147,7 @@ class Suite:
             elif planned is not None:
                 if usual is not None:
                     asked.look_at(planned)
+                    lacked.look_at(planned)
                 yield planned
             position += 1
         if not position and self._columns is not None and self._document.case_files:

@@ -111,6 +111,7 @@ ELSEWHERE: Final = {
     "answer": "candidate_answer", "completion": "candidate_answer", "prediction": "candidate_answer",
     "response": "candidate_answer", "expected": "reference_answer", "expected_messages": "expected_output",
     "gold": "reference_answer", "ground_truth": "reference_answer", "ideal": "reference_answer",
+    "contexts": "context", "documents": "context", "retrieval_context": "context", "retrieved_contexts": "context",
     "answer-relevance": "llm_judge", "context-faithfulness": "llm_judge", "factuality": "llm_judge",
     "g-eval": "llm_judge", "llm-rubric": "llm_judge", "model-graded-closedqa": "llm_judge",
     "model-graded-factuality": "llm_judge", "contains-all": "contains", "contains-any": "contains",

@@ -63,6 +63,18 @@ def test_a_judgment_is_shown_with_verdict_score_points_and_reasoning(
     assert "✗does not name the days" in judgment
 
 
+def test_the_context_is_shown_and_the_api_has_it(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    documents = [{"id": "faq", "text": "Returns: 30 days."}, "Shoes."]
+    run = judged(case(context=documents), replies=[reply(0.9)])
+
+    page = parsed(client.get(f"/runs/{run.id}/results/0"))
+    answered = client.get(f"/api/runs/{run.id}/cases/window").json()
+
+    answer = told(page, "section", class_="panel panel-answer")
+    assert "Context, document 1: faq Returns: 30 days. Context, document 2 Shoes." in answer
+    assert (answered["context"], answered["case"]["context"]) == (documents, documents)
+
+
 def test_all_that_was_asked_and_said_is_behind_tabs_that_need_no_javascript(
     client: TestClient, judged: Judge, parsed: Parsed
 ) -> None:

@@ -13,16 +13,17 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, ContractError, TemplateError, about
 from evenhand.domain.evaluation import total_usage
 from evenhand.domain.failure import Failure
-from evenhand.domain.message import Message, messages_from, plain_data
+from evenhand.domain.message import Message, messages_from
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import MadeAnswer
-from evenhand.domain.template import Template
+from evenhand.domain.template import METADATA, Template, value_text
 from evenhand.engine.identity import describe
 from evenhand.evaluators.output_schema import SchemaContract, output_contract
 from evenhand.models.resolve import resolve
 from evenhand.models.settings import ModelSettings
 
 _INPUT: Final = ("input", "question")
+_CONTEXT: Final = "context"
 OWN_KEYS: Final = ("prompt", "system", "response_schema")
 _TEXTS: Final = ("prompt", "system")
 
@@ -31,7 +32,8 @@ _TEXTS: Final = ("prompt", "system")
 class ModelTarget:
     """Asks a model with the input of each case, or with a ``prompt`` that the input goes into.
 
-    ``prompt`` and ``system`` may use ``{{ input }}`` (or ``{{ question }}``) and the keys of the case's metadata.
+    ``prompt`` and ``system`` may use ``{{ input }}`` (or ``{{ question }}``), ``{{ context }}``, and the keys of the
+    case's metadata, as ``{{ city }}`` or ``{{ metadata.city }}``.
     ``response_schema`` is the JSON Schema that the model is asked to keep to, as far as its provider can.
     ``limited`` says that the token limit is the user's own, so that an answer which ends there is the answer.
     """
@@ -49,7 +51,7 @@ class ModelTarget:
                 raise ConfigError(f"{name} must be text, not {type(value).__name__}", key=name)
             if value is not None:
                 with about(name):
-                    Template.with_double_braces(value).require_plain(_INPUT, where=f"the {name}")
+                    Template.with_double_braces(value).require_plain((*_INPUT, _CONTEXT), where=f"the {name}")
         if self.prompt is not None and not Template.with_double_braces(self.prompt).names:
             single = ", in double braces" if "{input}" in self.prompt or "{question}" in self.prompt else ""
             raise TemplateError(
@@ -164,6 +166,9 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 
 def _values(case: Case) -> dict[str, Any]:
     values = {str(name): value for name, value in case.metadata.items()}
+    values |= {f"{METADATA}{name}": value for name, value in case.metadata.items() if value is not None}
+    if case.context is not None:
+        values[_CONTEXT] = case.context_text
     for name in _INPUT:
         values.pop(name, None)  # whatever the metadata calls so
         if case.question_text is not None:
@@ -173,10 +178,9 @@ def _values(case: Case) -> dict[str, Any]:
 
 def _as_text(value: object, where: str) -> str:
     try:
-        data = plain_data(value)
+        return value_text(value)
     except ConfigError as error:
         raise TemplateError(f"{where}: {error}") from None
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
 
 
 def _fill(text: str, values: Mapping[str, Any], where: str) -> str:

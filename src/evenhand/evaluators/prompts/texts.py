@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from evenhand.domain.case import Case
+
 JUDGE: Final = """\
 You are a careful and impartial judge. You judge one candidate answer to a question."""
 
@@ -21,6 +23,13 @@ The user message has these sections:
 - reference_answer: an answer known to be good; a different one can be as good
 - candidate_answer: the answer to judge
 {_DATA} {_NOT_YOURS}"""
+
+CONTEXT: Final = """\
+- context: what the answer was to be based on"""
+
+DOCUMENTS: Final = """\
+- context_1, context_2 and so on: the documents that the answer was to be based on, in their order, each with its \
+number and, in quotes, its id if it has one"""
 
 META_MATERIAL: Final = f"""\
 The user message has these sections:
@@ -129,6 +138,23 @@ PAIR_NAMES: Final = {
 }
 
 WHICH: Final = "Which answer is better, A or B?"
+
+
+def with_context(material: str, case: Case) -> str:
+    """Return a list of the sections as it is, or with those of the case's context, which stand before the question."""
+    if case.context is None:
+        return material
+    line = CONTEXT if isinstance(case.context, str) else DOCUMENTS
+    return material.replace("- question: ", f"{line}\n- question: ", 1)
+
+
+def short_name(section: str) -> str:
+    """Return what a section is called where few tokens are read.
+
+    >>> short_name("candidate_answer"), short_name("context_2")
+    ('Answer', 'Context 2')
+    """
+    return SHORT_NAMES.get(section, section.capitalize().replace("_", " "))
 
 
 def one_item(description: str) -> str:

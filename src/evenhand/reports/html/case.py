@@ -37,7 +37,7 @@ _PROMPTS: Final = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
 _SHOWN_BY_THEMSELVES: Final = frozenset(
     {
         "id", "question", "input_messages", "candidate_answer", "output_messages", "reference_answer",
-        "expected_messages", "expected_outcome",
+        "expected_messages", "expected_outcome", "context",
     }
 )  # fmt: skip
 

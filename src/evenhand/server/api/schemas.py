@@ -283,6 +283,7 @@ class CaseShape(Shape):
     verdict: str | None
     question: str | None
     answer: str | None
+    context: str | list[str | dict[str, str]] | None = None
     case: dict[str, Any]
     answers: list[dict[str, Any]] = Field(default_factory=list)
     evaluations: list[dict[str, Any]]
