@@ -200,6 +200,7 @@ OPTIONS: dict[str, Any] = {
     "thresholds": {"pass": 0.9, "borderline": 0.1},
     "judge": judge(seed=1),
     "template": "Judge {{ candidate_answer }}",
+    "prompt": "toxicity",
     "rubrics": ["Polite"],
     "max_attempts": 7,
     "scale": "1-5",

@@ -201,7 +201,9 @@ def _findings(members: Sequence[Member]) -> list[dict[str, Any]]:
 
 
 # What a member of a team has and its meta-judge has no use for.
-_NOT_FOR_META_JUDGES = {"weight", "required", "rubrics", "rubric_mode", "shuffle", "evidence", "member_results"}
+_NOT_FOR_META_JUDGES = {
+    "weight", "required", "prompt", "rubrics", "rubric_mode", "shuffle", "evidence", "member_results",
+}  # fmt: skip
 
 
 def _meta_judge(kind: Callable[..., Any], options: Mapping[str, Any]) -> Any:

@@ -47,6 +47,20 @@ def freeform_contract(scale: Scale = UNIT) -> FieldContract:
     )
 
 
+@functools.lru_cache(maxsize=16)
+def ready_contract(scale: Scale = UNIT) -> FieldContract:
+    """Make the contract of a reply to a ready prompt, which says itself what is judged."""
+    return FieldContract(
+        name="freeform",
+        fields=(
+            Text(name="reasoning", about="your reasons, step by step, before the score"),
+            Texts(name="hits", most=MOST_POINTS, about="what speaks for a high score"),
+            Texts(name="misses", most=MOST_POINTS, about="what speaks against it"),
+            Score(scale=scale, about="your judgment, in the sense of the task, higher being better"),
+        ),
+    )
+
+
 FREEFORM: Final = freeform_contract(UNIT)
 
 
@@ -55,8 +69,11 @@ def freeform_steps(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
     scale = evaluator.settled_scale
-    contract = FREEFORM if scale is UNIT else freeform_contract(scale)
-    task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
+    if evaluator.ready is not None:
+        contract, task = ready_contract(scale), texts.READY_TASK
+    else:
+        contract = FREEFORM if scale is UNIT else freeform_contract(scale)
+        task = evaluator.freeform_task if evaluator.template is None else texts.TEMPLATE_TASK
     if evaluator.samples is None:
         return _by_one_reply(evaluator, scale, (yield from evaluator.inquire(case, contract, task)))
     inquiries = [evaluator.inquire(case, contract, task, sample=sample) for sample in range(evaluator.samples)]

@@ -31,22 +31,25 @@ class PromptEvaluator(PromptSettings):
     names the model that an OpenAI client shall ask.
     ``template`` replaces the user prompt; its places are ``{{ candidate_answer }}``, ``{{ question }}``,
     ``{{ reference_answer }}``, ``{{ expected_outcome }}``, ``{{ context }}`` and, for a key of the case's metadata,
-    ``{{ metadata.key }}``; a case that lacks one of the last two is not evaluated. ``score_from`` is ``text``,
-    ``samples`` (the mean of several replies, with their spread) or ``logprobs`` (the probabilities of the first
-    token). ``rubric_mode`` asks for all items in one request (``joint``) or for each in its own (``separate``);
-    ``shuffle`` is the seed of a recorded item order; ``evidence`` demands quotes, which are looked up in the answer;
-    ``ambiguous`` says which of several different verdicts in one reply counts: the ``first`` or the ``last``,
-    flagged, or none, to ``ask_again``.
+    ``{{ metadata.key }}``; a case that lacks one of the last two is not evaluated. ``prompt`` is the name of a ready
+    prompt, such as ``faithfulness``, which says what is judged and needs some fields of the case.
+    ``score_from`` is ``text``, ``samples`` (the mean of several replies, with their spread) or ``logprobs`` (the
+    probabilities of the first token). ``rubric_mode`` asks for all items in one request (``joint``) or for each in its
+    own (``separate``); ``shuffle`` is the seed of a recorded item order; ``evidence`` demands quotes, which are looked
+    up in the answer; ``ambiguous`` says which of several different verdicts in one reply counts: the ``first`` or the
+    ``last``, flagged, or none, to ``ask_again``.
     """
 
     type: ClassVar[str] = "llm_judge"
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Judge a case: item by item when it or the evaluator has rubrics, freely otherwise (SPEC-P1)."""
-        if case.candidate_answer is None:
+        if case.candidate_answer is None and (self.ready is None or "outputs" in self.ready.needs):
             return self.not_evaluated("There is no candidate answer.")
         if missing := self.missing_in(case):
             return self.not_evaluated(missing)
+        if self.ready is not None:
+            return (yield from freeform_steps(self, case))
         if items := case.items or self.items:
             return (yield from rubric_steps(self, case, items))
         if self.template is None and is_blank(case.expected_outcome) and is_blank(case.reference_answer):

@@ -20,6 +20,7 @@ from evenhand.domain.template import METADATA, Template, value_text
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.prompts import texts
+from evenhand.evaluators.prompts.ready import READY, ReadyPrompt, named_prompt
 from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
 from evenhand.evaluators.sections import CONTEXT, context_sections, sections, short_sections
 
@@ -38,6 +39,11 @@ def _identity_of(ambiguous: str) -> dict[str, Any]:
     return identity | ({AMBIGUOUS: ambiguous} if ambiguous == "last" else {})
 
 
+def _identity_of_prompt(name: str | None) -> dict[str, Any]:
+    """Say by what a ready prompt is known: by its text, which another version may change."""
+    return {} if name is None else {"prompt": READY[name].text}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(BaseEvaluator):
     """The settings of a ``PromptEvaluator``, in both of its modes."""
@@ -49,6 +55,7 @@ class PromptSettings(BaseEvaluator):
 
     judge: Any = field(default=None, repr=False)  # whatever the registry can turn into a ModelClient; one afterwards
     template: str | None = None
+    prompt: str | None = field(default=None, metadata={"identity": _identity_of_prompt})
     rubrics: Sequence[RubricLike] = ()
     max_attempts: int | None = None
     max_retries: InitVar[int | None] = None
@@ -72,6 +79,7 @@ class PromptSettings(BaseEvaluator):
             self._set("scale", scale_of(self.scale))
         self._settle_ambiguous(strict)
         self._check_template()
+        self._check_prompt()
         self._check_options()
         with about("judge"):
             self._set("judge", registry.judge(self.judge, model=model))
@@ -95,6 +103,18 @@ class PromptSettings(BaseEvaluator):
                     f"{self.where}: the template must use {{{{ {name} }}}}{single}: it is what is judged",
                     key="template",
                 )
+
+    def _check_prompt(self) -> None:
+        if self.prompt is None:
+            return
+        named_prompt(self.prompt, where=self.where)
+        for name in ("template", "rubrics", "evidence"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{self.where}: prompt and {name} are two ways to say what is judged; drop one", key=name
+                )
+        if self.score_from == "logprobs":
+            raise ConfigError(f"{self.where}: score_from 'logprobs' does not go with a ready prompt", key="score_from")
 
     def _check_options(self) -> None:
         for name, allowed in (
@@ -172,8 +192,15 @@ class PromptSettings(BaseEvaluator):
         """The scale, settled."""
         return self.scale  # type: ignore[return-value]  # since it was made
 
+    @property
+    def ready(self) -> ReadyPrompt | None:
+        """The ready prompt, if one was named."""
+        return None if self.prompt is None else READY[self.prompt]
+
     def user_prompt(self, case: Case) -> str:
-        """Write the user prompt: the template filled in, or the sections."""
+        """Write the user prompt: a ready one, the template filled in, or the sections."""
+        if self.ready is not None:
+            return self.ready.render_case(case)
         if self.template is None:
             return sections(self.material(case))
         template = Template.with_double_braces(self.template)
@@ -198,7 +225,9 @@ class PromptSettings(BaseEvaluator):
         }
 
     def missing_in(self, case: Case) -> str:
-        """Say what a case lacks, of the context and the metadata that the template uses; "" where nothing is."""
+        """Say what a case lacks that the ready prompt needs or the template uses; "" where nothing is."""
+        if self.ready is not None:
+            return self.ready.missing_in(case)
         if self.template is None:
             return ""
         names = Template.with_double_braces(self.template).names
@@ -210,6 +239,8 @@ class PromptSettings(BaseEvaluator):
 
     def system_message(self, case: Case, *parts: str) -> Message:
         """Write the system message: who judges, what the material is, then the task and the format of the reply."""
+        if self.ready is not None:
+            return _system_message(texts.READY_JUDGE, *parts)
         material = (
             texts.TEMPLATE_MATERIAL if self.template is not None else texts.with_context(self.material_text, case)
         )

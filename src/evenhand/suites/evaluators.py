@@ -45,7 +45,8 @@ def members_of(definition: Defined) -> list[Defined]:
 
 def reads_rubrics(definition: Defined) -> bool:
     """Return whether an evaluator, or a member of it, checks the rubrics of a case."""
-    return type_of(definition) == JUDGE_TYPE or any(map(reads_rubrics, members_of(definition)))
+    is_judge = type_of(definition) == JUDGE_TYPE and definition.get("prompt") is None
+    return is_judge or any(map(reads_rubrics, members_of(definition)))
 
 
 def evaluators_of(own: Sequence[Defined], *, has_rubrics: bool) -> tuple[Defined, ...]:

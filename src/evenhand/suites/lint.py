@@ -13,10 +13,11 @@ from evenhand.domain.message import plain_data
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import METADATA, Template
 from evenhand.evaluators.prompt_settings import has_text, names_needed
+from evenhand.evaluators.prompts.ready import IN_A_CASE, READY, value_in
 from evenhand.evaluators.value_text import shown
 from evenhand.models.providers import same_family
 from evenhand.suites.definition import Definition
-from evenhand.suites.evaluators import lacks_judge, members_of, name_of, names_judge
+from evenhand.suites.evaluators import JUDGE_TYPE, lacks_judge, members_of, name_of, names_judge, type_of
 from evenhand.suites.values import MOST_GUESSED, Fault
 
 _MOST_NAMED = 5
@@ -109,11 +110,10 @@ class LackedTexts:
     def look_at(self, planned: PlannedCase) -> None:
         """Hold the evaluators of a case against it."""
         for definition in self._built.definitions_for(planned):
-            for name in sorted(_names_used(definition)):
-                if not has_text(planned.case, name):
-                    pair = (name_of(definition), name)
-                    self._counts[pair] = self._counts.get(pair, 0) + 1
-                    self._first.setdefault(pair, str(planned.case.id))
+            for name in _lacked(definition, planned.case):
+                pair = (name_of(definition), name)
+                self._counts[pair] = self._counts.get(pair, 0) + 1
+                self._first.setdefault(pair, str(planned.case.id))
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each evaluator and each text that cases lack."""
@@ -125,12 +125,40 @@ class LackedTexts:
             )
 
 
+def _lacked(definition: Mapping[str, Any], case: Case) -> list[str]:
+    """Return what a definition or its members need and a case lacks, by its name in a case."""
+    lacked = {name for name in _names_used(definition) if not has_text(case, name)}
+    # An answer may still be made by a target.
+    lacked |= {IN_A_CASE[name] for name in _needs(definition) if name != "outputs" and not _has_value(case, name)}
+    return sorted(lacked.union(*(_lacked(member, case) for member in members_of(definition))))
+
+
+def _has_value(case: Case, name: str) -> bool:
+    try:
+        return value_in(case, name) is not None
+    except ConfigError:
+        return False
+
+
 def _names_used(definition: Mapping[str, Any]) -> set[str]:
-    """Return the names of texts that a definition, its members or its meta-judge cannot do without."""
+    """Return the names in the templates of a definition and its meta-judge that are not left empty."""
     aggregator = definition.get("aggregator")
     parts = [definition, *([aggregator] if isinstance(aggregator, Mapping) else [])]
-    names = {name for part in parts if isinstance(text := part.get("template"), str) for name in _names_in(text)}
-    return names.union(*map(_names_used, members_of(definition)))
+    return {name for part in parts if isinstance(text := part.get("template"), str) for name in _names_in(text)}
+
+
+def _needs(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the values that the ready prompt of a definition needs."""
+    ready = READY.get(str(definition.get("prompt"))) if type_of(definition) == JUDGE_TYPE else None
+    return () if ready is None else ready.needs
+
+
+def _needs_answer(definition: Mapping[str, Any]) -> bool:
+    """Return whether an evaluator judges answers: some ready prompts judge only what was retrieved."""
+    if members := members_of(definition):
+        return any(map(_needs_answer, members))
+    needs = _needs(definition)
+    return not needs or "outputs" in needs
 
 
 @functools.lru_cache(maxsize=256)
@@ -139,16 +167,24 @@ def _names_in(template: str) -> frozenset[str]:
 
 
 class Unanswered:
-    """Counts the cases that have nothing to judge; they are noted where no target makes answers."""
+    """Counts the cases that have nothing to judge; they are noted where no target makes answers.
 
-    def __init__(self, *, is_noted: bool) -> None:
+    ``built`` says what judges them, where that is known.
+    """
+
+    def __init__(self, *, is_noted: bool, built: Definition | None = None) -> None:
         self._is_noted = is_noted
+        self._built = built
         self._count = 0
         self._first = ""
 
-    def count(self, case: Case) -> None:
-        """Count a case if it has no answer, and nothing else of one that could be judged."""
-        if case.candidate_answer is None and not case.output_messages and case.latency is None and case.cost is None:
+    def count(self, planned: PlannedCase) -> None:
+        """Count a case if it has no answer, and nothing else of one that could be judged, or was retrieved for it."""
+        case = planned.case
+        if case.candidate_answer is not None or case.output_messages or (case.latency, case.cost) != (None, None):
+            return
+        judged_by = () if self._built is None else self._built.definitions_for(planned)
+        if not judged_by or any(map(_needs_answer, judged_by)):
             self._first = self._first or str(case.id)
             self._count += 1
 

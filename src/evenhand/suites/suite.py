@@ -121,11 +121,13 @@ class Suite:
         position = 0
         target = self.definition.get("target")
         prompts = TargetPrompts(target if own_answers else None)
-        unanswered = self._unanswered = Unanswered(is_noted=target is None and own_answers)
+        usual = _usual_evaluators(self.definition)
+        unanswered = self._unanswered = Unanswered(
+            is_noted=target is None and own_answers, built=None if usual is None else self.built
+        )
         asked = self._asked = AskedJudge(self.built)
         lacked = self._lacked = LackedTexts(self.built)
         is_whole = True
-        usual = _usual_evaluators(self.definition)
         maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
         for file, piece in self._rows(has_target=target is not None or not own_answers):
             self._checks.file = file
@@ -141,7 +143,7 @@ class Suite:
                 faults += duplicate_faults(first, file, piece.line)
             if planned is not None:
                 faults += prompts.faults(planned)
-                unanswered.count(planned.case)
+                unanswered.count(planned)
             if faults:
                 yield [format_fault(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
             elif planned is not None:

@@ -1,4 +1,4 @@
-"""Ready prompts: well-tried questions to a judge, used by name in the factory.
+"""Ready prompts: well-tried questions to a judge, used by name in the factory and in the prompt evaluator.
 
 All score in one direction: higher, or true, is better, also where the name is that of a fault. An answer free of
 toxicity scores high on ``toxicity``.
@@ -10,11 +10,27 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from evenhand.domain.errors import TemplateError, UnknownNameError, did_you_mean
-from evenhand.evaluators.sections import sections
+from evenhand.domain.case import Case, is_blank
+from evenhand.domain.errors import ConfigError, TemplateError, UnknownNameError, did_you_mean
+from evenhand.domain.template import METADATA, value_text
+from evenhand.evaluators.sections import CONTEXT, context_sections, sections
 
+_PLAN: Final = "plan"
+# What the values are called in a case.
+IN_A_CASE: Final = {
+    "inputs": "question",
+    "outputs": "candidate_answer",
+    "reference_outputs": "reference_answer",
+    CONTEXT: CONTEXT,
+    _PLAN: f"{METADATA}{_PLAN}",
+}
+
+_MOST_NAME: Final = 80
 _BARE_WORD = re.compile(r"[a-z]+(?:[_-][a-z]+)*")
+# In other letters it may be one's own, unless it is near a name.
+_WORD = re.compile(r"[A-Za-z_-]{1,80}")
 
 _MATERIAL = """\
 The better it is in this respect, the higher the score; true means good.
@@ -47,9 +63,44 @@ class ReadyPrompt:
                 raise TemplateError(
                     f"the ready prompt {self.name!r} has no place for {name!r}; did you mean {near[0]!r}?"
                 )
+        return self._with_material({name: {name: values[name]} for name in known if name in values})
+
+    def render_case(self, case: Case) -> str:
+        """Write the prompt for a case that has what it needs; documents have a section each."""
+        names = (*self.may_use, *self.needs)
+        parts = {name: {name: text} for name in names if (text := value_in(case, name)) is not None}
+        return self._with_material(parts | {CONTEXT: context_sections(case)} if CONTEXT in parts else parts)
+
+    def missing_in(self, case: Case) -> str:
+        """Say what the prompt needs and a case lacks, as it is called in a case; "" where nothing is."""
+        try:
+            missing = [IN_A_CASE[name] for name in self.needs if value_in(case, name) is None]
+        except ConfigError as error:
+            return f"The prompt {self.name} needs {IN_A_CASE[_PLAN]}: {error}"
+        return f"The prompt {self.name} needs {', '.join(missing)}, which the case does not have." if missing else ""
+
+    def _with_material(self, parts: Mapping[str, Mapping[str, str]]) -> str:
         # The outputs come last: the rest repeats from case to case, and providers' caches hit.
-        ordered = sorted((name for name in known if name in values), key=lambda name: name == "outputs")
-        return f"{self.text}\n\n{_MATERIAL}\n\n{sections({name: values[name] for name in ordered})}"
+        ordered = sorted(parts, key=lambda name: name == "outputs")
+        material = {section: text for name in ordered for section, text in parts[name].items()}
+        return f"{self.text}\n\n{_MATERIAL}\n\n{sections(material)}"
+
+
+def value_in(case: Case, name: str) -> str | None:
+    """Return a value that a prompt uses, as a case has it; a blank text is none, but an empty answer is one."""
+    match name:
+        case "outputs":
+            return case.candidate_answer
+        case "inputs":
+            text = case.question_text
+        case "reference_outputs":
+            text = case.reference_text
+        case "context":
+            text = case.context_text
+        case _:
+            value = case.metadata.get(name)
+            text = None if value is None else value_text(value)
+    return None if is_blank(text) else text
 
 
 READY: Mapping[str, ReadyPrompt] = {
@@ -114,6 +165,61 @@ Judge whether everything that the outputs state is supported by the context.
 Go through the outputs claim by claim and find the passage of the context that supports each. A claim is supported if \
 the context states it or it follows from what the context states without further knowledge. True claims that the \
 context does not support are not grounded. To say that the context does not tell is grounded if it does not tell.""",
+        ),
+        ReadyPrompt(
+            name="faithfulness",
+            needs=("outputs", "context"),
+            may_use=("inputs",),
+            text="""\
+Judge how faithful the outputs are to the context: which share of their claims it supports.
+
+First break the outputs into claims: single statements that can be true or false by themselves, with names in the \
+place of words such as it and they. Then decide for each whether it can be inferred from the context. A claim that is \
+true but cannot be inferred from it is not supported; one that contradicts it is not either. Greetings, questions and \
+statements about what the context does not tell are no claims.
+
+As a number, the judgment is the number of supported claims divided by the number of all claims, on the scale that is \
+asked for; as true or false, it is true only if all are supported. Outputs without any claim are faithful.""",
+        ),
+        ReadyPrompt(
+            name="answer_relevance",
+            needs=("inputs", "outputs"),
+            text="""\
+Judge how relevant the outputs are as an answer: whether they address what the inputs ask, all of it and nothing else.
+
+Ask yourself which questions the outputs would be the answer to, and how close these are to the inputs. Against \
+relevance count parts of the question that are left out, and what answers another question, repeats itself or was not \
+asked for. An evasive answer, or one that says it does not know, addresses nothing. Whether what is said is true is \
+not the question here.""",
+        ),
+        ReadyPrompt(
+            name="context_precision",
+            needs=("inputs", "context"),
+            may_use=("reference_outputs",),
+            text="""\
+Judge how precise the context is, which was retrieved for the inputs: whether the documents that help stand first.
+
+Go through the documents of the context in their order; a context without numbers is a single one. A document helps if \
+it was useful for arriving at reference_outputs or, where these are not given, at an answer to the inputs. One that \
+shares words with the question but not its subject does not help.
+
+As a number, the judgment is the average precision, on the scale that is asked for: for each document that helps, take \
+the share of helpful ones among it and all before it, and of these shares the mean. It is the lowest if none helps. As \
+true or false, it is true only if no document that helps comes after one that does not, and at least one helps.""",
+        ),
+        ReadyPrompt(
+            name="context_recall",
+            needs=("reference_outputs", "context"),
+            may_use=("inputs",),
+            text="""\
+Judge how complete the context is, which was retrieved for a question: which share of a good answer it supports.
+
+First break reference_outputs, which are a good answer, into claims: single statements that can be true or false by \
+themselves. Then decide for each whether it can be attributed to the context: stated there, or to be inferred from \
+it. What you know from elsewhere does not count.
+
+As a number, the judgment is the number of claims that can be attributed divided by the number of all claims, on the \
+scale that is asked for; as true or false, it is true only if all can.""",
         ),
         ReadyPrompt(
             name="relevance",
@@ -231,8 +337,30 @@ def ready_prompt(name: str) -> ReadyPrompt | None:
     """
     if name in READY:
         return READY[name]
-    if _BARE_WORD.fullmatch(name):
+    is_near = _WORD.fullmatch(name) and difflib.get_close_matches(_as_name(name), READY, n=1, cutoff=0.8)
+    if is_near or _BARE_WORD.fullmatch(name):
         raise UnknownNameError(
-            f"no ready prompt {name!r}{did_you_mean(name, READY)}; a prompt of one's own is a sentence"
+            f"no ready prompt {name!r}{did_you_mean(_as_name(name), READY)}; a prompt of one's own is a sentence"
         )
     return None
+
+
+def named_prompt(name: object, *, where: str) -> ReadyPrompt:
+    """Return the ready prompt of that name, where nothing else is taken."""
+    if not isinstance(name, str):
+        raise ConfigError(
+            f"{where}: prompt must be the name of a ready prompt, not {type(name).__name__}", key="prompt"
+        )
+    if name not in READY:
+        if "{" in name or len(name.split()) > 1:
+            raise ConfigError(
+                f"{where}: prompt is the name of a ready prompt, such as faithfulness; write your own as template",
+                key="prompt",
+            )
+        near = did_you_mean(_as_name(name[:_MOST_NAME]), READY)
+        raise UnknownNameError(f"{where}: no ready prompt {name!r:.80}{near}", key="prompt")
+    return READY[name]
+
+
+def _as_name(text: str) -> str:
+    return text.lower().replace("-", "_")
