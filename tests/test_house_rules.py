@@ -40,6 +40,7 @@ PUBLIC_NAMES = [
     "Contains",
     "Contract",
     "Cost",
+    "EndsWith",
     "Equals",
     "Evaluation",
     "Evaluator",

@@ -37,8 +37,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "CompositeEvaluator",
     ),
     "Evaluators that ask nobody": (
-        "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "Regex", "IsJson",
-        "JsonMatch", "Levenshtein", "Numeric", "Latency", "Cost",
+        "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "EndsWith", "Regex",
+        "IsJson", "JsonMatch", "Levenshtein", "Numeric", "Latency", "Cost",
     ),
     "Models": ("resolve", "Scripted", "ModelClient", "Secret"),
     "Evaluators and models of your own": (

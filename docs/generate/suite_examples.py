@@ -166,6 +166,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "equals": {"negate": True, "value": "Paris", "strip": True, "ignore_case": True},
     "contains": {"negate": True, "value": ["30 days", "free"], "mode": "any"},
     "starts_with": {"negate": True, "value": "Yes"},
+    "ends_with": {"negate": True, "value": "?"},
     "regex": {"negate": True, "value": "^.{1,80}$"},
     "is_json": {"negate": True, "schema": {"type": "object"}},
     "json_match": {

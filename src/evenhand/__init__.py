@@ -74,6 +74,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.checks.numeric import Cost as Cost, Latency as Latency, Numeric as Numeric
     from evenhand.evaluators.checks.text import (
         Contains as Contains,
+        EndsWith as EndsWith,
         Equals as Equals,
         IContains as IContains,
         Regex as Regex,
@@ -130,6 +131,7 @@ _HOMES = {
     "evaluators.checks.numeric": ("Cost", "Latency", "Numeric"),
     "evaluators.checks.text": (
         "Contains",
+        "EndsWith",
         "Equals",
         "IContains",
         "Regex",

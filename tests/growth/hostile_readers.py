@@ -187,6 +187,7 @@ def checks() -> Iterator[Reader]:
         Case,
         CodeJudgeEvaluator,
         Contains,
+        EndsWith,
         Equals,
         IContains,
         IsJson,
@@ -235,6 +236,7 @@ def checks() -> Iterator[Reader]:
     yield Reader("contains", ("evaluators/checks/check.py",), of(Contains()))
     yield Reader("icontains", ("evaluators/checks/check.py",), of(IContains()))
     yield Reader("starts_with", ("evaluators/checks/check.py",), of(StartsWith()))
+    yield Reader("ends_with", ("evaluators/checks/check.py",), of(EndsWith()))
     yield Reader("regex", ("evaluators/checks/text.py",), of(Regex(value="(a|aa)+$")))
     yield Reader("the pattern of regex", ("evaluators/checks/text.py",), of_pattern)
     yield Reader("is_json", ("evaluators/checks/json.py", "evaluators/reading.py"), of(IsJson()))

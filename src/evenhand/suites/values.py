@@ -116,7 +116,7 @@ ELSEWHERE: Final = {
     "g-eval": "llm_judge", "llm-rubric": "llm_judge", "model-graded-closedqa": "llm_judge",
     "model-graded-factuality": "llm_judge", "contains-all": "contains", "contains-any": "contains",
     "icontains-all": "icontains", "icontains-any": "icontains", "is-json": "is_json", "javascript": "code_judge",
-    "python": "code_judge", "starts-with": "starts_with",
+    "python": "code_judge", "starts-with": "starts_with", "ends-with": "ends_with",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from evenhand import (
     Case,
     Contains,
     Cost,
+    EndsWith,
     Equals,
     Evaluation,
     IContains,
@@ -35,6 +36,7 @@ ALL: list[BaseEvaluator] = [
     Contains(value="x"),
     IContains(value="x"),
     StartsWith(value="x"),
+    EndsWith(value="x"),
     Regex(value="x"),
     IsJson(),
     Levenshtein(value="x"),
@@ -59,7 +61,9 @@ def test_without_an_answer_nothing_is_evaluated(check: BaseEvaluator) -> None:
     assert evaluation.reasoning == "There is no candidate answer."
 
 
-@pytest.mark.parametrize("check", [Equals(), Contains(), IContains(), StartsWith(), Levenshtein(), Numeric()])
+@pytest.mark.parametrize(
+    "check", [Equals(), Contains(), IContains(), StartsWith(), EndsWith(), Levenshtein(), Numeric()]
+)
 def test_without_anything_to_compare_with_nothing_is_evaluated(check: BaseEvaluator) -> None:
     evaluation = judged(check, "x")
 
@@ -67,7 +71,9 @@ def test_without_anything_to_compare_with_nothing_is_evaluated(check: BaseEvalua
     assert evaluation.reasoning == "There is neither a value nor a reference answer to compare with."
 
 
-@pytest.mark.parametrize("check", [Equals(), Contains(), IContains(), StartsWith(), Levenshtein(), Numeric()])
+@pytest.mark.parametrize(
+    "check", [Equals(), Contains(), IContains(), StartsWith(), EndsWith(), Levenshtein(), Numeric()]
+)
 def test_without_a_value_the_reference_answer_is_what_is_expected(check: BaseEvaluator) -> None:
     assert judged(check, "42", reference_answer="42").score == 1
     assert judged(check, "0", reference_answer="42").score == 0
@@ -87,6 +93,7 @@ def test_an_empty_answer_is_an_answer(check: BaseEvaluator) -> None:
         ("In Paris", {"type": "contains", "value": "Paris"}),
         ("IN PARIS", {"type": "icontains", "value": "paris"}),
         ("Paris!", {"type": "starts_with", "value": "Paris"}),
+        ("In Paris", {"type": "ends_with", "value": "Paris"}),
         ("Paris", {"type": "regex", "value": "^P.*s$"}),
         ("[]", {"type": "is_json"}),
         ("Paris", {"type": "levenshtein", "value": "Paris"}),
@@ -122,6 +129,7 @@ def test_a_negated_check_is_turned_around(right: str, options: dict[str, Any]) -
         ({"type": "icontains", "value": ["a", 1]}, "icontains: value has 1"),
         ({"type": "contains", "value": "a", "mode": "most"}, "mode is 'most'; it must be 'all' or 'any'"),
         ({"type": "starts_with", "value": 1}, "starts_with: value is 1"),
+        ({"type": "ends_with", "value": 1}, "ends_with: value is 1"),
         ({"type": "regex"}, "value"),
         ({"type": "regex", "value": ""}, "it must be a regular expression"),
         ({"type": "regex", "value": "("}, r'regex: "\(" is not a regular expression'),
@@ -197,11 +205,17 @@ def test_contains_minds_case_and_icontains_does_not() -> None:
 def test_an_empty_reference_answer_is_contained_in_everything_and_so_not_evaluated() -> None:
     assert judged(Contains(), "x", reference_answer="").status is Status.NOT_EVALUATED
     assert judged(StartsWith(), "x", reference_answer="").status is Status.NOT_EVALUATED
+    assert judged(EndsWith(), "x", reference_answer="").status is Status.NOT_EVALUATED
 
 
 def test_starts_with_says_how_the_answer_begins() -> None:
     assert judged(StartsWith(value="Yes"), "Yes, it is.").score == 1
     assert judged(StartsWith(value="Yes"), "No, it is not.").misses == ('The answer begins with "No,", not "Yes".',)
+
+
+def test_ends_with_says_how_the_answer_ends() -> None:
+    assert judged(EndsWith(value="30 days."), "You have 30 days.").score == 1
+    assert judged(EndsWith(value="Yes"), "Is it? No").misses == ('The answer ends with " No", not "Yes".',)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,21 @@ class StartsWith(TextCheck):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndsWith(TextCheck):
+    """The answer ends with ``value``."""
+
+    type: ClassVar[str] = "ends_with"
+
+    def compare(self, answer: str, expected: str) -> Finding:
+        """Compare the end."""
+        if not expected:
+            return Missing("What the answer must end with is empty.")
+        if answer.endswith(expected):
+            return Found.that(True, f"The answer ends with {quoted(expected)}.")
+        return Found.that(False, f"The answer ends with {quoted(answer[-len(expected) :])}, not {quoted(expected)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contains(DeterministicCheck):
     """The answer contains ``value``, or, of several values, ``all`` or ``any`` (``mode``).
 
