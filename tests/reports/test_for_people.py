@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from evenhand import Case, Equals, evaluate
 from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.highlights import Highlight, Highlights, errors_once
@@ -392,3 +394,44 @@ def test_an_error_that_many_cases_share_is_told_once() -> None:
         ("b", "the error that stopped the run"),
         ("c", "the same error as a"),
     ]
+
+
+def test_repeated_cases_show_how_steady_their_verdicts_are() -> None:
+    answers = iter(["Paris", "Lyon", "Paris", "Paris"])
+    cases = [Case(id=f"c{number}", question="Capital?", reference_answer="Paris") for number in range(2)]
+    run = evaluate(cases, Equals(), target=lambda case: next(answers), repeat=2, store=None, concurrency=1)
+
+    told = run.report("text")
+
+    assert "flip rate 0.50 " in told
+    assert ": 1 of 2 cases passed in some samples and not in others" in told
+    assert "two samples of a case agree with probability 0.50 " in told
+    row = next(line for line in told.splitlines() if line.startswith("2 "))
+    assert row.split()[:2] == ["2", "1.00"]
+    assert "0.50 [" in row
+    steadiness = run.summary.steadiness
+    assert steadiness is not None
+    assert json.loads(run.report("json"))["summary"]["steadiness"]["flipped"] == steadiness.flipped == 1
+    assert "How steady" in run.report("html")
+    assert "| 2 | 1.00 [" in run.report("md")
+
+
+def test_cases_judged_once_have_no_such_block() -> None:
+    run = evaluate(Case(id="c", candidate_answer="Paris", reference_answer="Paris"), Equals(), store=None)
+
+    assert run.summary.steadiness is None
+    assert "How steady" not in run.report("text") + run.report("html") + run.report("md")
+
+
+def test_errors_leave_the_pass_rate_between_two_bounds() -> None:
+    def judge(case: Case) -> bool:
+        if case.candidate_answer == "broken":
+            raise RuntimeError("no")
+        return True
+
+    cases = [Case(id=text, candidate_answer=text) for text in ("a", "b", "c", "broken")]
+    run = evaluate(cases, judge, store=None)
+
+    assert run.summary.cases.pass_rate_bounds == (0.75, 1.0)
+    told = run.report("text")
+    assert "if the case that ended in error had passed, the pass rate would be 1.00; if not, 0.75" in told

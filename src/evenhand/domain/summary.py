@@ -47,6 +47,48 @@ class Tally:
         """How many have a verdict, which the pass rate is over."""
         return self.scored + self.failed_unscored
 
+    @property
+    def pass_rate_bounds(self) -> tuple[float, float] | None:
+        """The pass rate if none of the cases that ended in error had passed, and if all had; None without errors."""
+        whole = self.decided + self.errors
+        return (self.passed / whole, (self.passed + self.errors) / whole) if self.errors else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """A share or a chance, from 0 to 1; without an interval where there is too little to tell."""
+
+    value: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassOfK:
+    """The chance that ``any`` of k samples of a case passes (pass@k), and that ``all`` do (pass^k).
+
+    It is over the ``cases`` with so many verdicts.
+    """
+
+    k: int
+    cases: int
+    any: Rate
+    all: Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steadiness:
+    """How alike the samples of a case are, over the ``cases`` that have two verdicts or more.
+
+    ``flipped`` cases passed in some samples and not in others; ``same_verdict`` is the chance that two samples of a
+    case agree on that.
+    """
+
+    cases: int
+    flipped: int
+    flip_rate: Rate
+    same_verdict: Rate
+    passes: tuple[PassOfK, ...] = ()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
@@ -59,7 +101,8 @@ class Summary:
     ``reasons`` says why evaluations did not happen, and how many, the most frequent first. ``models`` has the numbers
     by the model that the cases' metadata names, where they name several. ``ambiguous`` counts evaluations with several
     different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those of them
-    whose verdict would have been another had the other one counted.
+    whose verdict would have been another had the other one counted. ``steadiness`` is there where cases were judged
+    several times.
     """
 
     cases: Tally
@@ -84,3 +127,4 @@ class Summary:
     models: dict[str, Tally] = field(default_factory=dict)
     ambiguous: dict[str, int] = field(default_factory=dict)
     overturned: dict[str, int] = field(default_factory=dict)
+    steadiness: Steadiness | None = None

@@ -10,7 +10,7 @@ from typing import Any, Final, TextIO
 from evenhand.domain.context import context_to
 from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
-from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.summary import Interval, Rate, Steadiness, Summary, Tally
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import strict_json
 
@@ -101,8 +101,28 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "reasons": dict(summary.reasons),
         "ambiguous": dict(summary.ambiguous),
         "overturned": dict(summary.overturned),
+        "steadiness": _steadiness(summary.steadiness),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
         **({"models": by_model} if by_model else {}),
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return {"value": rate.value, "interval": _interval(rate.interval)}
+
+
+def _steadiness(steadiness: Steadiness | None) -> dict[str, Any] | None:
+    """Return how steady the verdicts of repeated cases are; ``pass@k`` and ``pass^k`` by k."""
+    if steadiness is None:
+        return None
+    return {
+        "cases": steadiness.cases,
+        "flipped": steadiness.flipped,
+        "flip_rate": _rate(steadiness.flip_rate),
+        "same_verdict": _rate(steadiness.same_verdict),
+        "passes": [
+            {"k": row.k, "cases": row.cases, "any": _rate(row.any), "all": _rate(row.all)} for row in steadiness.passes
+        ],
     }
 
 
@@ -124,6 +144,7 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "failed_unscored": tally.failed_unscored,
         "pass_rate": tally.pass_rate,
         "pass_rate_interval": _interval(tally.pass_rate_interval),
+        "pass_rate_bounds": None if tally.pass_rate_bounds is None else list(tally.pass_rate_bounds),
         "clusters": tally.clusters,
     }
 

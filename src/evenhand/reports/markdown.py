@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
-from evenhand.domain.summary import Tally
+from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     Standing,
@@ -24,6 +24,7 @@ from evenhand.reports.phrases import (
 )
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import plain
+from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
 
 # All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~&!$^=:]|(?<=www)\.", re.IGNORECASE)
@@ -80,6 +81,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _tallies("Evaluators", "evaluator", summary.evaluators, scored_heading(summary))
     if summary.models:
         yield from _tallies("Models", "model", summary.models, scored_heading(summary))
+    yield from _steadiness(summary)
     shown = report.highlights()
     if shown.worst:
         yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
@@ -90,6 +92,14 @@ def _lines(report: Report) -> Iterator[str]:
     if shown.broken:
         broken = errors_once(shown.broken, report.run.reason)
         yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(broken))
+
+
+def _steadiness(summary: Summary) -> Iterator[str]:
+    if sentences := steady_sentences(summary):
+        yield "\n## How steady\n"
+        yield from (f"- {sentence}" for sentence in sentences)
+    if rows := pass_rows(summary):
+        yield from _table("pass@k and pass^k", PASS_HEADINGS, rows)
 
 
 def _tallies(title: str, whose: str, tallies: Mapping[str, Tally], scored: str) -> Iterator[str]:

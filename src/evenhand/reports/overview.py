@@ -13,7 +13,7 @@ from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.summary import Interval, PassOfK, Rate, Steadiness, Summary, Tally
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
 from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.phrases import Standing
@@ -79,6 +79,7 @@ class Overview:
                 "cases": _tally(summary_data["cases"]),
                 "judges": tuple(summary_data["judges"]),
                 "unpriced": tuple(summary_data["unpriced"]),
+                "steadiness": _steadiness(summary_data["steadiness"]),
             }
         )
         return cls(
@@ -92,17 +93,31 @@ class Overview:
 
 
 def _tally(data: Mapping[str, Any]) -> Tally:
-    around = {
-        name: None if data[name] is None else Interval(**data[name]) for name in ("interval", "pass_rate_interval")
-    }
+    around = {name: _interval(data[name]) for name in ("interval", "pass_rate_interval")}
     return Tally(**{**data, **around})
+
+
+def _interval(data: Mapping[str, Any] | None) -> Interval | None:
+    return None if data is None else Interval(**data)
+
+
+def _rate(data: Mapping[str, Any]) -> Rate:
+    return Rate(value=data["value"], interval=_interval(data["interval"]))
+
+
+def _steadiness(data: Mapping[str, Any] | None) -> Steadiness | None:
+    if data is None:
+        return None
+    passes = tuple(PassOfK(**{**row, "any": _rate(row["any"]), "all": _rate(row["all"])}) for row in data["passes"])
+    rates = {name: _rate(data[name]) for name in ("flip_rate", "same_verdict")}
+    return Steadiness(**{**data, **rates, "passes": passes})
 
 
 def _format() -> str:
     """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
     version = 1
-    names = [[each.name for each in fields(part)] for part in (Overview, Summary, Tally, Interval)]
+    names = [[each.name for each in fields(part)] for part in (Overview, Summary, Tally, Interval, Steadiness, PassOfK)]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 
 

@@ -15,6 +15,7 @@ from evenhand.domain.verdict import Verdict
 from evenhand.reports.highlights import Part, ambiguities_of, parts_of
 from evenhand.reports.safe_text import plain
 from evenhand.stats.intervals import ExactSum, Scores
+from evenhand.stats.repeats import Samples, steadiness
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _SCORED, _PASS = Status.SCORED, Verdict.PASS
@@ -62,6 +63,7 @@ class Summarizer:
         self._reasons = _Reasons()
         self._ambiguous: Counter[str] = Counter()
         self._overturned: Counter[str] = Counter()
+        self._repeats: Counter[Samples] = Counter()
 
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
@@ -72,6 +74,9 @@ class Summarizer:
             else:
                 outcome = outcome or result.outcome
                 counting.add(outcome.status, outcome.score, outcome.verdict, cluster, outcome.evaluations)
+        if result.judgments and result.judgments[-1].sample > 0 and not result.pending:
+            verdicts = [sample.verdict for sample in result.by_sample if sample.status is _SCORED]
+            self._repeats[len(verdicts), verdicts.count(_PASS), cluster] += 1
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             evaluation = judgment.evaluation
@@ -201,6 +206,7 @@ class Summarizer:
             reasons=self._reasons.most_common(),
             ambiguous=dict(sorted(self._ambiguous.items())),
             overturned=dict(sorted(self._overturned.items())),
+            steadiness=steadiness(self._repeats),
         )
 
 

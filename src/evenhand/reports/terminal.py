@@ -36,6 +36,7 @@ from evenhand.reports.phrases import (
 )
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import plain
+from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
 
 _COLOURS: Final = {
     Standing.PASS: "green",
@@ -88,6 +89,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         label = "Samples not evaluated:" if is_repeated else "Not evaluated:"
         yield _table_of(zip(itertools.chain([Text(label)], itertools.repeat(Text(""))), reasons, strict=False))
     yield from _tables(summary, wide=width >= _WIDE)
+    yield from _steadiness(summary)
     shown = report.highlights()
     if shown.worst:
         yield from _highlight_table("Worst cases", shown.worst)
@@ -108,6 +110,19 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     if who := judges_phrase(summary):
         yield Text(plain(who, None))
     yield Text(effort_sentence(summary, report.run))
+
+
+def _steadiness(summary: Summary) -> Iterator[RenderableType]:
+    if sentences := steady_sentences(summary):
+        yield Text("\nHow steady")
+        yield from map(Text, sentences)
+    if rows := pass_rows(summary):
+        table = _table()
+        for heading in PASS_HEADINGS:
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*row)
+        yield table
 
 
 def _marked(standing: Standing, more: str = "") -> Text:

@@ -25,6 +25,7 @@ from evenhand.reports.phrases import (
     samples_sentence,
     standings,
 )
+from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
 
 
 def run_facts(run: RunRecord, judges: Sequence[str] = (), *, noun: str = "case") -> list[tuple[str, str]]:
@@ -82,6 +83,21 @@ class RunView:
     def samples(self) -> str:
         """What is counted, where each case was judged several times."""
         return samples_sentence(self.summary, self.noun)
+
+    @property
+    def steady(self) -> list[str]:
+        """How far the pass rate could move; nothing where verdicts are not what it is about."""
+        return steady_sentences(self.summary) if self.noun == "case" else []
+
+    @property
+    def passes(self) -> list[tuple[str, str, str, str]]:
+        """The rows of the table of pass@k and pass^k."""
+        return pass_rows(self.summary) if self.noun == "case" else []
+
+    @property
+    def pass_headings(self) -> tuple[str, ...]:
+        """The headings of that table."""
+        return PASS_HEADINGS
 
     @property
     def bar(self) -> Markup:
