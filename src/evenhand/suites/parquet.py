@@ -6,7 +6,7 @@ import importlib
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.rows import mapped
@@ -27,8 +27,11 @@ _SMALL: Final = 64_000_000
 _FEW_ROWS: Final = 1_000_000
 
 _ROWS_AT_ONCE: Final = 1_000
+_MOST_OF_A_BATCH: Final = 256_000_000
 _BUFFER: Final = 1 << 16
 _MAGIC: Final = b"ARROW1"
+_DICTIONARY_PAGE: Final = 2
+_NEXT_INTEGER: Final = 0x15
 TOO_LARGE: Final = f"this row has more than {MAX_BYTES // 1_000_000} MB; split it"
 # A value of Python takes so many bytes beside its text.
 _BYTES_OF_A_VALUE: Final = 16
@@ -90,14 +93,73 @@ def _checked(path: Path, schema: Any, check_heading: Callable[[list[str]], None]
 def _parquet_batches(path: Path, check_heading: Callable[[list[str]], None]) -> Iterator[Any]:
     size = _check_footer(path)
     parquet = _pyarrow(str(path), "pyarrow.parquet")
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path, buffer_size=_BUFFER) as file:
         _check_claims(path, file.metadata, size)
         _checked(path, file.schema_arrow, check_heading)
-        leaves = [file.schema.column(place) for place in range(len(file.schema))]
-    # Texts stay as they are stored: a text of megabytes that many rows share is unpacked for one row after the other.
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    with parquet.ParquetFile(path, read_dictionary=texts, buffer_size=_BUFFER) as file:
-        yield from file.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False)
+        flat = set(file.schema_arrow.names)
+        groups = [_Group.of(path, file.metadata.row_group(place), flat) for place in range(file.num_row_groups)]
+    shared = sorted({column for group in groups for column in group.shared})
+    with parquet.ParquetFile(path, read_dictionary=shared, buffer_size=_BUFFER) as file:
+        for place, group in enumerate(groups):
+            yield from file.iter_batches(batch_size=group.rows_at_once, row_groups=[place], use_threads=False)
+
+
+class _Group(NamedTuple):
+    """How a row group is read: so many rows at once, and these columns as they are stored, each text once.
+
+    A text is stored once for all rows that share it, so what a batch unpacks to has no bound but the largest text times
+    the number of values. In a list or a mapping, all values may be in one row.
+    """
+
+    rows_at_once: int
+    shared: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: Path, group: Any, flat: set[str]) -> _Group:
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
+        with path.open("rb") as file:
+            largest = {chunk.path_in_schema: _largest_text(file, chunk) for chunk in texts}
+        shared = tuple(
+            chunk.path_in_schema
+            for chunk in texts
+            if chunk.path_in_schema not in flat and largest[chunk.path_in_schema] * chunk.num_values > _MOST_OF_A_BATCH
+        )
+        together = sum(size for column, size in largest.items() if column not in shared)
+        return cls(min(max(_MOST_OF_A_BATCH // max(together, 1), 1), _ROWS_AT_ONCE), shared)
+
+
+def _largest_text(file: BinaryIO, chunk: Any) -> int:
+    """Return a bound on the size of a text that many rows may share; 0 if each is stored by itself."""
+    whole = int(chunk.total_uncompressed_size)
+    if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may begin as the one before it
+        return whole
+    first = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+    file.seek(max(first, 0))
+    try:
+        kind, size = _page_header(file.read(16))
+    except (IndexError, ValueError):
+        return whole
+    return size if kind == _DICTIONARY_PAGE else 0
+
+
+def _page_header(data: bytes) -> tuple[int, int]:
+    """Return the kind of a page and its unpacked size: the first two fields of its header, in Thrift's compact form."""
+    at = 0
+    fields = []
+    for _ in range(2):
+        if data[at] != _NEXT_INTEGER:
+            raise ValueError("no header of a page")
+        number, shift = 0, 0
+        while True:
+            at += 1
+            number |= (data[at] & 0x7F) << shift
+            shift += 7
+            if not data[at] & 0x80:
+                break
+        at += 1
+        fields.append(number >> 1)
+    return fields[0], fields[1]
 
 
 def _check_footer(path: Path) -> int:
