@@ -8,8 +8,20 @@ from typing import Any
 
 import pytest
 
-from evenhand import Case, Comparison, ConfigError, Contains, PromptEvaluator, Run, RunStoppedError, compare, evaluate
+from evenhand import (
+    Case,
+    Comparison,
+    ConfigError,
+    Contains,
+    PromptEvaluator,
+    Run,
+    RunStoppedError,
+    Scripted,
+    compare,
+    evaluate,
+)
 from evenhand.domain.reply import Reply
+from evenhand.reports.comparison import comparison_text
 
 PARIS = Contains(value="Paris")
 
@@ -174,3 +186,53 @@ def test_repeats_and_clusters_that_differ_are_noted() -> None:
 
     assert "each case was judged 1 time in A, 2 times in B" in found.notes
     assert "6 cases have a different cluster in B; those of A are used, if there are any" in found.notes
+
+
+# Labels
+
+GRADES = {"right": 1, "partly": 0.5, "wrong": 0}
+
+
+def labelled(*labels: str, repeat: int = 1, **rest: Any) -> Run:
+    judge = Scripted([f'{{"label": "{label}"}}' for label in labels])
+    cases = [
+        Case(id=str(number), candidate_answer="x", reference_answer="y") for number in range(len(labels) // repeat)
+    ]
+    evaluator = rest.pop("evaluator", {"type": "llm_judge", "name": "grade", "choices": GRADES})
+    return evaluate(cases, evaluator, judge=judge, store=None, concurrency=1, repeat=repeat, **rest)
+
+
+def test_labels_are_counted_from_a_to_b() -> None:
+    a = labelled("wrong", "wrong", "partly", "right")
+    b = labelled("right", "wrong", "right", "right")
+
+    comparison = compare(a, b)
+
+    table = comparison.evaluators["grade"].labels
+    assert table is not None
+    assert table.labels == ("right", "partly", "wrong")
+    assert table.counts == ((1, 0, 0), (1, 0, 0), (1, 0, 1))
+    assert (table.same, table.without, comparison.cases.labels) == (2, 0, None)
+    assert comparison.as_dict()["evaluators"]["grade"]["labels"]["counts"]["wrong"] == {
+        "right": 1, "partly": 0, "wrong": 1,
+    }  # fmt: skip
+    text = comparison_text(comparison)
+    assert "Labels of grade, from A (rows) to B (columns)" in text
+
+
+def test_a_case_whose_repeats_disagree_has_no_label_to_count() -> None:
+    a = labelled("wrong", "right", "right", "right", repeat=2)
+    b = labelled("right", "right", "right", "right", repeat=2)
+
+    table = compare(a, b).evaluators["grade"].labels
+
+    assert table is not None
+    assert (table.labels, table.counts, table.without) == (("right",), ((1,),), 1)
+    assert "1 case without a label in one of the runs" in comparison_text(compare(a, b))
+
+
+def test_without_choices_there_is_no_table_of_labels() -> None:
+    comparison = compare(answered("Paris", "Rome"), answered("Rome", "Rome"))
+
+    assert all(compared.labels is None for compared in comparison.evaluators.values())
+    assert "labels" not in comparison.as_dict()["cases"]

@@ -129,6 +129,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "max_attempts": 2,
         "max_retries": 1,
         "scale": "1-5",
+        "choices": {"correct": 1, "partly": 0.5, "wrong": 0},
         "score_from": "samples",
         "samples": 5,
         "rubric_mode": "separate",

@@ -204,6 +204,7 @@ OPTIONS: dict[str, Any] = {
     "rubrics": ["Polite"],
     "max_attempts": 7,
     "scale": "1-5",
+    "choices": {"right": 1, "wrong": 0},
     "score_from": "text",
     "samples": 3,
     "rubric_mode": "separate",

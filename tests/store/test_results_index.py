@@ -20,6 +20,10 @@ CASES = [
 ]
 
 
+# In a label and in details, quotes and the word itself are only text.
+LABELS: list[dict[str, Any]] = [{"label": 'a "label": b\0ü'}, {"details": {"label": "wrong"}}, {"label": "wrong"}]
+
+
 def group_members(_run: RunRecord, case: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
     members: Sequence[Mapping[str, Any]] | None = case.get("metadata", {}).get("group")
     return members
@@ -29,7 +33,7 @@ def group_members(_run: RunRecord, case: Mapping[str, Any]) -> Sequence[Mapping[
 def run(store: Store, made: Any) -> RunRecord:
     run: RunRecord = made.run(store, cases=CASES)
     for position, score in enumerate((0.9, 0.1, 0.5)):
-        made.judge(store, run, position, made.judgment(score, evaluation={"retry_count": position}))
+        made.judge(store, run, position, made.judgment(score, evaluation={"retry_count": position, **LABELS[position]}))
     made.answer(store, run, 1, MadeAnswer(text="Halb so viel"))
     return run
 
@@ -49,6 +53,9 @@ def index(store: Store) -> Iterator[ResultsIndex]:
         (Filter(min_score=0.4, max_score=0.6), [2]),
         (Filter(model=("x/two",)), [1]),
         (Filter(retried=True), [1, 2]),
+        (Filter(label=("wrong",)), [2]),
+        (Filter(label=('a "label": b\0ü',)), [0]),
+        (Filter(label=("wrong", "right")), [2]),
         (Filter(has_error=True), []),
         (Filter(text="STRAßE"), [0]),
         (Filter(text="50 % OF"), [1]),

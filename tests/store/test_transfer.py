@@ -59,7 +59,12 @@ def rich_run(made: Any) -> Callable[[Store], RunRecord]:
         )
         checks = (Check(id="short", satisfied=True, reasoning="it is"),)
         made.judge(store, run, 0, made.judgment("unparsable: no JSON", evaluation={"attempts": attempts}))
-        made.judge(store, run, 0, made.judgment(0.75, round=1, evaluation={"checks": checks, "score_raw": 10**30}))
+        made.judge(
+            store,
+            run,
+            0,
+            made.judgment(0.75, round=1, evaluation={"checks": checks, "score_raw": 10**30, "label": "partly\0"}),
+        )
         made.judge(store, run, 0, made.judgment(1.0, sample=1, cost=None, weight=0.0, required=True))
         made.judge(store, run, 1, made.judgment(0.0, key="other", evaluation={"details": {"deep": [[{}]]}}))
         made.answer(store, run, 2, MadeAnswer(text=None, error="timeout: late"), MadeAnswer(text="Hello", round=1))

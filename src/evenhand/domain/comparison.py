@@ -82,6 +82,32 @@ class PairedDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelTable:
+    """How often each label of A met each of B in the same case, the label with the highest score first.
+
+    The rows of ``counts`` are A's labels, its columns B's. ``without`` cases have no label in one of the runs: no
+    score, or samples that disagree.
+    """
+
+    labels: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    without: int = 0
+
+    @property
+    def same(self) -> int:
+        """How many cases have the same label in both runs."""
+        return sum(row[place] for place, row in enumerate(self.counts))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        counts = {
+            before: dict(zip(self.labels, row, strict=True))
+            for before, row in zip(self.labels, self.counts, strict=True)
+        }
+        return {"labels": list(self.labels), "counts": counts, "same": self.same, "without": self.without}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
     """The case score, or one evaluator, in two runs: nothing is left out without being counted.
 
@@ -89,6 +115,7 @@ class Compared:
     (``unscored_a``), in B only, or in both. ``pending`` of them are not judged to the end in one of the runs, and stand
     in no cell of ``transitions``: the rows of that are A's standing, its columns B's, in the order of ``STANDINGS``.
     ``p_holm`` is the p value after Holm's correction for as many evaluators as there are; the case score needs none.
+    ``labels`` has those of an evaluator whose judge gives labels.
     """
 
     in_common: int
@@ -101,6 +128,7 @@ class Compared:
     scores: PairedDifference
     transitions: tuple[tuple[int, ...], ...]
     p_holm: float | None = None
+    labels: LabelTable | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -109,7 +137,9 @@ class Compared:
             before: dict(zip(STANDINGS, row, strict=True))
             for before, row in zip(STANDINGS, self.transitions, strict=True)
         }
-        return fields | {"better": self.scores.better, "worse": self.scores.worse}
+        del fields["labels"]
+        labels = {} if self.labels is None else {"labels": self.labels.as_dict()}
+        return fields | {"better": self.scores.better, "worse": self.scores.worse} | labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

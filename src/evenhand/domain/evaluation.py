@@ -131,7 +131,7 @@ class Evaluation:
     """What one evaluator found about one case (SPEC-E1).
 
     Made by ``with_score``, ``without_score`` or ``with_error``, so that a broken judge never looks like a plain zero
-    and a skipped case never has a score.
+    and a skipped case never has a score. ``label`` is the one that the judge gave, where it was to give one.
     """
 
     evaluator: str
@@ -151,6 +151,7 @@ class Evaluation:
     evaluator_provider_request: Mapping[str, str] | None = None
     usage: Usage | None = None
     flags: tuple[str, ...] = ()
+    label: str | None = None
 
     def __post_init__(self) -> None:
         # Plain words are taken too: they come from files and from other people's evaluators.
@@ -191,8 +192,8 @@ class Evaluation:
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the evaluation as plain JSON values, with the names of SPEC-E1."""
-        return {
+        """Return the evaluation as plain JSON values, with the names of SPEC-E1; a label only where there is one."""
+        row = {
             "evaluator": self.evaluator,
             "type": self.type,
             "status": str(self.status),
@@ -213,6 +214,7 @@ class Evaluation:
             "usage": usage_dict(self.usage),
             "flags": list(self.flags),
         }
+        return row if self.label is None else row | {"label": self.label}
 
 
 def token_usage(input_tokens: object, output_tokens: object, cached_tokens: object = 0) -> Usage | None:

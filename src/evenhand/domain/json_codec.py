@@ -94,6 +94,7 @@ def evaluation_from(row: Mapping[str, Any]) -> Evaluation:
         evaluator_provider_request=row.get("evaluator_provider_request"),
         usage=usage_from(row.get("usage")),
         flags=tuple(row.get("flags", ())),
+        label=row.get("label"),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeGuard
 
@@ -13,10 +14,12 @@ from evenhand.domain.errors import ConfigError, ContractError
 _QUOTED_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _RANGE_WORDS = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
 
+_LABEL = re.compile("[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,80}")
+
 COERCED = "coerced"
 CLAMPED = "clamped"
 
-Raw: TypeAlias = float | int | bool
+Raw: TypeAlias = float | int | bool | str
 
 
 def read_number(value: object, *, name: str = "score") -> tuple[float | int, tuple[str, ...]]:
@@ -145,13 +148,74 @@ class Choices:
 
     def unit(self, raw: Raw) -> float:
         """Turn a choice into a number from 0 to 1: itself where all are, else its place between lowest and highest."""
-        low, high = min(self.values), max(self.values)
-        if low >= 0 and high <= 1:
-            return float(raw)
-        return 1.0 if low == high else (float(raw) - low) / (high - low)
+        return unit_of(float(raw), self.values)
 
 
-Scale: TypeAlias = Range | Binary | Choices
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """A few labels, one of which the judge must give, each with its number; case and outer white space do not count.
+
+    >>> labels = Labels.of({"correct": 1, "partly": 0.5, "wrong": 0})
+    >>> labels.read(" Partly"), labels.unit("partly")
+    (('partly', ()), 0.5)
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def of(cls, labels: object) -> Labels:
+        """Read labels as a user may write them: a mapping from each to its number."""
+        if not isinstance(labels, Mapping) or len(labels) < 2:
+            raise ConfigError(
+                "choices must map two labels or more to numbers, such as {correct: 1, partly: 0.5, wrong: 0}, not "
+                f"{labels!r:.80}"
+            )
+        known: dict[str, str] = {}
+        for label, number in labels.items():
+            if not isinstance(label, str) or not _LABEL.fullmatch(label) or label != label.strip():
+                raise ConfigError(
+                    f"choices: {label!r:.80} is no label: it must be text of 1 to 80 characters, without white space "
+                    "around it and without control characters"
+                )
+            if not is_finite_number(number):
+                raise ConfigError(f"choices: {label} is {number!r:.80}; it must be a finite number")
+            if (other := known.setdefault(label.casefold(), label)) != label:
+                raise ConfigError(f"choices: {other!r} and {label!r} differ only in case")
+        return cls(names=tuple(labels), numbers=tuple(labels.values()))
+
+    @property
+    def words(self) -> str:
+        """Describe the scale to a judge."""
+        return f"exactly one of {', '.join(json.dumps(name, ensure_ascii=False) for name in self.names)}"
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the scale to a structured-output decoder."""
+        return {"type": "string", "enum": list(self.names)}
+
+    def read(self, value: object, *, name: str = "label") -> tuple[Raw, tuple[str, ...]]:
+        """Read the judge's label; the result is the listed one."""
+        if not isinstance(value, str):
+            raise ContractError(f"{name} must be {self.words}, not {_kind(value)}")
+        for listed in self.names:
+            if listed.casefold() == value.strip().casefold():
+                return listed, ()
+        raise ContractError(f"{name} must be {self.words}, not {value.strip()!r:.80}")
+
+    def unit(self, raw: Raw) -> float:
+        """Turn a label into a number from 0 to 1: its own where all are, else its place between the two ends."""
+        return unit_of(self.numbers[self.names.index(str(raw))], self.numbers)
+
+
+def unit_of(number: float, numbers: Sequence[float]) -> float:
+    """Return a number as it is if all lie between 0 and 1, else its place between the lowest and the highest."""
+    low, high = min(numbers), max(numbers)
+    if low >= 0 and high <= 1:
+        return float(number)
+    return 1.0 if low == high else (float(number) - low) / (high - low)
+
+
+Scale: TypeAlias = Range | Binary | Choices | Labels
 
 UNIT = Range(low=0.0, high=1.0, outside="clamp")
 
@@ -165,7 +229,7 @@ def scale_of(scale: Scale | str | Sequence[float] | None) -> Scale:
     match scale:
         case None:
             return UNIT
-        case Range() | Binary() | Choices():
+        case Range() | Binary() | Choices() | Labels():
             return scale
         case "boolean" | "binary":
             return Binary()

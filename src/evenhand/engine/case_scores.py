@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +17,7 @@ from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
 from evenhand.engine.overview import overview_of
 from evenhand.engine.targets.model import MODEL, TEST_CASE
-from evenhand.reports.paired_cases import JudgedCase, PairedFinding, findings_of
+from evenhand.reports.paired_cases import JudgedCase, Labelled, PairedFinding, findings_of
 from evenhand.reports.phrases import names_in
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
@@ -137,6 +137,23 @@ def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> I
                 judged_by=Terms(content, of_a_prompt=of_a_prompt),
                 found=weigh(expected * run.repeat > len(judged), judged),
             )
+
+
+def labelled_cases(
+    store: Store, run: RunRecord, evaluators: Collection[str], *, model: str | None = None
+) -> Iterator[tuple[str, Labelled]]:
+    """Yield the labels that some evaluators gave, by the ids that ``judged_cases`` has; None where samples disagree."""
+    for result in store.results(run):
+        if model is not None and result.case.metadata.get(MODEL) != model:
+            continue
+        given: dict[str, set[tuple[str, float] | None]] = {}
+        for evaluation in (judgment.evaluation for judgment in result.judgments):
+            if evaluation.evaluator in evaluators:
+                label = None if evaluation.label is None else (evaluation.label, evaluation.score or 0.0)
+                given.setdefault(evaluation.evaluator, set()).add(label)
+        test_case = None if model is None else result.case.metadata.get(TEST_CASE)
+        labels = {name: next(iter(those)) if len(those) == 1 else None for name, those in given.items()}
+        yield result.id if test_case is None else test_case, labels
 
 
 def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[_Row, ...]]:

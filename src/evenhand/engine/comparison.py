@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from evenhand.domain.comparison import Comparison
+from evenhand.domain.comparison import Compared, Comparison
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.case_scores import answering_models, judged_cases
+from evenhand.engine.case_scores import answering_models, judged_cases, labelled_cases
 from evenhand.engine.overview import overview_of
 from evenhand.engine.run import Run
-from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
+from evenhand.reports.paired_cases import JudgedCase, LabelPairs, PairedSummarizer
 from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 
@@ -37,6 +37,16 @@ class Side:
     def models(self) -> tuple[str, ...]:
         """Name the models whose answers are compared."""
         return answering_models(self.store, self.run) if self.model is None else (self.model,)
+
+    def labelling(self) -> set[str]:
+        """Name the evaluators of the run whose judges give labels."""
+        evaluators = self.run.definition.get("evaluators")
+        listed = evaluators if isinstance(evaluators, list) else []
+        return {
+            str(each.get("name") or each.get("type"))
+            for each in listed
+            if isinstance(each, Mapping) and each.get("choices") is not None
+        }
 
     def judges(self) -> Mapping[str, tuple[str, ...]]:
         """Name the judges of each evaluator that has some."""
@@ -88,7 +98,7 @@ def compare_runs(
         a=a.run,
         b=b.run,
         cases=comparing.cases(),
-        evaluators=comparing.evaluators(),
+        evaluators=_with_labels(comparing.evaluators(), a, b),
         evaluator=evaluator,
         changes=comparing.changes(),
         changed=comparing.changed,
@@ -97,6 +107,19 @@ def compare_runs(
         model_a=a.model,
         model_b=b.model,
     )
+
+
+def _with_labels(evaluators: Mapping[str, Compared], a: Side, b: Side) -> dict[str, Compared]:
+    """Add the tables of labels, for which whole evaluations are read: only where an evaluator has labels."""
+    names = {name for name in a.labelling() & b.labelling() if name in evaluators}
+    if not names:
+        return dict(evaluators)
+    pairs = LabelPairs(names)
+    before = dict(labelled_cases(a.store, a.run, names, model=a.model))
+    for identity, after in labelled_cases(b.store, b.run, names, model=b.model):
+        if identity in before:
+            pairs.add(before[identity], after)
+    return {name: replace(compared, labels=pairs.table(name)) for name, compared in evaluators.items()}
 
 
 def _with_models(a: Side, b: Side) -> tuple[Side, Side]:
@@ -206,7 +229,7 @@ def _unlike(ids: Sequence[str]) -> Iterator[str]:
         names = ", ".join(f"{identity!r:.60}" for identity in ids[:_MOST_NAMED]) + (
             " …" if len(ids) > _MOST_NAMED else ""
         )
-        terms = "question, reference, expected outcome, schema, or its own rubrics or evaluators"
+        terms = "question, context, reference, expected outcome, schema, or its own rubrics or evaluators"
         is_judged = "1 case is" if len(ids) == 1 else f"{len(ids):,} cases are"
         yield f"{is_judged} judged differently ({terms}): {names}"
 

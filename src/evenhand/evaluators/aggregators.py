@@ -202,7 +202,7 @@ def _findings(members: Sequence[Member]) -> list[dict[str, Any]]:
 
 # What a member of a team has and its meta-judge has no use for.
 _NOT_FOR_META_JUDGES = {
-    "weight", "required", "prompt", "rubrics", "rubric_mode", "shuffle", "evidence", "member_results",
+    "weight", "required", "prompt", "choices", "rubrics", "rubric_mode", "shuffle", "evidence", "member_results",
 }  # fmt: skip
 
 

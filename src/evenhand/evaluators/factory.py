@@ -12,14 +12,15 @@ from typing import Any, Final, TypeAlias, TypedDict, cast
 
 from evenhand import registry
 from evenhand.domain.ask import Call, ModelClient, Steps
-from evenhand.domain.contract import Accepted, Contract, FieldContract, Score, Text
+from evenhand.domain.contract import Accepted, Contract, FieldContract, Text
 from evenhand.domain.errors import ConfigError, TemplateError, did_you_mean, require_flag
 from evenhand.domain.evaluation import JudgeError, usage_dict
 from evenhand.domain.message import Message, conversation_text, messages_from, plain_data
 from evenhand.domain.reply import Raised, Returned
-from evenhand.domain.scale import Binary, Choices, Range, Scale
+from evenhand.domain.scale import Binary, Choices, Labels, Range, Scale
 from evenhand.domain.template import Template
 from evenhand.evaluators.asking import Answered, GaveUp, appended, inquire
+from evenhand.evaluators.freeform import LABEL, score_field
 from evenhand.evaluators.output_schema import VALUE, output_contract
 from evenhand.evaluators.prompts.ready import ReadyPrompt, ready_prompt
 from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
@@ -59,7 +60,7 @@ class PromptedJudge:
     model: str | None = None
     system: str | None = None
     continuous: bool = False
-    choices: Sequence[float] | None = None
+    choices: Sequence[float] | Mapping[str, float] | None = None
     use_reasoning: bool = True
     few_shot_examples: Sequence[FewShotExample] | None = None
     output_schema: Any = None
@@ -88,7 +89,7 @@ class PromptedJudge:
         schema = self._schema()
         if schema is not None:
             return output_contract(schema)
-        score = Score(scale=self._scale(), about="your judgment, in the sense of the task")
+        score = score_field(self._scale(), about="your judgment, in the sense of the task")
         if not self.use_reasoning:
             return FieldContract(name="judgment", fields=(score,))
         reasoning = Text(name="reasoning", required=True, about="your reasons, step by step, before the score")
@@ -102,6 +103,8 @@ class PromptedJudge:
         return self.output_schema if own is None else own
 
     def _scale(self) -> Scale:
+        if isinstance(self.choices, Mapping):
+            return Labels.of(self.choices)
         if self.choices is not None:
             return Choices(values=cast("tuple[float, ...]", self.choices))
         return Range(low=0.0, high=1.0) if self.continuous else Binary()
@@ -180,11 +183,14 @@ class PromptedJudge:
                 "usage": usage_dict(record.fields()["usage"]),
                 "flags": list(asked.flags),
                 "judge": self.judge.name,
+                **({LABEL: values[LABEL]} if LABEL in values else {}),
                 **other,
             },
         )
 
     def _score(self, accepted: Accepted) -> float | bool:
+        if isinstance(self.choices, Mapping):
+            return self.choices[accepted.values[LABEL]]
         score: float | bool = accepted.values["score"]
         return float(score) if self.continuous and self.choices is None else score
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case
@@ -13,7 +13,7 @@ from evenhand.domain.contract import FieldContract, Score, Text, Texts
 from evenhand.domain.errors import ContractError
 from evenhand.domain.evaluation import Evaluation, Status, total_usage
 from evenhand.domain.message import Message
-from evenhand.domain.scale import UNIT, Scale
+from evenhand.domain.scale import UNIT, Labels, Scale
 from evenhand.drive.driver import together
 from evenhand.evaluators.asking import Answered, GaveUp, Record, ask_first_token
 from evenhand.evaluators.prompts import texts
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from evenhand.evaluators.prompt_settings import PromptSettings
 
 MOST_POINTS: Final = 4
+LABEL: Final = "label"
+
+
+def score_field(scale: Scale, *, about: str, direction: str = "") -> Score:
+    """Return the field of a reply that decides: a score, or a label."""
+    if isinstance(scale, Labels):
+        return Score(scale=scale, about=about, name=LABEL)
+    return Score(scale=scale, about=f"{about}{direction}")
+
+
+def _raw(values: Mapping[str, Any]) -> Any:
+    return values[LABEL] if LABEL in values else values["score"]
 
 
 @functools.lru_cache(maxsize=16)
@@ -42,7 +54,7 @@ def freeform_contract(scale: Scale = UNIT) -> FieldContract:
             Text(name="reasoning", about="why the answer earns its score, in two or three sentences"),
             Texts(name="hits", most=MOST_POINTS, about="what the candidate answer gets right"),
             Texts(name="misses", most=MOST_POINTS, about="what it gets wrong or leaves out"),
-            Score(scale=scale, about="how well the candidate answer does, higher being better"),
+            score_field(scale, about="how well the candidate answer does", direction=", higher being better"),
         ),
     )
 
@@ -56,7 +68,7 @@ def ready_contract(scale: Scale = UNIT) -> FieldContract:
             Text(name="reasoning", about="your reasons, step by step, before the score"),
             Texts(name="hits", most=MOST_POINTS, about="what speaks for a high score"),
             Texts(name="misses", most=MOST_POINTS, about="what speaks against it"),
-            Score(scale=scale, about="your judgment, in the sense of the task, higher being better"),
+            score_field(scale, about="your judgment, in the sense of the task", direction=", higher being better"),
         ),
     )
 
@@ -84,7 +96,8 @@ def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | Gav
     if isinstance(asked, GaveUp):
         return evaluator.failed(asked.error, details=judge_details(evaluator.client), **asked.record.fields())
     values = asked.accepted.values
-    score = scale.unit(values["score"])
+    raw = _raw(values)
+    score = scale.unit(raw)
     record = asked.record
     # Not by ``scored``: to hand so many keywords on, twice, would cost as much as to make the evaluation.
     evaluation = Evaluation(
@@ -92,7 +105,7 @@ def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | Gav
         type=evaluator.type,
         status=Status.SCORED,
         score=score,
-        score_raw=values["score"],
+        score_raw=raw,
         verdict=evaluator.marks.verdict(score),
         hits=values["hits"],
         misses=values["misses"],
@@ -103,6 +116,7 @@ def _by_one_reply(evaluator: PromptSettings, scale: Scale, asked: Answered | Gav
         evaluator_provider_request=record.request,
         usage=total_usage(record.attempts),
         flags=asked.flags,
+        label=values.get(LABEL),
     )
     if asked.other is None:
         return evaluation
@@ -114,7 +128,7 @@ def _by_samples(evaluator: PromptSettings, scale: Scale, asked: Sequence[Answere
     answered = [outcome for outcome in asked if isinstance(outcome, Answered)]
     if not answered:
         return evaluator.failed(last_error(asked), details=judge_details(evaluator.client), **record.fields())
-    raws = [outcome.accepted.values["score"] for outcome in answered]
+    raws = [_raw(outcome.accepted.values) for outcome in answered]
     scores = [scale.unit(raw) for raw in raws]
     score = statistics.fmean(scores)
     lost = len(asked) - len(answered)
@@ -129,6 +143,8 @@ def _by_samples(evaluator: PromptSettings, scale: Scale, asked: Sequence[Answere
         reasoning=values["reasoning"],
         details=judge_details(evaluator.client, answered) | spread(scores, lost=lost),
         flags=all_flags(answered, lost=lost),
+        # Samples that disagree have a mean, and no label in common.
+        label=raws[0] if LABEL in values and len(set(raws)) == 1 else None,
         **record.fields(),
     )
     if all(outcome.other is None for outcome in answered):

@@ -32,7 +32,8 @@ class PromptEvaluator(PromptSettings):
     ``template`` replaces the user prompt; its places are ``{{ candidate_answer }}``, ``{{ question }}``,
     ``{{ reference_answer }}``, ``{{ expected_outcome }}``, ``{{ context }}`` and, for a key of the case's metadata,
     ``{{ metadata.key }}``; a case that lacks one of the last two is not evaluated. ``prompt`` is the name of a ready
-    prompt, such as ``faithfulness``, which says what is judged and needs some fields of the case.
+    prompt, such as ``faithfulness``, which says what is judged and needs some fields of the case. ``choices`` maps
+    labels to numbers: the judge gives one of the labels, which the evaluation has as its ``label``.
     ``score_from`` is ``text``, ``samples`` (the mean of several replies, with their spread) or ``logprobs`` (the
     probabilities of the first token). ``rubric_mode`` asks for all items in one request (``joint``) or for each in its
     own (``separate``); ``shuffle`` is the seed of a recorded item order; ``evidence`` demands quotes, which are looked
@@ -50,7 +51,8 @@ class PromptEvaluator(PromptSettings):
             return self.not_evaluated(missing)
         if self.ready is not None:
             return (yield from freeform_steps(self, case))
-        if items := case.items or self.items:
+        items = () if self.choices is not None else case.items or self.items
+        if items:
             return (yield from rubric_steps(self, case, items))
         if self.template is None and is_blank(case.expected_outcome) and is_blank(case.reference_answer):
             return self.not_evaluated("There is neither an expected outcome nor a reference answer to judge by.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
@@ -15,7 +15,7 @@ from evenhand.domain.contract import Contract
 from evenhand.domain.errors import ConfigError, TemplateError, about, require_flag
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
-from evenhand.domain.scale import UNIT, Choices, Range, Scale, scale_of
+from evenhand.domain.scale import UNIT, Choices, Labels, Range, Scale, scale_of
 from evenhand.domain.template import METADATA, Template, value_text
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
@@ -60,6 +60,8 @@ class PromptSettings(BaseEvaluator):
     max_attempts: int | None = None
     max_retries: InitVar[int | None] = None
     scale: Scale | str | Sequence[float] | None = None
+    # Known by the scale that it becomes.
+    choices: Mapping[str, float] | None = field(default=None, metadata={"identity": lambda _: {}})
     score_from: ScoreFrom = "auto"
     samples: int | None = None
     rubric_mode: Literal["joint", "separate"] = "joint"
@@ -77,12 +79,28 @@ class PromptSettings(BaseEvaluator):
             self._set("rubrics", rubric_items(self.rubrics or (), where=f"{self.where}: rubrics"))
         with about("scale"):
             self._set("scale", scale_of(self.scale))
+        self._settle_choices()
         self._settle_ambiguous(strict)
         self._check_template()
         self._check_prompt()
         self._check_options()
         with about("judge"):
             self._set("judge", registry.judge(self.judge, model=model))
+
+    def _settle_choices(self) -> None:
+        if self.choices is None:
+            return
+        try:
+            labels = Labels.of(self.choices)
+        except ConfigError as error:
+            raise error.within(self.where, key="choices") from None
+        if self.scale not in (UNIT, labels):
+            raise ConfigError(f"{self.where}: choices and scale are two ways to score; drop one", key="scale")
+        if self.rubrics:
+            raise ConfigError(
+                f"{self.where}: choices are for the answer as a whole; drop them, or rubrics", key="choices"
+            )
+        self._set("scale", labels)
 
     def _check_template(self) -> None:
         if self.template is None:

@@ -54,6 +54,8 @@ def with_other(evaluation: Evaluation, other: Evaluation, *, counted: str, **mor
     """Put on record what the other verdict in an ambiguous reply would have decided, and which one counted."""
     verdict = None if other.verdict is None else other.verdict.value
     would_be = {"counted": counted, "score": other.score, "verdict": verdict, **more}
+    if other.label is not None:
+        would_be["label"] = other.label
     return replace(evaluation, details={**evaluation.details, AMBIGUOUS: would_be})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, Effect, PairedDifference
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, Effect, LabelTable, PairedDifference
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
@@ -46,6 +46,9 @@ def parts(comparison: Comparison) -> Iterator[Block]:
     if comparison.evaluators:
         yield _evaluators(comparison.evaluators)
     yield _transitions(subject)
+    for name, compared in comparison.evaluators.items():
+        if compared.labels is not None and comparison.evaluator in (None, name):
+            yield from _labels(name, compared.labels)
     if comparison.changed:
         yield _changes(comparison.changes, comparison.changed)
 
@@ -192,6 +195,18 @@ def _transitions(subject: Compared) -> Grid:
     ]
     headings = ("A, then B", *(f"{state.glyph} {state.word}" for state in states))
     return Grid(title="Verdicts, from A (rows) to B (columns)", headings=headings, rows=tuple(rows))
+
+
+def _labels(evaluator: str, table: LabelTable) -> Iterator[Block]:
+    names = [plain(label, _NAME) for label in table.labels]
+    rows = tuple(
+        (name, *(f"{count:,}" if count else "·" for count in row))
+        for name, row in zip(names, table.counts, strict=True)
+    )
+    title = f"Labels of {plain(evaluator, _NAME)}, from A (rows) to B (columns)"
+    yield Grid(title=title, headings=("A, then B", *names), rows=rows)
+    if table.without:
+        yield Sentences(lines=(f"{counted(table.without, 'case')} without a label in one of the runs",))
 
 
 def _changes(changes: tuple[Change, ...], count: int) -> Grid:

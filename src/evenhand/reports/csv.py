@@ -20,7 +20,7 @@ Cell: TypeAlias = str | float | None
 COLUMNS: Final = (
     "case_id", "case_status", "case_score", "case_verdict", "sample", "evaluator", "type", "judge", "status", "score",
     "score_raw", "verdict", "weight", "required", "hits", "misses", "reasoning", "error", "flags", "retry_count",
-    "requests", "seconds", "cost", "cluster", "question", "answer", "judge_model",
+    "requests", "seconds", "cost", "cluster", "question", "answer", "judge_model", "label",
 )  # fmt: skip
 
 # What makes a spreadsheet take a text for a formula, also full width, or behind characters that nobody sees (REL-S3).
@@ -68,6 +68,7 @@ def _evaluation(judgment: Judgment) -> dict[str, Any]:
         "score": evaluation.score,
         "score_raw": evaluation.score_raw,
         "verdict": None if evaluation.verdict is None else evaluation.verdict.value,
+        "label": evaluation.label,
         "weight": judgment.weight,
         "required": judgment.required,
         "hits": list(evaluation.hits),

@@ -188,6 +188,7 @@ def _highlight(result: CaseResult, standing: Standing) -> Highlight:
             (judgment for judgment in counting if judgment.evaluation.status is Status.SCORED), key=_blame
         ).evaluation
         score, reason = result.outcome.score, "; ".join(evaluation.misses) or evaluation.reasoning
+        reason = reason if evaluation.label is None else f"{evaluation.label}: {reason}".removesuffix(": ")
     return Highlight(case_id=result.id, standing=standing, score=score, evaluator=evaluation.evaluator, reason=reason)
 
 

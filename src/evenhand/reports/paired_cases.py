@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared
+from evenhand.domain.comparison import STANDINGS, Change, Compared, LabelTable
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
@@ -129,6 +129,40 @@ class PairedSummarizer:
             raise ConfigError(f"no evaluator of these runs is named {self._evaluator!r:.80}{suggestion}")
         corrected = holm({name: numbers.scores.p for name, numbers in compared.items() if numbers.scores.p is not None})
         return {name: replace(numbers, p_holm=corrected.get(name)) for name, numbers in compared.items()}
+
+
+# The label of each evaluator, with its score; None where there is none that all samples have.
+Labelled: TypeAlias = Mapping[str, tuple[str, float] | None]
+
+
+class LabelPairs:
+    """Counts which label of an evaluator in A meets which in B."""
+
+    def __init__(self, evaluators: Iterable[str]) -> None:
+        self._pairs: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in evaluators}
+        self._scores: dict[str, dict[str, float]] = {name: {} for name in self._pairs}
+        self._without: Counter[str] = Counter()
+
+    def add(self, a: Labelled, b: Labelled) -> None:
+        """Take in a case, as it is in A and in B."""
+        for name, pairs in self._pairs.items():
+            if name not in a or name not in b:
+                continue
+            before, after = a[name], b[name]
+            if before is None or after is None:
+                self._without[name] += 1
+            else:
+                self._scores[name] |= dict([before, after])
+                pairs[before[0], after[0]] += 1
+
+    def table(self, evaluator: str) -> LabelTable | None:
+        """Return the counts of an evaluator; None where no case has a label in both runs."""
+        scores = self._scores.get(evaluator)
+        if not scores:
+            return None
+        labels = tuple(sorted(scores, key=lambda label: (-scores[label], label)))
+        counts = tuple(tuple(self._pairs[evaluator][before, after] for after in labels) for before in labels)
+        return LabelTable(labels=labels, counts=counts, without=self._without[evaluator])
 
 
 class _Counts:

@@ -45,7 +45,8 @@ def _lines(judgment: Judgment) -> Iterator[str]:
     evaluation = judgment.evaluation
     standing = Standing.of(evaluation)
     score = f" {score_text(evaluation.score)}" if standing.scored else ""
-    yield f"  {plain(evaluation.evaluator)}: {standing.word}{score}"
+    label = "" if evaluation.label is None else f", {plain(evaluation.label)}"
+    yield f"  {plain(evaluation.evaluator)}: {standing.word}{score}{label}"
     # The words of a model must not pass for lines of ours.
     yield from (f"    missed: {plain(miss, _LONGEST)}" for miss in evaluation.misses)
     reason = evaluation.error or evaluation.reasoning

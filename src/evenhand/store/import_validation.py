@@ -198,6 +198,7 @@ _EVALUATION: Final = _MADE | {
     "hits": _TEXTS,
     "misses": _TEXTS,
     "flags": _TEXTS,
+    "label": _or_absent(_or_null(_ANY_TEXT)),
     "reasoning": _or_absent(_ANY_TEXT),
     "checks": _or_absent(_list_of(_OBJECT)),
     "details": _or_absent(_OBJECT),

@@ -45,6 +45,7 @@ class Filter:
     retried: bool | None = None
     text: str | None = None
     profile: str | None = None
+    label: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -58,6 +59,7 @@ class Filter:
             ("e.verdict", self.verdict),
             ("e.status", self.status),
             ("e.evaluator", self.evaluator),
+            ("e.label", self.label),
             ("c.model", self.model),
         ):
             if names:
@@ -187,16 +189,18 @@ _PAGE: Final = 4096
 _TABLES: Final = """
 CREATE TABLE evaluations (
     run INTEGER, position INTEGER, place INTEGER, sample INTEGER, round INTEGER, evaluator TEXT, status TEXT,
-    verdict TEXT, score REAL, cost REAL, seconds REAL, retried INTEGER, PRIMARY KEY (run, position, place, sample)
+    verdict TEXT, score REAL, cost REAL, seconds REAL, retried INTEGER, label TEXT,
+    PRIMARY KEY (run, position, place, sample)
 ) WITHOUT ROWID;
 CREATE TABLE cases (run INTEGER, position INTEGER, id TEXT, model TEXT, PRIMARY KEY (run, position)) WITHOUT ROWID;
 """
 # All but the content, and the checksum by which they are verified.
 _COLUMNS: Final = ", ".join((*EVALUATIONS.columns, "checksum"))
 _ADD: Final = (
-    "INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "round = excluded.round, status = excluded.status, verdict = excluded.verdict, score = excluded.score, "
-    "cost = excluded.cost, seconds = excluded.seconds, retried = excluded.retried WHERE excluded.round > round"
+    "cost = excluded.cost, seconds = excluded.seconds, retried = excluded.retried, label = excluded.label "
+    "WHERE excluded.round > round"
 )
 # With how many runs were ever deleted: SQLite reuses their row ids.
 _NEWEST: Final = (
@@ -206,6 +210,9 @@ _NEWEST: Final = (
 # Whether a judge was asked again, here or by a member of a panel; in a text, these quotes would have a backslash.
 _RETRIED: Final = """content GLOB '*"retry_count":[1-9]*'"""
 _RETRIED_ON_POSTGRES: Final = """content ~ '"retry_count":[1-9]'"""
+# The content of evaluations that may have a label. It is parsed here: a database does not take every letter.
+_LABELLED: Final = """CASE WHEN instr(content, '"label":') > 0 THEN content END"""
+_LABELLED_ON_POSTGRES: Final = """CASE WHEN position('"label":' IN content) > 0 THEN content END"""
 
 
 # The value by which an evaluation is sorted, and its place.
@@ -321,7 +328,8 @@ class ResultsIndex:
         else:
             # The plus keeps SQLite from scanning the whole run by its index.
             page = rows(
-                f"SELECT {_COLUMNS}, {_RETRIED} FROM evaluations WHERE rowid > ? AND rowid <= ? AND +run = ?",  # noqa: S608 - all of it is ours
+                f"SELECT {_COLUMNS}, {_RETRIED}, {_LABELLED} FROM evaluations "  # noqa: S608 - all of it is ours
+                "WHERE rowid > ? AND rowid <= ? AND +run = ?",
                 [copied.newest, newest, run.number],
             )
             self._add(run, copied, page)
@@ -331,19 +339,22 @@ class ResultsIndex:
         copied.rows = 0
         for page in self._cases(run):
             self._memory.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?)", page)
-        retried = _RETRIED if isinstance(self._source.database, SQLite) else _RETRIED_ON_POSTGRES
+        is_sqlite = isinstance(self._source.database, SQLite)
+        read = f"{_RETRIED}, {_LABELLED}" if is_sqlite else f"{_RETRIED_ON_POSTGRES}, {_LABELLED_ON_POSTGRES}"
         for first in range(0, run.cases, _PAGE):
             if self._is_closed:
                 return
             page = self._source.database.rows(
-                f"SELECT {_COLUMNS}, {retried} FROM evaluations WHERE run = ? AND position BETWEEN ? AND ?",  # noqa: S608 - all of it is ours
+                f"SELECT {_COLUMNS}, {read} FROM evaluations WHERE run = ? AND position BETWEEN ? AND ?",  # noqa: S608 - all of it is ours
                 [run.number, first, first + _PAGE - 1],
             )
             self._add(run, copied, page)
 
     def _add(self, run: RunRecord, copied: _Copied, page: list[Row]) -> None:
         require_sound(EVALUATIONS, run, page)
-        rows = [(run.number, *row[:5], row[6], row[8], row[7], *row[11:13], row[-1]) for row in page]
+        rows = [
+            (run.number, *row[:5], row[6], row[8], row[7], *row[11:13], row[-2], _label_in(row[-1])) for row in page
+        ]
         self._memory.execute("BEGIN")
         self._memory.executemany(_ADD, rows)
         self._memory.execute("COMMIT")
@@ -365,3 +376,8 @@ class ResultsIndex:
             number, _ = self._runs.popitem(last=False)
             for table in ("evaluations", "cases"):
                 self._memory.execute(f"DELETE FROM {table} WHERE run = ?", [number])  # noqa: S608 - our own names
+
+
+def _label_in(content: str | None) -> str | None:
+    label = None if content is None else loads(content).get("label")
+    return label if isinstance(label, str) else None

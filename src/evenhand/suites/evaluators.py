@@ -45,7 +45,8 @@ def members_of(definition: Defined) -> list[Defined]:
 
 def reads_rubrics(definition: Defined) -> bool:
     """Return whether an evaluator, or a member of it, checks the rubrics of a case."""
-    is_judge = type_of(definition) == JUDGE_TYPE and definition.get("prompt") is None
+    is_whole = definition.get("prompt") is not None or definition.get("choices") is not None
+    is_judge = type_of(definition) == JUDGE_TYPE and not is_whole
     return is_judge or any(map(reads_rubrics, members_of(definition)))
 
 

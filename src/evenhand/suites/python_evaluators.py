@@ -15,7 +15,7 @@ from evenhand.engine.identity import canonical, describe
 from evenhand.evaluators.function import FunctionEvaluator
 from evenhand.suites.cases import doubles
 from evenhand.suites.credentials import literal_credentials
-from evenhand.suites.evaluators import build, evaluators_of, settled
+from evenhand.suites.evaluators import JUDGE_TYPE, build, evaluators_of, settled
 
 # What users may write for an evaluator.
 EvaluatorLike: TypeAlias = Evaluator | Mapping[str, Any] | Callable[[Case], Any]
@@ -111,6 +111,9 @@ def _is_plain(value: object) -> bool:
 def _description(evaluator: Evaluator) -> dict[str, Any]:
     """Return what an evaluator is, with the types of its members, which decide which one reads a case's rubrics."""
     fields = {"name": evaluator.name, "type": evaluator.type, MADE_IN_PYTHON: describe(evaluator)}
+    if evaluator.type == JUDGE_TYPE:  # by these, it judges the answer as a whole, whatever the rubrics of a case
+        options = {name: getattr(evaluator, name, None) for name in ("prompt", "choices")}
+        fields |= {name: describe(value) for name, value in options.items() if value is not None}
     members = getattr(evaluator, "members", None)
     if isinstance(members, list | tuple):
         fields["members"] = [_description(member) for member in members if hasattr(member, "steps")]

@@ -211,3 +211,23 @@ def test_hostile_texts_are_shown_as_text(
         assert {one.name for one in page.elements} <= elements(
             "abbr circle desc line option rect section select strong table tbody td th thead tr"
         )
+
+
+def test_the_labels_of_a_judge_are_shown_from_a_to_b(client: TestClient, tmp_path: Path, parsed: Parsed) -> None:
+    evaluator = {"type": "llm_judge", "name": "grade", "choices": {"right": 1, "wrong": 0}}
+    cases = [Case(id=str(number), candidate_answer="a", expected_outcome="x") for number in range(3)]
+    first, second = (
+        evaluate(
+            cases,
+            evaluator,
+            judge=Scripted([json.dumps({"label": label}) for label in labels]),
+            store=str(tmp_path / "evenhand.db"),
+            concurrency=1,
+            cache=False,
+        ).record
+        for labels in (["right", "wrong", "wrong"], ["right", "right", "wrong"])
+    )
+
+    page = parsed(client.get(f"/compare?a={first.id}&b={second.id}"))
+
+    assert "Labels of grade, from A to B A ↓ B →rightwrong right1·wrong11 " in told(page)

@@ -300,3 +300,19 @@ def test_hostile_texts_are_shown_as_text(
         assert file.headers["content-disposition"].startswith("attachment")
         assert file.headers["x-content-type-options"] == "nosniff"
         assert len(file.text.splitlines()) >= len(usable) * 2
+
+
+def test_the_table_and_the_api_are_filtered_by_label(client: TestClient, tmp_path: Path, parsed: Parsed) -> None:
+    cases = [Case(id=name, candidate_answer="a", expected_outcome="x") for name in ("one", "two")]
+    evaluators = {"type": "llm_judge", "name": "grade", "choices": {"right": 1, "wrong": 0}}
+    replies = ['{"label": "right"}', '{"label": "wrong"}']
+    run = judged(client, tmp_path, cases, replies, evaluators=evaluators)
+
+    page = parsed(client.get(f"/runs/{run.id}/results?label=wrong"))
+    found = client.get(f"/api/runs/{run.id}/evaluations?label=wrong").json()["items"]
+
+    assert ids(page) == ["two"]
+    assert [one.attributes["value"] for one in page.all("option", selected="")] == ["wrong"]
+    assert [(row["case_id"], row["label"]) for row in found] == [("two", "wrong")]
+    assert client.get(f"/api/runs/{run.id}/evaluations").json()["items"][0]["label"] == "right"
+    assert "selected>wrong" not in client.get(f"/runs/{run.id}/results").text

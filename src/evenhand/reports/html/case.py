@@ -175,11 +175,16 @@ class JudgmentView:
         evaluation, judge = self.evaluation, self.evaluation.details.get("judge")
         is_order = self.scale is None and "outcome" in evaluation.details
         # A score on another scale is shown on that scale already.
-        is_shown = evaluation.score_raw in (None, evaluation.score) or self.scale not in (None, 1) or is_order
+        is_shown = (
+            evaluation.score_raw in (None, evaluation.score, evaluation.label)
+            or self.scale not in (None, 1)
+            or is_order
+        )
         facts = [
             evaluation.type,
             judge if isinstance(judge, str) else None,
             f"replied as {', '.join(models)}" if (models := stated_models_of(evaluation)) else None,
+            None if evaluation.label is None else f"label {evaluation.label}",
             None if is_shown else f"given as {strict_json(evaluation.score_raw)}",
             None if self.judgment.weight == 1 else f"weight {self.judgment.weight:g}",
             "required" if self.judgment.required else None,

@@ -268,6 +268,7 @@ class EvaluationShape(Shape):
     hits: int
     misses: int
     error: str | None
+    label: str | None = None
     reasoning: str
     question: str
     answer: str | None

@@ -153,6 +153,11 @@ def _template_values(
         "most": most,
         "standings": [Standing(name) for name in STANDINGS],
         "transitions": _transitions(comparison, address),
+        "labels": [
+            (name, compared.labels)
+            for name, compared in comparison.evaluators.items()
+            if compared.labels is not None and comparison.evaluator in (None, name)
+        ],
         "changes": [_change(change, comparison, positions) for change in changes],
         "changed": _how_many(comparison, changes, change_filter),
         "all_changes": address() if change_filter.is_any else None,

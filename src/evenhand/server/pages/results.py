@@ -150,7 +150,18 @@ class ResultsQuery:
     @classmethod
     def of(cls, request: Request, run: RunRecord) -> ResultsQuery:
         """Read the query of a request."""
-        names = (*_ALLOWED, *_FLAGS, "evaluator", "model", "min_score", "max_score", "text", "profile", "cursor")
+        names = (
+            *_ALLOWED,
+            *_FLAGS,
+            "evaluator",
+            "label",
+            "model",
+            "min_score",
+            "max_score",
+            "text",
+            "profile",
+            "cursor",
+        )
         asked = request.query_params
         values = {name: asked[name] for name in names if asked.get(name, "").strip()}
         for name, allowed in _ALLOWED.items():
@@ -175,6 +186,7 @@ class ResultsQuery:
             # An error is recorded as a fail, but is not a verdict.
             status=("scored",) if verdict and not status else status,
             evaluator=self._names("evaluator"),
+            label=self._names("label"),
             model=self._names("model"),
             min_score=self._score("min_score"),
             max_score=self._score("max_score"),
@@ -242,6 +254,7 @@ def show_results(request: Request, run_id: str, store: StoreDep, results: Result
         next=results_page["next"],
         query=query,
         evaluators=evaluators,
+        labels=_labels_in(run),
         models=models,
         columns=columns_with(default_columns(run, evaluators, models) if chosen is None else chosen),
         all_columns=COLUMNS,
@@ -249,6 +262,13 @@ def show_results(request: Request, run_id: str, store: StoreDep, results: Result
         allowed=_ALLOWED,
         is_filtered=not query.filter.is_empty,
     )
+
+
+def _labels_in(run: RunRecord) -> list[str]:
+    """Return the labels that the judges of a run may give, as its definition has them."""
+    evaluators = run.definition.get("evaluators")
+    choices = [each.get("choices") for each in evaluators if isinstance(each, Mapping)] if evaluators else []
+    return list(dict.fromkeys(label for labels in choices if isinstance(labels, Mapping) for label in labels))
 
 
 @router.get("/runs/{run_id}/results/export.{ending}")

@@ -60,6 +60,7 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
         "model": model if isinstance(model, str) else None,
         "status": stored.status,
         "verdict": stored.verdict,
+        "label": content.get("label"),
         "score": stored.score,
         "cost": stored.cost,
         "seconds": stored.seconds,
