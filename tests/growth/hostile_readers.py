@@ -408,6 +408,7 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
 def files() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read suites, profiles, prompts, exported runs, recorded replies and settings."""
     from evenhand.cli.settings import load_settings, read_env_file
+    from evenhand.convert.conversion import convert
     from evenhand.domain.gates import Gates
     from evenhand.domain.scale import scale_of
     from evenhand.models.replay import recorded
@@ -532,6 +533,31 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     def of_values(text: str) -> object:
         return tried(scale_of, text), tried(Gates.of, {"min_pass_rate": text, "max_unscored": text})
 
+    def of_promptfoo(text: str) -> object:
+        kinds = ("equals", "contains-any", "regex", "llm-rubric", "levenshtein", text[:60])
+        test = {
+            "description": text,
+            "vars": {"q": text, text[:60]: "x"},
+            "assert": [{"type": kind, "value": text, "metric": text} for kind in kinds],
+        }
+        whole = {"prompts": ["{{q}}", text], "providers": [text, {"id": text}], "tests": [test, text], text: text}
+        written("table.csv", f"q,__expected\n{text},{text}\n")
+        table = {"prompts": ["{{q}}"], "providers": ["openai:x"], "tests": "file://table.csv"}
+        others = [tried(convert, written("p.json", json.dumps(each)), "promptfoo") for each in (whole, table)]
+        return [*others, tried(convert, written("p.yaml", text)), tried(convert, written("p.csv", text))]
+
+    def of_agentv(text: str) -> object:
+        graders = [
+            {"name": text, "type": "llm_judge", "prompt": text},
+            {"type": "code_judge", "script": text},
+            {"type": "rubric", "rubrics": [text, {"id": text, "outcome": text}]},
+            {"type": "regex", "value": text[:2000], "flags": text},
+            {"type": text},
+            text,
+        ]
+        test = {"id": text, "criteria": text, "input": text, "expected_output": text, "assertions": graders, text: text}
+        return tried(convert, written("a.json", json.dumps({"tests": [test], text: text})), "agentv")
+
     broken = {
         "nested flow": repeated("[a, "),
         "anchors": repeated("&a "),
@@ -590,6 +616,9 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     )
     yield Reader("settings of the user", ("cli/settings.py",), of_configuration)
     yield Reader("the design of an audit", ("profiles/audit/design.py",), of_design)
+    reading_others = ("source", "asserts", "tables", "targets")
+    yield Reader("a file of promptfoo", tuple(f"convert/{name}.py" for name in reading_others), of_promptfoo)
+    yield Reader("a file of AgentV", ("convert/agentv_graders.py",), of_agentv)
     yield Reader("the location of a database", ("store/location.py",), of_location)
     yield Reader("scales and gates", ("domain/scale.py", "domain/gates.py"), of_values)
 

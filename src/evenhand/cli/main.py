@@ -117,6 +117,11 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Write a first suite, which runs without a key.",
         examples=("evenhand init my-suite",),
     ),
+    "convert": Command(
+        function="init:convert",
+        help="Turn a file of promptfoo, AgentV or openevals into a suite.",
+        examples=("evenhand convert promptfooconfig.yaml -o suite.yaml",),
+    ),
     "validate": Command(
         function="init:validate",
         help="Check suites and report every mistake.",

@@ -1,7 +1,8 @@
-"""`evenhand init` and `evenhand validate`: a first suite, and the mistakes in one."""
+"""`evenhand init`, `convert` and `validate`: a first suite, one from another tool's file, and the mistakes in one."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,56 @@ def init(
         console.note(f"wrote {path}")
     first = next(iter(files))
     console.note(f"Now try: evenhand run {first}")
+
+
+class Kind(StrEnum):
+    """The tools whose files can be converted."""
+
+    PROMPTFOO = "promptfoo"
+    AGENTV = "agentv"
+    OPENEVALS = "openevals"
+
+
+def convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of the other tool: YAML, JSON or JSONL.")],
+    *,
+    kind: Annotated[
+        Kind | None, typer.Option("--from", help="Which tool the file is from, if its keys do not say so.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="SUITE", help="Where to write the suite, such as suite.yaml."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    quiet: Quiet = False,
+) -> ExitCode:
+    """Turn a file of promptfoo, AgentV or openevals into a suite.
+
+    What cannot be carried over is listed, with its line and the reason, on standard error and at the top of the suite.
+    No program is run, nothing is fetched, and no file outside the folder of FILE is read.
+
+    Exit codes: 0 everything was carried over; 1 not everything; 2 the file cannot be converted.
+    """
+    from evenhand.convert.conversion import convert as conversion_of  # noqa: PLC0415 - it loads the YAML reader
+    from evenhand.reports.report import written_whole  # noqa: PLC0415
+
+    console = Console(quiet=quiet)
+    target = None if output is None else Path(output)
+    if target is not None and target.suffix.lower() not in {".yaml", ".yml"}:
+        raise ConfigError(f"--output {target}: a suite is written as a file whose name ends in .yaml")
+    if target is not None and target.exists() and not force:
+        raise ConfigError(f"{target} exists already; name another file, or use --force to write over it")
+    conversion = conversion_of(Path(file), kind, folder=None if target is None else target.absolute().parent)
+    if target is None:
+        console.result(conversion.text)
+    else:
+        with written_whole(target) as written:
+            written.write(conversion.text.encode())
+    for line in conversion.left:
+        console.note(line)
+    if target is not None:
+        console.note(f"wrote {target}: {counted(conversion.cases, 'case')}")
+    return ExitCode.ERROR if conversion.left else ExitCode.OK
 
 
 def validate(

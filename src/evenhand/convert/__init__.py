@@ -1,0 +1,1 @@
+"""Turning the files of other tools into suites, with a list of whatever could not be carried over."""
