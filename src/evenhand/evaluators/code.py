@@ -139,7 +139,29 @@ def _read(exited: Exited) -> tuple[Accepted, dict[str, Any]]:
     except ContractError as wrong:
         rule = "standard output must be one JSON object and nothing else (logs belong on standard error)"
         raise ContractError(f"{rule}: {wrong}", kind=wrong.kind) from None
-    return _OUTPUT.accept(output), _details(output)
+    return _OUTPUT.accept(_by_our_names(output)), _details(output)
+
+
+# Programs written with AgentV's SDK list their findings under these names, each with whether it passed.
+_FINDINGS: Final = {"checks": "pass", "assertions": "passed"}
+
+
+def _by_our_names(output: Any) -> Any:
+    """Return what a program wrote with findings as hits and misses, and a reason as reasoning."""
+    if not isinstance(output, dict) or "hits" in output or "misses" in output:
+        return output
+    renamed = {"reasoning": output["reason"], **output} if isinstance(output.get("reason"), str) else output
+    for name, passed in _FINDINGS.items():
+        findings = output.get(name)
+        if isinstance(findings, list) and all(_is_finding(finding, passed) for finding in findings):
+            hits = [finding["text"] for finding in findings if finding[passed]]
+            misses = [finding["text"] for finding in findings if not finding[passed]]
+            return {**renamed, "hits": hits, "misses": misses}
+    return renamed
+
+
+def _is_finding(finding: object, passed: str) -> bool:
+    return isinstance(finding, dict) and isinstance(finding.get("text"), str) and isinstance(finding.get(passed), bool)
 
 
 def _details(output: object) -> dict[str, Any]:

@@ -198,9 +198,36 @@ def case_as_json(case: Case, *, config: Mapping[str, Any]) -> str:
         "latency": case.latency,
         "cost": case.cost,
         "config": config,
+        **_for_agentv(case),
     }
     text = storable(json.dumps(material, ensure_ascii=False, default=_plain))
     return json.dumps(json.loads(text, parse_constant=lambda _: None))
+
+
+# What AgentV's programs may ask for, and nobody knows of an answer here.
+_UNKNOWN: Final = (
+    "trace", "trace_summary", "token_usage", "start_time", "end_time", "file_changes", "workspace_path",
+)  # fmt: skip
+
+
+def _for_agentv(case: Case) -> dict[str, Any]:
+    """Return a case by the names that AgentV's SDK validates, so that programs written with it run unchanged."""
+    return {
+        "criteria": case.expected_outcome or "",
+        "input": _dicts(case.input_messages) or _said("user", case.question_text),
+        "output": case.candidate_answer,
+        "messages": _dicts(case.output_messages) or _said("assistant", case.candidate_answer),
+        "expected_output": _dicts(case.expected_messages) or _said("assistant", case.reference_answer),
+        "input_files": [],
+        "guideline_files": [],
+        "duration_ms": None if case.latency is None else case.latency * 1000,
+        "cost_usd": case.cost,
+        **dict.fromkeys(_UNKNOWN),
+    }
+
+
+def _said(role: str, text: str | None) -> list[dict[str, Any]]:
+    return [] if text is None else [{"role": role, "content": text}]
 
 
 def _dicts(messages: Sequence[MessageLike]) -> list[dict[str, Any]]:
