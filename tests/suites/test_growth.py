@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,5 +114,39 @@ def test_twice_as_many_unknown_keys_take_at_most_twice_the_work(owner: str, tmp_
                 return suite(**unknown)
 
     once, twice = calls_for(path, with_keys(300)), calls_for(path, with_keys(600))
+
+    assert twice <= 2.2 * once
+
+
+@pytest.mark.slow
+def test_twice_as_many_equal_cases_take_at_most_twice_the_work(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    calls_for(path, suite())
+
+    once, twice = (calls_for(path, suite(cases=[{"input": "x"}] * count)) for count in (300, 600))
+
+    assert twice <= 2.2 * once
+
+
+TABLES: dict[str, Callable[[int], str]] = {
+    "rows": lambda count: "input,topic\n" + "a,b\n" * count,
+    "cells of many lines": lambda count: 'input,topic\n"' + "a\n" * count + '",b\n',
+    "doubled quotes": lambda count: 'input,topic\n"' + '""' * count + '",b\n',
+    "columns": lambda count: "input," + ",".join(f"further {number}" for number in range(count)) + "\n",
+    "cells too many": lambda count: "input,topic\na" + ",b" * count + "\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_twice_as_long_takes_at_most_twice_the_work(kind: str, tmp_path: Path) -> None:
+    path, table = tmp_path / "suite.json", tmp_path / "table.csv"
+
+    def calls(count: int) -> int:
+        table.write_text(TABLES[kind](count), encoding="utf-8")
+        return calls_for(path, suite(cases="table.csv"))
+
+    calls(1)
+    once, twice = calls(400), calls(800)
 
     assert twice <= 2.2 * once

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError
+from evenhand.suites.cases import doubles
 from evenhand.suites.rows import mapped
 from evenhand.suites.text_file import require_file
 from evenhand.suites.values import MAX_BYTES, Fault, Piece
@@ -77,9 +78,8 @@ def _pyarrow(name: str, module: str = "pyarrow") -> Any:
 def _checked(path: Path, schema: Any, check_heading: Callable[[list[str]], None]) -> None:
     """Refuse columns that no case can have."""
     names = list(schema.names)
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"{path}: two columns have the name {name!r:.80}; rename one")
+    for name in doubles(names):
+        raise ConfigError(f"{path}: two columns have the name {name!r:.80}; rename one")
     try:
         _check_types(schema)
         check_heading(names)

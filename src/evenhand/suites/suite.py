@@ -38,6 +38,7 @@ Place: TypeAlias = tuple[Path, int]
 # To report where a duplicate id came first, the cases are read again.
 _MOST_LOOKED_UP: Final = 3
 _SOMEWHERE: Final = (Path(), 0)
+_MOST_NUMBERED: Final = 10_000
 
 
 def duplicate_faults(first: Place | None, file: Path, line: int) -> Iterator[Fault]:
@@ -117,6 +118,7 @@ class Suite:
     def examined(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase | list[str]]:
         """Read the cases, one by one; in place of one that has mistakes, yield these."""
         seen = IdSet()
+        numbers: dict[str, int] = {}
         looked_up = 0
         position = 0
         target = self.definition.get("target")
@@ -136,7 +138,7 @@ class Suite:
             is_whole = is_whole and not piece.faults
             identity = _identity(piece) if planned is None else planned.case.id
             if planned is not None and planned.case.id is None:
-                planned = _with_id(planned, seen)
+                planned = _with_id(planned, seen, numbers)
             elif identity is not None and seen.add(identity):
                 looked_up += 1
                 first = self._first_with(identity, position) if looked_up <= _MOST_LOOKED_UP else _SOMEWHERE
@@ -260,13 +262,17 @@ def _columns(definition: Mapping[str, Any]) -> Mapping[str, str] | None:
         return None
 
 
-def _with_id(planned: PlannedCase, seen: IdSet) -> PlannedCase:
-    """Name a case by its content: the same wherever it is in the file (SPEC-S3). Equal cases are numbered."""
-    name = first = f"case-{digest_of(case_content(planned))[:8]}"
-    number = 1
-    while seen.add(name):
+def _with_id(planned: PlannedCase, seen: IdSet, numbers: dict[str, int]) -> PlannedCase:
+    """Name a case by its content: the same wherever it is in the file (SPEC-S3). Equal cases are numbered.
+
+    ``numbers`` are the last ones, so that thousands of equal cases are not counted anew for each.
+    """
+    first = f"case-{digest_of(case_content(planned))[:8]}"
+    number = numbers.get(first, 0) + 1
+    while seen.add(name := first if number == 1 else f"{first}-{number}"):
         number += 1
-        name = f"{first}-{number}"
+    if number > 1 and (first in numbers or len(numbers) < _MOST_NUMBERED):
+        numbers[first] = number
     return planned._replace(case=replace(planned.case, id=name))
 
 
