@@ -61,11 +61,13 @@ class LaneTurn:
         # Whether the turn was given back and could not be had again.
         self.is_lost = False
 
+    def enter_at_once(self) -> bool:
+        """Take the turn if there is one; if not, it must be waited for."""
+        self._holds = self._rate is None and self._lane.enter_at_once()
+        return self._holds
+
     async def enter(self) -> None:
         """Wait for the turn; the time that takes is not the case's. Raises ``LimitClosed``."""
-        if self._rate is None and self._lane.enter_at_once():
-            self._holds = True
-            return
         began = time.monotonic()
         try:
             # By the rate first: who waits for that must not keep others from their turn.
@@ -274,10 +276,11 @@ class Asking:
         before: tuple[Attempt, ...] = ()
         while True:
             turn = LaneTurn(gateway, entry, ask, deadline)
-            try:
-                await turn.enter()
-            except LimitClosed as closed:
-                raise Abandoned(str(closed)) from None
+            if not turn.enter_at_once():
+                try:
+                    await turn.enter()
+                except LimitClosed as closed:
+                    raise Abandoned(str(closed)) from None
             outages, began, answer = breaker.outages, time.monotonic(), None
             try:
                 self._require_leave()
