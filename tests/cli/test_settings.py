@@ -20,7 +20,7 @@ from evenhand.store.store import DEFAULT_URL
 
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
 TYPED_ONLY = {
-    "demo --recorded", "models pull --from", "models remove --yes",
+    "convert --force", "convert --from", "convert --output", "demo --recorded", "models pull --from", "models remove --yes",
     "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
     "export --output", "report --output", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
     "prompts show --version", "prompts new --content", "prompts new --mode", "prompts new --criteria", "prompts new --expected-schema",

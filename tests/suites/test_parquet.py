@@ -228,6 +228,7 @@ def test_a_row_that_is_larger_than_a_case_may_be_is_refused() -> None:
 
 def test_without_pyarrow_the_extra_is_named() -> None:
     write(TABLE, "data.parquet")
+    suite("data.parquet")
     program = "import sys; sys.modules['pyarrow'] = None\nfrom evenhand.suites.suite import problems\nprint(problems('suite.yaml'))"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -60,7 +60,7 @@ def row_as_test(row: Any, file: str, left: Left) -> Any:
             test[_TEXTS[key]] = cell or None
         elif key.startswith("__metadata:") and key.removeprefix("__metadata:"):
             metadata[key.removeprefix("__metadata:")] = cell
-        elif key == "__threshold" and re.fullmatch(r"[0-9]*\.?[0-9]+", cell.strip()):
+        elif key == "__threshold" and re.fullmatch(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+", cell.strip()):
             test["threshold"] = float(cell)
         elif key.startswith("__"):
             if cell.strip():

@@ -114,7 +114,7 @@ def _keep_accepted(model: dict[str, Any], settings: dict[str, Any], draft: Draft
 # Prompts
 
 _USUAL_PROMPT: Final = "{{prompt}}"
-_PROMPT_FILE: Final = re.compile(r"\S+\.(?:txt|md|json|ya?ml|csv|py|js|ts|mjs)(?::\w+)?|file://\S.*|exec:.*")
+_PROMPT_FILES: Final = (".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".py", ".js", ".ts", ".mjs")
 ONE_TARGET: Final = "a suite has one target, and it is the first of them; convert and run again, or use --target"
 
 
@@ -164,6 +164,15 @@ def prompt_of(root: Part, source: Source, draft: Draft) -> Prompt | None:
     return chosen
 
 
+def _is_file(prompt: str) -> bool:
+    """Return whether a prompt names a file or a program: ``prompts/one.txt``, ``make.py:function``, ``exec:…``."""
+    if len(prompt.splitlines()) != 1:
+        return False
+    path, _, function = prompt.rpartition(":")
+    named = path if path and function.isidentifier() else prompt
+    return prompt.startswith(("file://", "exec:")) or (named.endswith(_PROMPT_FILES) and len(prompt.split()) == 1)
+
+
 def _contents(item: Any, number: int, root: Part, source: Source, draft: Draft) -> list[Any]:
     """Return the prompts that an entry stands for: a text, a list of messages, or those of a file."""
     if item is None:
@@ -178,7 +187,7 @@ def _contents(item: Any, number: int, root: Part, source: Source, draft: Draft) 
         return [plain(item)]
     if not isinstance(item, str):
         raise CannotCarryError("it must be text")
-    if not _PROMPT_FILE.fullmatch(item):
+    if not _is_file(item):
         return [_messages_in(item)]
     if item.removeprefix("file://").endswith((".yaml", ".yml", ".json")):
         return [plain(source.value(item).value)]
