@@ -290,6 +290,18 @@ def test_the_newest_shape_is_read_as_that_of_promptfoo(tmp_path: Path) -> None:
     assert (result.case.question, result.outcome.score) == ("France", 1.0)
 
 
+def test_a_reference_that_is_no_text_and_no_message_leaves_the_test_out(tmp_path: Path) -> None:
+    (tmp_path / "eval.yaml").write_text(
+        "tests:\n  - {id: a, input: Hi, expected_output: true}\n  - {id: b, input: Hi, expected_output: Hello}\n"
+    )
+
+    conversion = convert(tmp_path / "eval.yaml")
+
+    assert conversion.cases == 1
+    (line,) = conversion.left
+    assert line.startswith(f"{tmp_path}/eval.yaml:2: test 'a' is not carried over: reference_answer must be text")
+
+
 def test_a_file_of_tests_alone_is_converted_too(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"id": "a", "criteria": "Is kind", "input": "Hi"}\n')
 

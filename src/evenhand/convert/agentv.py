@@ -212,6 +212,8 @@ def _reference(value: Any) -> Any:
     made = plain(value)
     if isinstance(made, dict):
         return [made if "role" in made else {"role": "assistant", "content": made}]
+    if not isinstance(made, list):
+        return made
     if len(made) == 1 and isinstance(made[0], dict) and set(made[0]) == {"role", "content"}:
         content = made[0]["content"]
         return content if made[0]["role"] == "assistant" and isinstance(content, str) else made
