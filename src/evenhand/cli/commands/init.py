@@ -51,7 +51,7 @@ def convert(
     kind: Annotated[
         Kind | None, typer.Option("--from", help="Which tool the file is from, if its keys do not say so.")
     ] = None,
-    output: Annotated[
+    suite_file: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="SUITE", help="Where to write the suite, such as suite.yaml."),
     ] = None,
@@ -69,7 +69,7 @@ def convert(
     from evenhand.reports.report import written_whole  # noqa: PLC0415
 
     console = Console(quiet=quiet)
-    target = None if output is None else Path(output)
+    target = None if suite_file is None else Path(suite_file)
     if target is not None and target.suffix.lower() not in {".yaml", ".yml"}:
         raise ConfigError(f"--output {target}: a suite is written as a file whose name ends in .yaml")
     if target is not None and target.exists() and not force:
