@@ -236,3 +236,23 @@ def test_without_choices_there_is_no_table_of_labels() -> None:
 
     assert all(compared.labels is None for compared in comparison.evaluators.values())
     assert "labels" not in comparison.as_dict()["cases"]
+
+
+# Metadata
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [({"template": "{{ candidate_answer }} {{ metadata.city }}"}, "city"), ({"prompt": "plan_adherence"}, "plan")],
+)
+@pytest.mark.parametrize("as_object", [False, True])
+def test_metadata_that_a_judge_is_shown_must_be_the_same(options: dict[str, Any], key: str, as_object: bool) -> None:
+    def run(value: str, **more: str) -> Run:
+        cases = [Case(id="a", candidate_answer="x", metadata={key: value, **more})]
+        judge = Scripted(['{"score": 1}'])
+        evaluator = PromptEvaluator(judge=judge, **options) if as_object else {"type": "llm_judge", **options}
+        return evaluate(cases, evaluator, judge=None if as_object else judge, store=None)
+
+    assert compare(run("Graz"), run("Graz", other="x")).cases.in_common == 1
+    with pytest.raises(ConfigError, match="1 case is judged differently"):
+        compare(run("Graz"), run("Wien"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
@@ -17,8 +18,10 @@ from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
 from evenhand.engine.overview import overview_of
 from evenhand.engine.targets.model import MODEL, TEST_CASE
+from evenhand.evaluators.prompts.ready import PLAN
 from evenhand.reports.paired_cases import JudgedCase, Labelled, PairedFinding, findings_of
 from evenhand.reports.phrases import names_in
+from evenhand.reports.safe_text import strict_json
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
@@ -29,19 +32,23 @@ _NOT_JUDGED_BY: Final = (
     "id", "candidate_answer", "output_messages", "latency", "cost", "metadata", "cluster",
 )  # fmt: skip
 
+_USED_METADATA: Final = re.compile(r"\{\{[ \t]*metadata\.(\w[\w-]*)[ \t]*\}\}")
+_SHOWS_PLAN: Final = '"plan_adherence"'
+
 
 class Terms:
     """The terms of a stored case, equal to others where the case would be judged alike.
 
     Most cases are stored in the same words in both runs, or differ only in what is no term; so they are hashed only
-    where they are not. ``settle`` keeps the hash alone.
+    where they are not. ``settle`` keeps the hash alone. ``metadata`` are the keys of it that judges are shown.
     """
 
-    __slots__ = ("_content", "_digest", "_of_a_prompt")
+    __slots__ = ("_content", "_digest", "_metadata", "_of_a_prompt")
 
-    def __init__(self, content: str, *, of_a_prompt: bool) -> None:
+    def __init__(self, content: str, *, of_a_prompt: bool, metadata: frozenset[str] = frozenset()) -> None:
         self._content = content
         self._of_a_prompt = of_a_prompt
+        self._metadata = metadata
         self._digest: str | None = None
 
     def settle(self) -> None:
@@ -54,7 +61,7 @@ class Terms:
         """The hash that distinguishes them."""
         if self._digest is None:
             planned = planned_from(0, "", 0, self._content)
-            self._digest = judged_by(planned, of_a_prompt=self._of_a_prompt)
+            self._digest = judged_by(planned, of_a_prompt=self._of_a_prompt, metadata=self._metadata)
         return self._digest
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +70,8 @@ class Terms:
         if self._content and other._content and self._of_a_prompt == other._of_a_prompt:
             if self._content == other._content:
                 return True
-            if _parse_terms(self._content) == _parse_terms(other._content):
+            is_shown = self._metadata or other._metadata
+            if not is_shown and _parse_terms(self._content) == _parse_terms(other._content):
                 return True
         return self.digest == other.digest
 
@@ -71,10 +79,11 @@ class Terms:
         return hash(self.digest)
 
 
-def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
+def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False, metadata: frozenset[str] = frozenset()) -> str:
     """Hash what a case says on how it is to be judged: all but its answer, and what is only said about it.
 
-    In a run of a prompt, the system message is what was tried, and versions of it are what is compared.
+    In a run of a prompt, the system message is what was tried, and versions of it are what is compared. ``metadata``
+    are the keys of it that judges are shown.
     """
     case = planned.case
     if of_a_prompt:
@@ -83,7 +92,15 @@ def judged_by(planned: PlannedCase, *, of_a_prompt: bool = False) -> str:
     fields = case_to(case)
     for name in _NOT_JUDGED_BY:
         fields.pop(name, None)
+    if shown := {key: case.metadata[key] for key in metadata if key in case.metadata}:
+        fields["metadata"] = shown
     return digest_of({"case": fields, "evaluators": planned.evaluators})
+
+
+def metadata_shown(evaluators: object) -> frozenset[str]:
+    """Return the keys of the metadata that the templates and ready prompts of some evaluators show to a judge."""
+    written = strict_json(evaluators)
+    return frozenset(_USED_METADATA.findall(written)) | ({PLAN} if _SHOWS_PLAN in written else frozenset())
 
 
 def _parse_terms(content: str) -> tuple[Mapping[str, Any], Any]:
@@ -119,6 +136,7 @@ def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> I
     """
     weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
     of_a_prompt = "prompt" in run.definition
+    shown = metadata_shown(run.definition.get("evaluators"))
     for page, evaluations in store.columns(run):
         rows = _by_position(store, run, evaluations)
         for position, identity, _, expected, content, _ in page:
@@ -134,7 +152,7 @@ def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> I
                 position=position,
                 # That of the test case only held the answers of several models together.
                 cluster=None if cluster == test_case else cluster,
-                judged_by=Terms(content, of_a_prompt=of_a_prompt),
+                judged_by=Terms(content, of_a_prompt=of_a_prompt, metadata=shown),
                 found=weigh(expected * run.repeat > len(judged), judged),
             )
 

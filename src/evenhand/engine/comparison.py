@@ -229,7 +229,10 @@ def _unlike(ids: Sequence[str]) -> Iterator[str]:
         names = ", ".join(f"{identity!r:.60}" for identity in ids[:_MOST_NAMED]) + (
             " …" if len(ids) > _MOST_NAMED else ""
         )
-        terms = "question, context, reference, expected outcome, schema, or its own rubrics or evaluators"
+        terms = (
+            "question, context, reference, expected outcome, schema, metadata that the judge is shown, or its own "
+            "rubrics or evaluators"
+        )
         is_judged = "1 case is" if len(ids) == 1 else f"{len(ids):,} cases are"
         yield f"{is_judged} judged differently ({terms}): {names}"
 

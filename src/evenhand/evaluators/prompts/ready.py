@@ -17,14 +17,14 @@ from evenhand.domain.errors import ConfigError, TemplateError, UnknownNameError,
 from evenhand.domain.template import METADATA, value_text
 from evenhand.evaluators.sections import CONTEXT, context_sections, sections
 
-_PLAN: Final = "plan"
+PLAN: Final = "plan"
 # What the values are called in a case.
 IN_A_CASE: Final = {
     "inputs": "question",
     "outputs": "candidate_answer",
     "reference_outputs": "reference_answer",
     CONTEXT: CONTEXT,
-    _PLAN: f"{METADATA}{_PLAN}",
+    PLAN: f"{METADATA}{PLAN}",
 }
 
 _MOST_NAME: Final = 80
@@ -76,7 +76,7 @@ class ReadyPrompt:
         try:
             missing = [IN_A_CASE[name] for name in self.needs if value_in(case, name) is None]
         except ConfigError as error:
-            return f"The prompt {self.name} needs {IN_A_CASE[_PLAN]}: {error}"
+            return f"The prompt {self.name} needs {IN_A_CASE[PLAN]}: {error}"
         return f"The prompt {self.name} needs {', '.join(missing)}, which the case does not have." if missing else ""
 
     def _with_material(self, parts: Mapping[str, Mapping[str, str]]) -> str:
