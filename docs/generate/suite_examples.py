@@ -25,6 +25,8 @@ _MODEL: Final[Mapping[str, Any]] = {
     "first_byte_timeout": 60,
     "max_transport_attempts": 3,
     "backoff": 1,
+    "rpm": 500,
+    "tpm": 200000,
     "max_body_bytes": 1000000,
     "ca_file": "certificates.pem",
     "proxy": "http://proxy.example:3128",
