@@ -71,6 +71,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "repeat": 3,
         "ambiguous": "ask_again",
         "columns": {"input": "question", "reference_answer": "gold"},
+        "slices": ["lang", "topic"],
     },
     "case": {
         "id": "refund-3",
@@ -105,7 +106,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "score_range": {"min": 0, "max": 3, "outcome": "wrong"},
     "thresholds": {"pass": 0.9, "borderline": 0.7},
-    "gates": {**_GATES, "evaluators": {"tone": {"min_mean": 0.8}}},
+    "gates": {**_GATES, "evaluators": {"tone": {"min_mean": 0.8}}, "slices": {"lang": {"min_mean": 0.7}}},
     "price": {"input": 0.25, "output": 2.0, "cached_input": 0.025},
     "model": _MODEL,
     "target_model": {

@@ -47,6 +47,7 @@ WITHIN: Final[Mapping[tuple[str, str], str]] = {
     ("suite", "gates"): "[gates](#gates)",
     ("suite", "prices"): "mapping from models to [prices](#a-price)",
     ("gates", "evaluators"): "mapping from names to [gates](#gates)",
+    ("gates", "slices"): "mapping from keys to [gates](#gates)",
     ("rubric", "score_ranges"): "list of [score bands](#a-score-band), or a mapping",
     ("composite", "aggregator"): "text or mapping",
 }

@@ -16,7 +16,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation
-from evenhand.domain.gates import Gates
+from evenhand.domain.gates import Gates, slices_of
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.case_scores import Terms
@@ -64,7 +64,8 @@ class Made:
 
     def report(self, *results: CaseResult, gates: dict[str, Any] | None = None, **run: Any) -> Report:
         placed = [replace(result, position=place) for place, result in enumerate(results)]
-        summary = summarize(placed)
+        definition = run.get("definition", {}) | ({} if gates is None else {"gates": gates})
+        summary = summarize(placed, slices_of(definition))
         usual: dict[str, Any] = {
             "number": 1, "id": "20260102-030405-abcd", "name": "refunds", "status": RunStatus.FINISHED,
             "cases": len(placed), "created": 1767323045.0, "finished": 1767323047.5, "version": "0.1",

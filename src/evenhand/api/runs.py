@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -57,6 +57,7 @@ def planned_evaluation(
     gates: Mapping[str, Any] | None = None,
     prices: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
+    slices: Sequence[str] | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
@@ -82,6 +83,7 @@ def planned_evaluation(
         prices=prices,
         timeout=timeout,
         columns=columns,
+        slices=slices,
     )
     usual_concurrency = suite.built.concurrency if suite else None
     usual_repeat = suite.built.repeat if suite else 1
@@ -128,7 +130,8 @@ def evaluate(*args: Any, **options: Any) -> Run:
     ``cases`` are ``Case`` objects or mappings with the keys of a suite's case, one or many, from any iterable; a data
     frame; or the path of a file of cases (``data/*.csv`` for several), or of a suite, which may contain everything
     else. ``columns`` says which column is which key of a case, where they have other names. ``evaluators`` are objects,
-    definitions as in a suite, or functions that return a score for a case. ``judge`` is for definitions without one,
+    definitions as in a suite, or functions that return a score for a case. ``slices`` are keys of the cases' metadata:
+    the numbers are given for each of their values too. ``judge`` is for definitions without one,
     ``target`` makes the answers of cases that have none. ``store`` is the database of the run: by default
     ``EVENHAND_DB``, or ``.evenhand/evenhand.db``; None stores it in memory.
 

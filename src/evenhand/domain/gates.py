@@ -9,11 +9,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.scale import is_finite_number
+from evenhand.domain.slices import FEW, MOST_VALUES, TOO_FEW, few_keys, slice_keys
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.domain.verdict import reaches
 
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-_EVALUATORS: Final = "evaluators"
+EVALUATORS: Final = "evaluators"
+SLICES: Final = "slices"
 MAX_UNSCORED: Final = "max_unscored"
 
 
@@ -23,7 +25,8 @@ class GateResult:
 
     A ``found`` of None means that it could not be computed, which ``problem`` explains; such a gate has failed. Whole
     numbers count cases, others are scores or shares; ``share_of`` is, for a share of cases, how many of how many.
-    ``kind`` is ``unscored`` for the gate that has its own exit code.
+    ``kind`` is ``unscored`` for the gate that has its own exit code, and for a slice in which nothing was scored. Of
+    the gate of a slice, ``slice`` has its key and value, and ``n`` is how many cases the number is over.
     """
 
     name: str
@@ -33,6 +36,8 @@ class GateResult:
     kind: Literal["score", "unscored"] = "score"
     problem: str = ""
     share_of: tuple[int, int] | None = None
+    slice: tuple[str, str] | None = None
+    n: int | None = None
 
     @property
     def words(self) -> str:
@@ -47,58 +52,95 @@ class GateResult:
             wanted, found = f"{100 * self.wanted:.4g} %", f"{100 * self.found:.4g} % ({count:,} of {among:,})"
         else:
             wanted, found = f"{self.wanted:.4g}", self.problem if self.found is None else f"{self.found:.4g}"
-        return f"{self.name}: wanted {limit} {wanted}, found {found}"
+        return f"{self.name}: wanted {limit} {wanted}, found {found}{self._over}"
+
+    @property
+    def _over(self) -> str:
+        """Over how many cases of a slice the number is."""
+        if self.n is None or self.found is None:
+            return ""
+        over = "" if self.share_of is not None else f" over {self.n:,} {'case' if self.n == 1 else 'cases'}"
+        return f"{over}, {TOO_FEW}" if self.n < FEW else over
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
         row = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
-        return row | ({"problem": self.problem} if self.problem else {})
+        row |= {"problem": self.problem} if self.problem else {}
+        return row | (
+            {} if self.slice is None else {"slice": dict(zip(("key", "value"), self.slice, strict=True)), "n": self.n}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One demand: a rule such as ``min_mean``, its limit, and the evaluator that it is about, None for the cases."""
+    """One demand: a rule such as ``min_mean``, its limit, and the evaluator that it is about, None for the cases.
+
+    With ``slice``, a key of the cases' metadata, it is demanded of the cases with each of its values.
+    """
 
     rule: str
     limit: float
     evaluator: str | None = None
+    slice: str | None = None
 
-    @property
-    def name(self) -> str:
-        """The gate as it is written, with the evaluator before it."""
-        return self.rule if self.evaluator is None else f"{self.evaluator}.{self.rule}"
+    def check(self, summary: Summary) -> Iterator[GateResult]:
+        """Check the gate against a run's numbers: once, or for each value of a slice's key."""
+        if self.evaluator is not None and self.evaluator not in summary.evaluators:
+            hint = did_you_mean(self.evaluator, summary.evaluators)
+            yield self._result(None, f"no evaluation by an evaluator of that name{hint}")
+        elif self.slice is None:
+            yield self._check(summary.cases if self.evaluator is None else summary.evaluators[self.evaluator])
+        elif values := summary.slices.get(self.slice):
+            for value, part in values.items():
+                tally = part.cases if self.evaluator is None else part.evaluators.get(self.evaluator, Tally())
+                yield self._check(tally, value)
+        else:
+            is_known = self.slice in summary.unsliced
+            yield self._result(None, f"more than {MOST_VALUES} different values" if is_known else "no case")
 
-    def check(self, summary: Summary) -> GateResult:
-        """Check the gate against a run's numbers."""
-        tally = summary.cases if self.evaluator is None else summary.evaluators.get(self.evaluator)
-        if tally is None:
-            hint = did_you_mean(self.evaluator or "", summary.evaluators)
-            return self._result(None, f"no evaluation by an evaluator of that name{hint}")
+    def _check(self, tally: Tally, value: str | None = None) -> GateResult:
         if self.rule in _LEAST:
-            return self._result(_LEAST[self.rule](tally), _missing(tally))
+            number, over = _LEAST[self.rule](tally), tally.decided if "pass_rate" in self.rule else tally.scored
+            return self._result(number, _missing(tally), value=value, n=over)
         count, among = _MOST[self.rule](tally)
         if not among:
-            return self._result(None, _missing(tally))
+            return self._result(None, _missing(tally), value=value, n=among)
         if isinstance(self.limit, int):
-            return self._result(count)
-        return self._result(count / among, share_of=(count, among))
+            return self._result(count, value=value, n=among)
+        return self._result(count / among, share_of=(count, among), value=value, n=among)
 
-    def _result(self, value: float | None, problem: str = "", *, share_of: tuple[int, int] | None = None) -> GateResult:
-        if value is None:
+    def _result(
+        self,
+        number: float | None,
+        problem: str = "",
+        *,
+        share_of: tuple[int, int] | None = None,
+        value: str | None = None,
+        n: int | None = None,
+    ) -> GateResult:
+        if number is None:
             ok = False
         elif self.rule in _LEAST:
-            ok = reaches(value, self.limit)
+            ok = reaches(number, self.limit)
         else:
-            ok = reaches(self.limit, value)
+            ok = reaches(self.limit, number)
+        is_unscored = self.rule == MAX_UNSCORED or (value is not None and n == 0)
         return GateResult(
-            name=self.name,
+            name=self._name(value),
             wanted=self.limit,
-            found=value,
+            found=number,
             ok=ok,
-            kind="unscored" if self.rule == MAX_UNSCORED else "score",
-            problem=problem if value is None else "",
+            kind="unscored" if is_unscored else "score",
+            problem=problem if number is None else "",
             share_of=share_of,
+            slice=None if self.slice is None or value is None else (self.slice, value),
+            n=None if value is None else n,
         )
+
+    def _name(self, value: str | None) -> str:
+        """Name the gate as it is written, with the evaluator and the slice before it."""
+        slice_name = self.slice if value is None else f"{self.slice}={value:.80}"
+        return ".".join(part for part in (self.evaluator, slice_name, self.rule) if part is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +148,7 @@ class Gates:
     """All that a suite demands of its runs.
 
     >>> Gates.of({"min_mean": 0.8, "max_unscored": "5%"}).gates[1]
-    Gate(rule='max_unscored', limit=0.05, evaluator=None)
+    Gate(rule='max_unscored', limit=0.05, evaluator=None, slice=None)
     """
 
     gates: tuple[Gate, ...] = ()
@@ -115,6 +157,8 @@ class Gates:
     def of(cls, settings: Mapping[str, Any] | Gates | None, *, where: str = "gates") -> Gates:
         """Parse what a user may write: nothing, or a mapping of rules to limits, and ``evaluators`` by name.
 
+        For both, ``slices`` has rules by key of the cases' metadata.
+
         ``min_mean``, ``min_pass_rate`` and, for the lower ends of their intervals, ``min_mean_low`` and
         ``min_pass_rate_low`` are shares; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
         """
@@ -122,16 +166,33 @@ class Gates:
             return settings
         if settings is None:
             return cls()
-        return cls(gates=tuple(_parse_gates(settings, where, evaluator=None)))
+        gates = cls(gates=tuple(_parse_gates(settings, where)))
+        few_keys(gates.slice_keys, f"{where}: slices")
+        return gates
 
     def check(self, summary: Summary) -> tuple[GateResult, ...]:
         """Check all gates against a run's numbers."""
-        return tuple(gate.check(summary) for gate in self.gates)
+        return tuple(result for gate in self.gates for result in gate.check(summary))
+
+    @property
+    def slice_keys(self) -> tuple[str, ...]:
+        """The keys of metadata whose slices have gates."""
+        return tuple(dict.fromkeys(gate.slice for gate in self.gates if gate.slice is not None))
 
     @property
     def limits_unscored(self) -> bool:
         """Whether the suite says itself how many cases may go without a score."""
-        return any(gate.rule == MAX_UNSCORED and gate.evaluator is None for gate in self.gates)
+        return any(gate.rule == MAX_UNSCORED and gate.evaluator is None and gate.slice is None for gate in self.gates)
+
+
+def slices_of(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of metadata that a run slices by: those that it names, and those that have gates.
+
+    >>> slices_of({"slices": ["topic"], "gates": {"slices": {"lang": {"min_mean": 0.9}}}})
+    ('topic', 'lang')
+    """
+    gated = Gates.of(definition.get("gates")).slice_keys
+    return tuple(dict.fromkeys((*slice_keys(definition.get(SLICES)), *gated)))
 
 
 _Number: TypeAlias = Callable[[Tally], float | None]
@@ -160,25 +221,31 @@ def _missing(tally: Tally) -> str:
     return "no scored case" if not tally.scored else f"no interval, with {tally.scored} scored"
 
 
-def _parse_gates(settings: object, where: str, *, evaluator: str | None) -> Iterator[Gate]:
+def _parse_gates(
+    settings: object, where: str, *, evaluator: str | None = None, slice_key: str | None = None
+) -> Iterator[Gate]:
     if not isinstance(settings, Mapping):
         raise ConfigError(f"{where} must be a mapping such as {{'min_mean': 0.8}}, not {settings!r:.80}")
+    groups = () if slice_key is not None else (SLICES,) if evaluator is not None else (EVALUATORS, SLICES)
     for rule, limit in settings.items():
         if rule in _RULES:
             reader = _parse_share if rule in _LEAST else _parse_share_or_count
             with about(rule):
                 share = reader(limit, f"{where}: {rule}")
-            yield Gate(rule=rule, limit=share, evaluator=evaluator)
-        elif rule == _EVALUATORS and evaluator is None:
+            yield Gate(rule=rule, limit=share, evaluator=evaluator, slice=slice_key)
+        elif rule in groups:
             if not isinstance(limit, Mapping):
+                names = "names" if rule == EVALUATORS else "keys of metadata"
                 raise ConfigError(
-                    f"{where}: evaluators must be a mapping of names to gates, not {limit!r:.80}", key=_EVALUATORS
+                    f"{where}: {rule} must be a mapping of {names} to gates, not {limit!r:.80}", key=str(rule)
                 )
             for name, demands in limit.items():
-                yield from _parse_gates(demands, f"{where}: evaluators: {name}", evaluator=str(name))
+                whose = (
+                    {"evaluator": str(name)} if rule == EVALUATORS else {"evaluator": evaluator, "slice_key": str(name)}
+                )
+                yield from _parse_gates(demands, f"{where}: {rule}: {name}", **whose)
         else:
-            allowed = _RULES if evaluator is not None else (*_RULES, _EVALUATORS)
-            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), allowed)}", key=str(rule))
+            raise ConfigError(f"{where}: no gate {rule!r}{did_you_mean(str(rule), (*_RULES, *groups))}", key=str(rule))
 
 
 def _parse_share(value: object, label: str) -> float:

@@ -91,6 +91,14 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The cases that have one value for a key of their metadata: their numbers, and those of each evaluator by name."""
+
+    cases: Tally
+    evaluators: dict[str, Tally] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The numbers of a run: of its cases, of each evaluator by name, and what it took.
 
@@ -102,7 +110,8 @@ class Summary:
     by the model that the cases' metadata names, where they name several. ``ambiguous`` counts evaluations with several
     different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those of them
     whose verdict would have been another had the other one counted. ``steadiness`` is there where cases were judged
-    several times.
+    several times. ``slices`` has the slices by key of metadata and by value, for each key that the run slices by but
+    for those in ``unsliced``, which have too many values.
     """
 
     cases: Tally
@@ -128,3 +137,5 @@ class Summary:
     ambiguous: dict[str, int] = field(default_factory=dict)
     overturned: dict[str, int] = field(default_factory=dict)
     steadiness: Steadiness | None = None
+    slices: dict[str, dict[str, Slice]] = field(default_factory=dict)
+    unsliced: tuple[str, ...] = ()

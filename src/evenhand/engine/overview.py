@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage, is_token_count
 from evenhand.domain.failure import Failure
-from evenhand.domain.gates import GateResult
+from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.reports.overview import FORMAT, Overview, Survey, survey
@@ -32,7 +32,7 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     coverage = summaries.coverage(run)
     if (overview := _read_kept(summaries, run, coverage)) is not None:
         return overview
-    overview = survey(store.results(run))
+    overview = survey(store.results(run), slices_of(run.definition))
     if not _is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
@@ -93,7 +93,7 @@ class LiveOverview:
     def __init__(self, run: RunRecord) -> None:
         self._thresholds = run.thresholds
         self._repeat = run.repeat
-        self._survey = Survey()
+        self._survey = Survey(slices_of(run.definition))
         self._unfinished: dict[int, _UnfinishedCase] = {}
         self._cases = self._evaluations = self._answers = 0
         self._is_sound = True

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TextIO, TypeAlias
 
 from evenhand.domain.contract import storable
+from evenhand.domain.gates import slices_of
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.highlights import judges_of, stated_models_of
 from evenhand.reports.json import outcome_row
@@ -31,13 +32,20 @@ _FORMULA: Final = re.compile("'*[=+\\-@\t\r\n＝＋－＠\u00ad\u200b-\u200f\u20
 def write_csv(report: Report, out: TextIO) -> None:
     """Write the evaluations of a run; a case that has none yet has a row too.
 
-    Texts are quoted and numbers are not. A text that a spreadsheet might run is given a quote in front.
+    Each key of metadata that the run slices by is a column. Texts are quoted and numbers are not. A text that a
+    spreadsheet might run is given a quote in front.
     """
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow(COLUMNS)
+    keys = slices_of(report.run.definition)
+    writer.writerow([*COLUMNS, *map(_column_of, keys)])
     for result in report.results():
+        sliced_by = [cell(result.case.metadata.get(key)) for key in keys]
         for row in flat_rows(result):
-            writer.writerow([cell(row.get(column)) for column in COLUMNS])
+            writer.writerow([*(cell(row.get(column)) for column in COLUMNS), *sliced_by])
+
+
+def _column_of(key: str) -> Cell:
+    return cell(f"metadata.{key}")
 
 
 def flat_rows(result: CaseResult) -> Iterator[dict[str, Any]]:

@@ -104,7 +104,21 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "steadiness": _steadiness(summary.steadiness),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
         **({"models": by_model} if by_model else {}),
+        **({"slices": _slices(summary)} if summary.slices or summary.unsliced else {}),
     }
+
+
+def _slices(summary: Summary) -> dict[str, Any]:
+    """Return the slices by key and value; null for a key that has too many values."""
+    slices = {
+        key: {
+            value: tally_row(part.cases)
+            | {"evaluators": {name: tally_row(tally) for name, tally in part.evaluators.items()}}
+            for value, part in parts.items()
+        }
+        for key, parts in summary.slices.items()
+    }
+    return slices | dict.fromkeys(summary.unsliced)
 
 
 def _rate(rate: Rate) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Final, TextIO
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
+    SLICE_HEADINGS,
     Standing,
     counted,
     effort_sentence,
@@ -20,6 +21,7 @@ from evenhand.reports.phrases import (
     samples_sentence,
     score_text,
     scored_heading,
+    slice_tables,
     standings,
 )
 from evenhand.reports.report import Report
@@ -81,6 +83,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _tallies("Evaluators", "evaluator", summary.evaluators, scored_heading(summary))
     if summary.models:
         yield from _tallies("Models", "model", summary.models, scored_heading(summary))
+    yield from _slices(summary)
     yield from _steadiness(summary)
     shown = report.highlights()
     if shown.worst:
@@ -92,6 +95,15 @@ def _lines(report: Report) -> Iterator[str]:
     if shown.broken:
         broken = errors_once(shown.broken, report.run.reason)
         yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(broken))
+
+
+def _slices(summary: Summary) -> Iterator[str]:
+    for key, rows, why_not in slice_tables(summary):
+        name = escaped(key, 60)
+        if rows:
+            yield from _table(f"By {name}", (name, *SLICE_HEADINGS), ((escaped(row[0], 60), *row[1:]) for row in rows))
+        else:
+            yield f"\n## By {name}\n\n- {why_not}"
 
 
 def _steadiness(summary: Summary) -> Iterator[str]:

@@ -13,7 +13,8 @@ from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
-from evenhand.domain.summary import Interval, PassOfK, Rate, Steadiness, Summary, Tally
+from evenhand.domain.slices import slice_value
+from evenhand.domain.summary import Interval, PassOfK, Rate, Slice, Steadiness, Summary, Tally
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
 from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.phrases import Standing
@@ -80,6 +81,11 @@ class Overview:
                 "judges": tuple(summary_data["judges"]),
                 "unpriced": tuple(summary_data["unpriced"]),
                 "steadiness": _steadiness(summary_data["steadiness"]),
+                "slices": {
+                    key: {value: _slice(part) for value, part in parts.items()}
+                    for key, parts in summary_data["slices"].items()
+                },
+                "unsliced": tuple(summary_data["unsliced"]),
             }
         )
         return cls(
@@ -95,6 +101,11 @@ class Overview:
 def _tally(data: Mapping[str, Any]) -> Tally:
     around = {name: _interval(data[name]) for name in ("interval", "pass_rate_interval")}
     return Tally(**{**data, **around})
+
+
+def _slice(data: Mapping[str, Any]) -> Slice:
+    evaluators = {name: _tally(tally) for name, tally in data["evaluators"].items()}
+    return Slice(cases=_tally(data["cases"]), evaluators=evaluators)
 
 
 def _interval(data: Mapping[str, Any] | None) -> Interval | None:
@@ -117,7 +128,8 @@ def _format() -> str:
     """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
     version = 1
-    names = [[each.name for each in fields(part)] for part in (Overview, Summary, Tally, Interval, Steadiness, PassOfK)]
+    parts = (Overview, Summary, Tally, Interval, Steadiness, PassOfK, Slice)
+    names = [[each.name for each in fields(part)] for part in parts]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 
 
@@ -127,11 +139,13 @@ FORMAT: Final = _format()
 class Survey:
     """Takes in the results of a run one by one, and gives the overview; memory grows with clusters, not with cases.
 
-    The cases may come in any order: where an order shows, it is that of the suite.
+    The cases may come in any order: where an order shows, it is that of the suite. ``slices`` are the keys of metadata
+    that the run slices by.
     """
 
-    def __init__(self) -> None:
-        self._summarizer = Summarizer()
+    def __init__(self, slices: Sequence[str] = ()) -> None:
+        self._summarizer = Summarizer(slices)
+        self._slices = slices
         self._bins: Sequence[Counter[Standing]] = [Counter() for _ in range(BINS)]
         self._worst: Worst[int] = Worst()
         self._ranked = _Profiles()
@@ -152,6 +166,8 @@ class Survey:
         if (key := _likeness(case, judgment, thresholds)) is None:
             self._add(CaseResult(position=position, case=case, judgments=(judgment,), thresholds=thresholds))
             return
+        if self._slices:
+            key += tuple(slice_value(case.metadata, name) for name in self._slices)
         self._summarizer.spend(judgment.evaluation.attempts[0].usage, judgment.cost)
         if (alike := self._alike.get(key)) is None:
             if len(self._alike) == _MOST_ALIKE:
@@ -261,9 +277,9 @@ def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[o
     )
 
 
-def survey(results: Iterable[CaseResult]) -> Overview:
-    """Go through the results of a run once."""
-    collected = Survey()
+def survey(results: Iterable[CaseResult], slices: Sequence[str] = ()) -> Overview:
+    """Go through the results of a run once; ``slices`` are the keys of metadata that it slices by."""
+    collected = Survey(slices)
     for result in results:
         collected.add(result)
     return collected.overview()

@@ -13,8 +13,8 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.verdict import FLOAT_NOISE
+from evenhand.reports.counts import over_samples
 from evenhand.reports.phrases import Standing
-from evenhand.reports.summary import over_samples
 from evenhand.stats.paired import PairedScores, holm
 
 # The score of the whole case, among those of the evaluators, which have names.

@@ -12,7 +12,8 @@ from typing import Final
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
-from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.slices import FEW, MOST_VALUES, TOO_FEW
+from evenhand.domain.summary import Interval, Slice, Summary, Tally
 
 NONE = "–"
 
@@ -227,6 +228,32 @@ def pass_rate_sentence(tally: Tally) -> str:
         return "no pass rate"
     around = around_text(tally, tally.pass_rate_interval)
     return f"pass rate {score_text(tally.pass_rate)} {around}: {tally.passed:,} of {tally.decided:,}"
+
+
+SLICE_HEADINGS: Final = ("cases", "scored", "mean", "95 %", "pass rate", "95 %", "note")
+
+
+def slice_tables(summary: Summary) -> list[tuple[str, list[tuple[str, ...]], str]]:
+    """Return a table for each key that the run slices by: the key, its rows, and why there are none."""
+    too_many = f"not shown: it has more than {MOST_VALUES} different values"
+    tables = [
+        (key, [_slice_row(value, part) for value, part in parts.items()], "") for key, parts in summary.slices.items()
+    ]
+    return tables + [(key, [], too_many) for key in summary.unsliced]
+
+
+def _slice_row(value: str, part: Slice) -> tuple[str, ...]:
+    tally = part.cases
+    return (
+        value,
+        f"{tally.n:,}",
+        f"{tally.scored:,}",
+        score_text(tally.mean),
+        interval_text(tally.interval),
+        score_text(tally.pass_rate),
+        interval_text(tally.pass_rate_interval),
+        "unscored" if not tally.scored else TOO_FEW if tally.scored < FEW else "",
+    )
 
 
 def samples_sentence(summary: Summary, noun: str = "case") -> str:

@@ -8,9 +8,10 @@ from typing import Any, Final
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, Judgment
+from evenhand.reports.counts import NO_ANSWER, no_answer
 from evenhand.reports.phrases import Standing, mean_sentence, pass_rate_sentence, score_text
 from evenhand.reports.safe_text import plain
-from evenhand.reports.summary import NO_ANSWER, blamed, no_answer, summarize
+from evenhand.reports.summary import blamed, summarize
 
 _LONGEST: Final = 1000
 _CASE: Final = "case"

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
-from evenhand.domain.aggregate import CaseScore, weighted_mean
+from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
-from evenhand.domain.summary import Summary, Tally
+from evenhand.domain.slices import slice_value
+from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.counts import (
+    NO_ANSWER,
+    Counts,
+    Place,
+    SliceCounts,
+    Slicing,
+    first_seen,
+    in_order,
+    no_answer,
+    over_samples,
+)
 from evenhand.reports.highlights import Part, ambiguities_of, parts_of
 from evenhand.reports.safe_text import plain
-from evenhand.stats.intervals import ExactSum, Scores
+from evenhand.stats.intervals import ExactSum
 from evenhand.stats.repeats import Samples, steadiness
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _SCORED, _PASS = Status.SCORED, Verdict.PASS
-_FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
-# The class of an evaluation's error where no judge was asked, since the target had failed.
-NO_ANSWER: Final = "no_answer"
 _MOST_REASONS: Final = 10
 _MOST_REASONS_KEPT: Final = 100
 _OTHER_REASONS: Final = "other reasons"
-# The key of a case's metadata that names the model which answers it; where it has more values, it means something else.
+# The key of a case's metadata that names the model which answers it.
 MODEL: Final = "model"
-_MOST_MODELS: Final = 50
 # The flag of an evaluation whose reply had several different verdicts.
 _AMBIGUOUS: Final = "ambiguous"
 
@@ -35,16 +43,18 @@ _AMBIGUOUS: Final = "ambiguous"
 class Summarizer:
     """Takes in the results of a run one by one and gives its numbers; memory grows with clusters, not with cases.
 
-    The cases may come in any order: where an order shows, it is that of the suite.
+    The cases may come in any order: where an order shows, it is that of the suite. ``slices`` are keys of their
+    metadata, for each of which they are counted by its values too.
 
     >>> Summarizer().summary().cases.mean is None
     True
     """
 
-    def __init__(self) -> None:
-        self._cases = _Counts()
-        self._evaluators: dict[str, _Counts] = {}
-        self._models: dict[str, _Counts] = {}
+    def __init__(self, slices: Iterable[str] = ()) -> None:
+        self._cases = Counts()
+        self._evaluators: dict[str, Counts] = {}
+        self._models = Slicing()
+        self._slices = {key: Slicing() for key in slices}
         self._repeat = 1
         self._retries = 0
         self._calls = 0
@@ -68,7 +78,8 @@ class Summarizer:
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
         position, cluster = result.position, result.case.cluster
-        for counting in self._counted_by(result):
+        sliced = self._slices_of(result)
+        for counting in (self._cases, *(counts.cases for counts in (*sliced, *self._models_of(result)))):
             if result.pending:
                 counting.pending += 1
             else:
@@ -85,8 +96,9 @@ class Summarizer:
             self._note(judgment, parts, position)
             self._add_effort(judgment, parts)
         for order, (name, evaluations) in enumerate(by_evaluator.items()):
-            counting = _first_seen(self._evaluators, name, (position, order))
-            counting.add(*over_samples(evaluations), cluster, evaluations)
+            of_all_samples = over_samples(evaluations)
+            for evaluators in (self._evaluators, *(counts.evaluators for counts in sliced)):
+                first_seen(evaluators, name, (position, order)).add(*of_all_samples, cluster, evaluations)
         for replaced in result.replaced:
             self._add_effort(replaced, parts_of(replaced.evaluation) if isinstance(replaced, Judgment) else ())
         for answer in result.answers:
@@ -97,8 +109,11 @@ class Summarizer:
     def add_alike(self, result: CaseResult, outcome: CaseScore, times: int) -> None:
         """Take in that many cases with one judgment like this one, all but for what it spent: see ``spend``."""
         evaluation = result.judgments[0].evaluation
-        for counting in (self._cases, _first_seen(self._evaluators, evaluation.evaluator, (result.position, 0))):
-            counting.add(outcome.status, outcome.score, outcome.verdict, None, (), times=times)
+        groups = [(self._cases, self._evaluators)]
+        groups += [(counts.cases, counts.evaluators) for counts in self._slices_of(result)]
+        for cases, evaluators in groups:
+            for counting in (cases, first_seen(evaluators, evaluation.evaluator, (result.position, 0))):
+                counting.add(outcome.status, outcome.score, outcome.verdict, None, (), times=times)
         self._note(result.judgments[0], parts_of(evaluation), result.position)
         self._calls += times
 
@@ -112,12 +127,17 @@ class Summarizer:
         elif cost:
             self._cost.add(cost)
 
-    def _counted_by(self, result: CaseResult) -> tuple[_Counts, ...]:
-        """Return the counts that a case belongs to: those of all cases, and of its model, if models are so few."""
+    def _models_of(self, result: CaseResult) -> Iterator[SliceCounts]:
+        """Yield the counts of the model of a case, if it names one and models are so few."""
         model = result.case.metadata.get(MODEL)
-        if not isinstance(model, str) or (model not in self._models and len(self._models) > _MOST_MODELS):
-            return (self._cases,)
-        return self._cases, _first_seen(self._models, model, (result.position, 0))
+        if isinstance(model, str) and (counts := self._models.of(model, result.position)) is not None:
+            yield counts
+
+    def _slices_of(self, result: CaseResult) -> list[SliceCounts]:
+        """Return the counts of the slices that a case is in, one for each key that has not too many values."""
+        metadata, position = result.case.metadata, result.position
+        found = (slicing.of(slice_value(metadata, key), position) for key, slicing in self._slices.items())
+        return [counts for counts in found if counts is not None]
 
     def _add_effort(self, done: Judgment | MadeAnswer, parts: Sequence[Part]) -> None:
         """Count what a judgment or an answer took; replies from the cache took nothing."""
@@ -178,15 +198,17 @@ class Summarizer:
     @property
     def judges(self) -> dict[str, tuple[str, ...]]:
         """The judges of each evaluator that has some."""
-        return {name: tuple(sorted(self._judges[name])) for name in _in_order(self._evaluators) if name in self._judges}
+        return {name: tuple(sorted(self._judges[name])) for name in in_order(self._evaluators) if name in self._judges}
 
     def summary(self) -> Summary:
         """Return the numbers of what was taken in so far."""
-        compares = 1 < len(self._models) <= _MOST_MODELS
+        models = self._models.slices()
         return Summary(
             cases=self._cases.tally(),
-            evaluators={name: counting.tally() for name, counting in _in_order(self._evaluators).items()},
-            models={name: counting.tally() for name, counting in _in_order(self._models).items()} if compares else {},
+            evaluators={name: counting.tally() for name, counting in in_order(self._evaluators).items()},
+            models={name: part.cases for name, part in models.items()} if len(models) > 1 else {},
+            slices={key: slicing.slices() for key, slicing in self._slices.items() if not slicing.has_too_many},
+            unsliced=tuple(key for key, slicing in self._slices.items() if slicing.has_too_many),
             repeat=self._repeat,
             calls=self._calls,
             programs=self._programs,
@@ -210,9 +232,9 @@ class Summarizer:
         )
 
 
-def summarize(results: Iterable[CaseResult]) -> Summary:
+def summarize(results: Iterable[CaseResult], slices: Iterable[str] = ()) -> Summary:
     """Return the numbers of a run from the results of its cases."""
-    summarizer = Summarizer()
+    summarizer = Summarizer(slices)
     for result in results:
         summarizer.add(result)
     return summarizer.summary()
@@ -223,10 +245,6 @@ def blamed(result: CaseResult) -> str:
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
 
 
-# Where something was seen first: the position of the case, and which of those in the case it is.
-_Place: TypeAlias = tuple[int, int]
-
-
 class _Frequencies:
     """How often names occur. The most frequent come first, and of equals the one that the suite has first."""
 
@@ -234,7 +252,7 @@ class _Frequencies:
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, Place] = {}
         self._seen = 0
 
     def add(self, name: str, position: int) -> None:
@@ -282,93 +300,6 @@ class _Reasons(_Frequencies):
         return counts | ({_OTHER_REASONS: others} if others else {})
 
 
-class _Counts:
-    """The counts behind a ``Tally``."""
-
-    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending", "place")
-
-    def __init__(self, place: _Place = (0, 0)) -> None:
-        self.place = place
-        self._scores = Scores()
-        self._passes = Scores()
-        self._verdicts: Counter[Verdict] = Counter()
-        self._not_evaluated = 0
-        self._errors = 0
-        self._target_errors = 0
-        self.pending = 0
-
-    def add(
-        self,
-        status: Status,
-        score: float | None,
-        verdict: Verdict | None,
-        cluster: str | None,
-        evaluations: Iterable[Evaluation],
-        *,
-        times: int = 1,
-    ) -> None:
-        if status is _SCORED and verdict is not None:
-            if score is not None:
-                self._scores.add(score, cluster, times)
-            self._passes.add(1.0 if verdict is _PASS else 0.0, cluster, times)
-            self._verdicts[verdict] += times
-        elif status is Status.ERROR:
-            self._errors += times
-            self._target_errors += times * no_answer(evaluations)
-        else:
-            self._not_evaluated += times
-
-    def tally(self) -> Tally:
-        scored = self._scores.n
-        return Tally(
-            n=self._passes.n + self._not_evaluated + self._errors + self.pending,
-            scored=scored,
-            not_evaluated=self._not_evaluated,
-            errors=self._errors,
-            target_errors=self._target_errors,
-            pending=self.pending,
-            mean=self._scores.mean,
-            interval=self._scores.interval(),
-            mean_if_errors_zero=self._scores.mean_with_zeros(self._errors),
-            passed=self._verdicts[Verdict.PASS],
-            borderline=self._verdicts[Verdict.BORDERLINE],
-            failed=self._verdicts[Verdict.FAIL],
-            failed_unscored=self._passes.n - scored,
-            pass_rate=self._passes.mean,
-            pass_rate_interval=self._passes.interval(),
-            clusters=self._scores.clusters,
-        )
-
-
-def _first_seen(countings: dict[str, _Counts], name: str, place: _Place) -> _Counts:
-    """Return the counts of a name, and remember the first place in the suite that has it."""
-    if (counting := countings.get(name)) is None:
-        counting = countings[name] = _Counts(place)
-    elif place < counting.place:
-        counting.place = place
-    return counting
-
-
-def _in_order(countings: dict[str, _Counts]) -> dict[str, _Counts]:
-    return dict(sorted(countings.items(), key=lambda item: item[1].place))
-
-
-def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
-    """Return what an evaluator says of a case in all its samples: the mean score, and the median verdict."""
-    if len(evaluations) == 1:
-        return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
-    scored = [
-        (evaluation.score, evaluation.verdict) for evaluation in evaluations if evaluation.status is Status.SCORED
-    ]
-    if not scored:
-        failed = any(evaluation.status is Status.ERROR for evaluation in evaluations)
-        return (Status.ERROR if failed else Status.NOT_EVALUATED), None, None
-    mean = weighted_mean([(score, 1.0) for score, _ in scored if score is not None])
-    verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
-    # The evaluator's own thresholds are not known here; its verdicts are. Between two, the worse one.
-    return Status.SCORED, mean, _FROM_WORST[verdicts[(len(verdicts) - 1) // 2]]
-
-
 def _errors(result: CaseResult) -> Iterator[str]:
     """Yield the classes of a case's errors; a target that failed is named once, not by each evaluator."""
     unanswered = {answer.sample for answer in result.answers if answer.error}
@@ -381,10 +312,3 @@ def _errors(result: CaseResult) -> Iterator[str]:
                 unanswered.add(judgment.sample)
                 yield kind
     yield from (f"target {Failure.of(answer.error).kind}" for answer in result.answers if answer.error)
-
-
-def no_answer(evaluations: Iterable[Evaluation]) -> bool:
-    """Return whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
-    return all(
-        Failure.of(evaluation.error).kind == NO_ANSWER for evaluation in evaluations if evaluation.error is not None
-    )

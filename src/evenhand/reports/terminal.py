@@ -20,6 +20,7 @@ from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
+    SLICE_HEADINGS,
     Standing,
     counted,
     effort_sentence,
@@ -32,6 +33,7 @@ from evenhand.reports.phrases import (
     samples_sentence,
     score_text,
     scored_heading,
+    slice_tables,
     standings,
 )
 from evenhand.reports.report import Report
@@ -140,6 +142,20 @@ def _tables(summary: Summary, *, wide: bool) -> Iterator[RenderableType]:
         if tallies:
             yield Text("")
             yield _tallies(whose, tallies, wide=wide, scored=scored_heading(summary))
+    for key, rows, why_not in slice_tables(summary):
+        yield Text(f"\nBy {plain(key, 60)}{why_not and f': {why_not}'}")
+        if rows:
+            yield _slices(key, rows)
+
+
+def _slices(key: str, rows: Sequence[Sequence[str]]) -> Table:
+    table = _table()
+    table.add_column(plain(key, 60), overflow="fold")
+    for heading in SLICE_HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for value, *cells in rows:
+        table.add_row(Text(plain(value, 60)), *cells)
+    return table
 
 
 def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool, scored: str) -> Table:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 import orjson
 
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import Gates
+from evenhand.domain.gates import slices_of
 from evenhand.domain.run import RunStatus
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
@@ -225,7 +225,7 @@ def checked_run(fields: Any, where: str) -> dict[str, Any]:
     _check_definition(fields["definition"], f"{where}: run: definition")
     try:
         Thresholds.of(fields["definition"].get("thresholds"))
-        Gates.of(fields["definition"].get("gates"))
+        slices_of(fields["definition"])
     except ConfigError as error:
         raise ConfigError(f"{where}: run: definition: {error}") from None
     run: dict[str, Any] = fields

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from evenhand import registry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import Gates
+from evenhand.domain.gates import Gates, slices_of
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.scale import is_finite_number
+from evenhand.domain.slices import SliceCheck, slice_keys
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import describe
@@ -46,6 +48,7 @@ def job_from(
     prices: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     columns: Mapping[str, str] | None = None,
+    slices: Sequence[str] | None = None,
 ) -> Job:
     """Make the job of judging some cases, a file of them, or a suite; arguments replace what the suite defines."""
     if timeout is not None and (not is_finite_number(timeout) or timeout <= 0):
@@ -54,6 +57,7 @@ def job_from(
         raise ConfigError(f"name must be text, not {name!r:.80}")
     marks = None if thresholds is None else Thresholds.of(thresholds)
     Gates.of(gates)
+    sliced_by = None if slices is None else list(slice_keys(slices))
     if columns is not None and isinstance(cases, Suite):
         raise ConfigError("columns: a suite says itself which columns its cases have; write columns into the suite")
     made = target_of(target)
@@ -66,21 +70,41 @@ def job_from(
         "prices": prices,
         "timeout": timeout,
         "columns": names,
+        "slices": sliced_by,
     }
     if isinstance(cases, Suite):
         job = _job_of_suite(cases, evaluators, judge)
         own_gates = evaluators is None and gates is None
-        job = replace(job, cases=lambda: cases.cases(own_gates=own_gates, own_answers=made is None))
+        cases_of_suite = functools.partial(
+            cases.cases, own_gates=own_gates, own_slices=slices is None, own_answers=made is None
+        )
+        job = replace(job, cases=cases_of_suite)
     else:
         job = _job(cases, evaluators, judge, names, has_target=made is not None)
+    definition = {**job.definition, **{key: value for key, value in changed.items() if value is not None}}
     return replace(
         job,
         name=name or job.name,
-        definition={**job.definition, **{key: value for key, value in changed.items() if value is not None}},
+        definition=definition,
+        cases=functools.partial(_with_slices, job.cases, definition),
         target=made or job.target,
         prices=job.prices if prices is None else PriceBook(prices),
         timeout=job.timeout if timeout is None else timeout,
     )
+
+
+def _with_slices(cases: Callable[[], Iterable[PlannedCase]], definition: Mapping[str, Any]) -> Iterator[PlannedCase]:
+    """Yield cases, and raise ``ConfigError`` where they cannot be sliced as the definition has it."""
+    gated = Gates.of(definition.get("gates")).slice_keys
+    check = SliceCheck(slices_of(definition), gated)
+    has_cases = False
+    for planned in cases():
+        if problem := check.problem(planned.case.metadata):
+            raise ConfigError(f"case {planned.case.id!r}: {problem}")
+        has_cases = True
+        yield planned
+    for key, mistake in check.mistakes() if has_cases else ():
+        raise ConfigError(f"{'gates: slices' if key in gated else 'slices'}: {mistake}")
 
 
 def _job_of_suite(suite: Suite, evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None, judge: object) -> Job:

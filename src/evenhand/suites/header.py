@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evenhand.domain.gates import Gates
+from evenhand.domain.gates import EVALUATORS, SLICES, Gates
 from evenhand.domain.scale import is_finite_number
+from evenhand.domain.slices import SliceCheck, slice_keys
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.reading import WAYS
 from evenhand.models.prices import PriceBook
@@ -19,7 +20,7 @@ from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, nam
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
-    "timeout", "concurrency", "repeat", "ambiguous", "columns",
+    "timeout", "concurrency", "repeat", "ambiguous", "columns", "slices",
 )  # fmt: skip
 # Where editors look for the schema of a file; nothing of the suite.
 SCHEMA_KEY: Final = "$schema"
@@ -60,28 +61,73 @@ def _checked_by(take: Callable[[Any], object]) -> Callable[[Any, int, Checks], I
 
 
 def _gates(value: Any, line: int, _: Checks) -> Iterator[Fault]:
-    """Check each gate by itself, those of single evaluators too: none depends on another."""
-    for key, setting in value.items() if isinstance(value, Mapped) else ():
-        where = value.lines[key]
-        for name, gates in setting.items() if key == "evaluators" and isinstance(setting, Mapped) else ():
-            several = gates.items() if isinstance(gates, Mapped) else ()
-            for rule, limit in several:
-                demanded = {"evaluators": {name: {rule: plain(limit)}}}
-                yield from mistakes_in(demanded, gates.lines[rule], Gates.of)
-            if not several:
-                yield from mistakes_in({"evaluators": {name: plain(gates)}}, setting.lines[name], Gates.of)
-        if key != "evaluators" or not isinstance(setting, Mapped):
-            yield from mistakes_in({key: plain(setting)}, where, Gates.of)
-    if not isinstance(value, Mapped):
-        yield from mistakes_in(value, line, Gates.of)
+    """Check each gate by itself, those of evaluators and slices too: none depends on another."""
+    yield from list(_gate_faults(value, line, ())) or mistakes_in(value, line, Gates.of)
+
+
+def _gate_faults(value: Any, line: int, path: tuple[str, ...]) -> Iterator[Fault]:
+    """Find what is wrong with the gates at a path such as ``evaluators``, ``safety``, ``slices``, ``lang``."""
+    # The names of evaluators and of keys come after these words, and gates after the names.
+    has_more = not path or any(word in (EVALUATORS, SLICES) for word in path[-2:])
+    if has_more and isinstance(value, Mapped) and value:
+        for name, setting in value.items():
+            yield from _gate_faults(setting, value.lines[name], (*path, name))
+        return
+    demanded = plain(value)
+    for name in reversed(path):
+        demanded = {name: demanded}
+    yield from mistakes_in(demanded, line, Gates.of)
 
 
 def gate_names(header: Mapped) -> Iterator[tuple[str, int]]:
     """Yield the evaluators that gates are about, each with its line."""
+    yield from _lines_in(_mapped_in(header.get("gates"), EVALUATORS))
+
+
+class SuiteSlices:
+    """What a suite slices by, held against its cases; of its own list of keys and its own gates, those that count."""
+
+    def __init__(self, header: Mapped, *, own_gates: bool, own_slices: bool) -> None:
+        self._places = {
+            key: (where, line)
+            for key, (where, line) in _slice_places(header).items()
+            if (own_slices if where == SLICES else own_gates)
+        }
+        self._check = SliceCheck(self._places, (key for key, (where, _) in self._places.items() if where != SLICES))
+
+    def faults(self, metadata: Mapping[str, Any], line: int) -> Iterator[Fault]:
+        """Take in a case, and find why it cannot be in a slice."""
+        if problem := self._check.problem(metadata):
+            yield Fault(line, problem)
+
+    def mistakes(self) -> Iterator[Fault]:
+        """Find, when all cases were taken in, which keys are wrong."""
+        for key, mistake in self._check.mistakes():
+            where, line = self._places[key]
+            yield Fault(line, f"{where}: {mistake}")
+
+
+def _slice_places(header: Mapped) -> dict[str, tuple[str, int]]:
+    """Return where each key that a suite slices by is named, in words and as a line: a gate before the list."""
+    named: dict[str, tuple[str, int]] = {}
+    keys = header.get(SLICES)
+    if isinstance(keys, Listed):
+        named |= {key: (SLICES, line) for key, line in zip(keys, keys.lines, strict=True) if isinstance(key, str)}
     gates = header.get("gates")
-    named = gates.get("evaluators") if isinstance(gates, Mapped) else None
-    if isinstance(named, Mapped):
-        yield from named.lines.items()
+    evaluators = _mapped_in(gates, EVALUATORS)
+    for name, of_one in evaluators.items() if evaluators is not None else ():
+        where = f"gates: {EVALUATORS}: {name}: {SLICES}"
+        named |= {key: (where, line) for key, line in _lines_in(_mapped_in(of_one, SLICES))}
+    return named | {key: (f"gates: {SLICES}", line) for key, line in _lines_in(_mapped_in(gates, SLICES))}
+
+
+def _mapped_in(value: object, key: str) -> Mapped | None:
+    inner = value.get(key) if isinstance(value, Mapped) else None
+    return inner if isinstance(inner, Mapped) else None
+
+
+def _lines_in(value: Mapped | None) -> Iterable[tuple[str, int]]:
+    return () if value is None else value.lines.items()
 
 
 def _seconds(value: Any, line: int, _: Checks) -> Iterator[Fault]:
@@ -136,4 +182,5 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "repeat": _count("repeat"),
     "ambiguous": _ambiguous,
     "columns": _checked_by(columns_of),
+    "slices": _checked_by(slice_keys),
 }

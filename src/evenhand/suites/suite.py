@@ -26,7 +26,7 @@ from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
 from evenhand.suites.definition import NO_JUDGE, Definition
 from evenhand.suites.document import Document, open_document
-from evenhand.suites.header import check_header, definition_of, gate_names
+from evenhand.suites.header import SuiteSlices, check_header, definition_of, gate_names
 from evenhand.suites.lint import AskedJudge, LackedTexts, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 from evenhand.suites.rows import Rows, columns_of
@@ -104,18 +104,23 @@ class Suite:
         """Return the evaluators of a case; here the keys of their judges must be there."""
         return self.built.evaluators_for(planned)
 
-    def cases(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase]:
+    def cases(
+        self, *, own_gates: bool = True, own_slices: bool = True, own_answers: bool = True
+    ) -> Iterator[PlannedCase]:
         """Read the cases, one by one; raises ``ConfigError`` at the first mistake.
 
-        Without ``own_gates``, others than the suite's gates or evaluators count; without ``own_answers``, answers come
-        neither from the cases nor from the suite's target. What does not count is not checked.
+        Without ``own_gates``, others than the suite's gates or evaluators count, without ``own_slices``, other keys to
+        slice by; without ``own_answers``, answers come neither from the cases nor from the suite's target. What does
+        not count is not checked.
         """
-        for item in self.examined(own_gates=own_gates, own_answers=own_answers):
+        for item in self.examined(own_gates=own_gates, own_slices=own_slices, own_answers=own_answers):
             if not isinstance(item, PlannedCase):
                 raise ConfigError(item[0])
             yield item
 
-    def examined(self, *, own_gates: bool = True, own_answers: bool = True) -> Iterator[PlannedCase | list[str]]:
+    def examined(
+        self, *, own_gates: bool = True, own_slices: bool = True, own_answers: bool = True
+    ) -> Iterator[PlannedCase | list[str]]:
         """Read the cases, one by one; in place of one that has mistakes, yield these."""
         seen = IdSet()
         numbers: dict[str, int] = {}
@@ -129,6 +134,7 @@ class Suite:
         )
         asked = self._asked = AskedJudge(self.built)
         lacked = self._lacked = LackedTexts(self.built)
+        slicing = SuiteSlices(self._document.header, own_gates=own_gates, own_slices=own_slices)
         is_whole = True
         maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
         for file, piece in self._rows(has_target=target is not None or not own_answers):
@@ -145,6 +151,7 @@ class Suite:
                 faults += duplicate_faults(first, file, piece.line)
             if planned is not None:
                 faults += prompts.faults(planned)
+                faults += slicing.faults(planned.case.metadata, piece.line)
                 unanswered.count(planned)
             if faults:
                 yield [format_fault(file, fault, _label(piece, position)) for fault in sorted(set(faults))]
@@ -156,16 +163,17 @@ class Suite:
             position += 1
         if not position and self._columns is not None and self._document.case_files:
             yield [f"{', '.join(map(str, self._document.case_files[:3]))}: there are no cases; list some"]
-        # Only now is it known which evaluators the cases bring; what could not be read may bring others.
-        if own_gates and is_whole and position and usual is not None:
-            yield from ([mistake] for mistake in self._unknown_gates(maker.names))
+        # Only now is it known what the cases bring; what could not be read may bring more.
+        if is_whole and position:
+            unknown = self._unknown_gates(maker.names) if own_gates and usual is not None else ()
+            faults = [*unknown, *slicing.mistakes()]
+            yield from ([format_fault(self._document.path, fault)] for fault in faults)
 
-    def _unknown_gates(self, names: set[str]) -> Iterator[str]:
+    def _unknown_gates(self, names: set[str]) -> Iterator[Fault]:
         for name, line in gate_names(self._document.header):
             if name not in names:
                 near = did_you_mean(name[:MOST_GUESSED], names)
-                text = f"gates: evaluators: no evaluator has the name {name!r:.80}{near}"
-                yield format_fault(self._document.path, Fault(line, text))
+                yield Fault(line, f"gates: evaluators: no evaluator has the name {name!r:.80}{near}")
 
     def _rows(self, *, has_target: bool) -> Iterator[tuple[Path, Piece]]:
         if self._columns is None:

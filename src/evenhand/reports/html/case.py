@@ -18,11 +18,12 @@ from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.counts import NO_ANSWER
 from evenhand.reports.highlights import stated_models_of
 from evenhand.reports.html.markup import join, tag, text
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.safe_text import strict_json
-from evenhand.reports.summary import NO_ANSWER, blamed
+from evenhand.reports.summary import blamed
 
 # A group that was put in order, which is no verdict on it.
 RANKED: Final = "ranked"

@@ -12,6 +12,7 @@ from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.phrases import (
+    SLICE_HEADINGS,
     Effort,
     Standing,
     cost_text,
@@ -23,6 +24,7 @@ from evenhand.reports.phrases import (
     moment_text,
     pass_rate_sentence,
     samples_sentence,
+    slice_tables,
     standings,
 )
 from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
@@ -141,6 +143,16 @@ class RunView:
     def models(self) -> Markup | None:
         """The means of each model that answered, if there are several."""
         return means_plot(replace(self.summary, evaluators={})) if self.summary.models else None
+
+    @property
+    def slices(self) -> list[tuple[str, list[tuple[str, ...]], str]]:
+        """The tables of slices: the key, its rows, and why there are none."""
+        return slice_tables(self.summary)
+
+    @property
+    def slice_headings(self) -> tuple[str, ...]:
+        """The headings of these tables, after that of the value."""
+        return SLICE_HEADINGS
 
     @property
     def effort(self) -> list[tuple[str, str]]:

@@ -1,0 +1,171 @@
+"""Counts behind the numbers of a run: of all cases, of an evaluator, of a slice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+from evenhand.domain.aggregate import weighted_mean
+from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.failure import Failure
+from evenhand.domain.slices import MOST_VALUES
+from evenhand.domain.summary import Slice, Tally
+from evenhand.domain.verdict import Verdict
+from evenhand.stats.intervals import Scores
+
+# By names of their own: to look into an enum, for each evaluation, takes seven times as long.
+_SCORED, _PASS = Status.SCORED, Verdict.PASS
+_FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
+# The class of an evaluation's error where no judge was asked, since the target had failed.
+NO_ANSWER: Final = "no_answer"
+
+# Where something was seen first: the position of the case, and which of those in the case it is.
+Place: TypeAlias = tuple[int, int]
+
+
+class Counts:
+    """The counts behind a ``Tally``."""
+
+    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending", "place")
+
+    def __init__(self, place: Place = (0, 0)) -> None:
+        self.place = place
+        self._scores = Scores()
+        self._passes = Scores()
+        self._verdicts: Counter[Verdict] = Counter()
+        self._not_evaluated = 0
+        self._errors = 0
+        self._target_errors = 0
+        self.pending = 0
+
+    def add(
+        self,
+        status: Status,
+        score: float | None,
+        verdict: Verdict | None,
+        cluster: str | None,
+        evaluations: Iterable[Evaluation],
+        *,
+        times: int = 1,
+    ) -> None:
+        """Count what came of a case, or of an evaluator's evaluations of it; ``times`` cases that are alike."""
+        if status is _SCORED and verdict is not None:
+            if score is not None:
+                self._scores.add(score, cluster, times)
+            self._passes.add(1.0 if verdict is _PASS else 0.0, cluster, times)
+            self._verdicts[verdict] += times
+        elif status is Status.ERROR:
+            self._errors += times
+            self._target_errors += times * no_answer(evaluations)
+        else:
+            self._not_evaluated += times
+
+    def tally(self) -> Tally:
+        """Return the numbers of what was counted so far."""
+        scored = self._scores.n
+        return Tally(
+            n=self._passes.n + self._not_evaluated + self._errors + self.pending,
+            scored=scored,
+            not_evaluated=self._not_evaluated,
+            errors=self._errors,
+            target_errors=self._target_errors,
+            pending=self.pending,
+            mean=self._scores.mean,
+            interval=self._scores.interval(),
+            mean_if_errors_zero=self._scores.mean_with_zeros(self._errors),
+            passed=self._verdicts[Verdict.PASS],
+            borderline=self._verdicts[Verdict.BORDERLINE],
+            failed=self._verdicts[Verdict.FAIL],
+            failed_unscored=self._passes.n - scored,
+            pass_rate=self._passes.mean,
+            pass_rate_interval=self._passes.interval(),
+            clusters=self._scores.clusters,
+        )
+
+
+def first_seen(countings: dict[str, Counts], name: str, place: Place) -> Counts:
+    """Return the counts of a name, and remember the first place in the suite that has it."""
+    if (counting := countings.get(name)) is None:
+        counting = countings[name] = Counts(place)
+    elif place < counting.place:
+        counting.place = place
+    return counting
+
+
+def in_order(countings: dict[str, Counts]) -> dict[str, Counts]:
+    """Return counts by name, in the order in which the suite has the names first."""
+    return dict(sorted(countings.items(), key=lambda item: item[1].place))
+
+
+class SliceCounts:
+    """The counts behind a ``Slice``."""
+
+    __slots__ = ("cases", "evaluators")
+
+    def __init__(self, place: Place) -> None:
+        self.cases = Counts(place)
+        self.evaluators: dict[str, Counts] = {}
+
+    def slice(self) -> Slice:
+        """Return the numbers of what was counted so far."""
+        return Slice(
+            cases=self.cases.tally(),
+            evaluators={name: counting.tally() for name, counting in in_order(self.evaluators).items()},
+        )
+
+
+class Slicing:
+    """The counts of cases by the value that they have for one key of their metadata.
+
+    Where the values are too many, the key is no kind of case but something that each case has its own of: nothing is
+    counted then.
+    """
+
+    __slots__ = ("_values", "has_too_many")
+
+    def __init__(self) -> None:
+        self._values: dict[str, SliceCounts] = {}
+        self.has_too_many = False
+
+    def of(self, value: str, position: int) -> SliceCounts | None:
+        """Return the counts of a value that a case has; None where the values are too many."""
+        if self.has_too_many:
+            return None
+        counts = self._values.get(value)
+        if counts is None:
+            if len(self._values) == MOST_VALUES:
+                self.has_too_many = True
+                self._values.clear()
+                return None
+            counts = self._values[value] = SliceCounts((position, 0))
+        counts.cases.place = min(counts.cases.place, (position, 0))
+        return counts
+
+    def slices(self) -> dict[str, Slice]:
+        """Return the slices, in the order in which the suite has their values first."""
+        ordered = sorted(self._values.items(), key=lambda item: item[1].cases.place)
+        return {value: counts.slice() for value, counts in ordered}
+
+
+def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:
+    """Return what an evaluator says of a case in all its samples: the mean score, and the median verdict."""
+    if len(evaluations) == 1:
+        return evaluations[0].status, evaluations[0].score, evaluations[0].verdict
+    scored = [
+        (evaluation.score, evaluation.verdict) for evaluation in evaluations if evaluation.status is Status.SCORED
+    ]
+    if not scored:
+        failed = any(evaluation.status is Status.ERROR for evaluation in evaluations)
+        return (Status.ERROR if failed else Status.NOT_EVALUATED), None, None
+    mean = weighted_mean([(score, 1.0) for score, _ in scored if score is not None])
+    verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
+    # The evaluator's own thresholds are not known here; its verdicts are. Between two, the worse one.
+    return Status.SCORED, mean, _FROM_WORST[verdicts[(len(verdicts) - 1) // 2]]
+
+
+def no_answer(evaluations: Iterable[Evaluation]) -> bool:
+    """Return whether no judge is to blame for the errors: the target failed, and there was nothing to ask about."""
+    return all(
+        Failure.of(evaluation.error).kind == NO_ANSWER for evaluation in evaluations if evaluation.error is not None
+    )
