@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage
+from evenhand.domain.gates import slices_of
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.budget import Limits
@@ -90,7 +91,7 @@ def written(overview: Overview) -> str:
 
 
 def fresh(store: Store, run: RunRecord) -> Overview:
-    return survey(store.results(run))
+    return survey(store.results(run), slices_of(run.definition))
 
 
 def evaluation_of(name: str, result: float | str | tuple[str], rest: dict[str, Any]) -> Evaluation:
@@ -107,7 +108,9 @@ class Live:
 
     def __init__(self, cases: int = CASES, places: int = PLACES, repeat: int = REPEAT) -> None:
         self.store = open_store("sqlite://")
-        self.run = self.store.runs.create(name="live", source=None, definition={}, options={}, repeat=repeat)
+        self.run = self.store.runs.create(
+            name="live", source=None, definition={"slices": ["model"]}, options={}, repeat=repeat
+        )
         self.planned = [
             PlannedCase(
                 position=n,
@@ -168,7 +171,9 @@ def test_whatever_comes_in_whichever_order_the_overview_is_that_of_a_full_pass(
     assert written(kept) == written(fresh(live.store, live.run))
     shown = report_from(live.store, live.run, kept, ())
     plain = Report(
-        run=live.run, summary=summarize(live.store.results(live.run)), results=lambda: live.store.results(live.run)
+        run=live.run,
+        summary=summarize(live.store.results(live.run), ["model"]),
+        results=lambda: live.store.results(live.run),
     )
     assert canonical(shown) == canonical(plain)
 
