@@ -58,3 +58,16 @@ def test_who_looks_where_nothing_is_leaves_nothing_behind(
     assert (done.code, done.out) == (2, "")
     assert "there is no" in done.err
     assert list(folder.iterdir()) == []
+
+
+def test_the_report_shows_the_path_of_the_suite_as_it_was_given(
+    folder: Path, command: Callable[..., Any], suite: Callable[..., Path]
+) -> None:
+    suite(1, name="suites/first.yaml")
+
+    command("run", "suites/first.yaml", "-o", "report.html")
+
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<dt>Suite</dt>" in page
+    assert ">suites/first.yaml<" in page
+    assert str(folder) not in page

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -40,7 +43,7 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
     if run.finished is not None:
         yield "Duration", duration_text(max(run.finished - run.created, 0))
     if run.source is not None:
-        yield "Suite", run.source
+        yield "Suite", _seen_from_here(run.source)
     if judge := ", ".join(judges) or model_label(run.definition.get("judge")):
         yield "Judges" if judges[1:] else "Judge", judge
     if noun == "case":
@@ -49,6 +52,13 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
     yield f"{noun.capitalize()}s", f"{run.cases:,}{times}"
     if run.forked_from is not None:
         yield "Forked from", run.forked_from
+
+
+def _seen_from_here(path: str) -> str:
+    """Return a path as it is usually given: from the working folder, if it is in there."""
+    with contextlib.suppress(OSError):  # the folder may be gone
+        return path.removeprefix(f"{Path.cwd()}{os.sep}")
+    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
