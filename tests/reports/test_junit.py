@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.gates import Gates
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.junit import write_junit
@@ -39,15 +42,18 @@ def xml_of(report: Report) -> ET.Element:
 
 
 def test_a_run_is_a_suite_and_each_case_a_test(made: Any) -> None:
-    report = made.report(
-        made.case(0.9, id="good"), made.case(0.7, id="fair"), made.case(0.1, id="bad"),
-        made.case("empty: nothing was said", id="broken"), made.case(None, id="skipped"), made.case(awaited=1, id="later"),
+    report = gated(
+        made.report(
+            made.case(0.9, id="good"), made.case(0.7, id="fair"), made.case(0.1, id="bad"),
+            made.case("empty: nothing was said", id="broken"), made.case(None, id="skipped"), made.case(awaited=1, id="later"),
+        ),
+        {"min_mean": 0.9},
     )  # fmt: skip
 
     root = xml_of(report)
 
     (suite,) = root
-    counts = {"tests": "6", "failures": "1", "errors": "1", "skipped": "2"}
+    counts = {"tests": "7", "failures": "2", "errors": "1", "skipped": "2"}
     assert root.attrib == {"name": "evenhand"} | counts
     assert suite.attrib == {"name": "refunds", "timestamp": "2026-01-02T03:04:05.000Z", "time": "2.500"} | counts
     assert [(case.get("name"), case[0].tag if len(case) else None, case[0].get("message") if len(case) else None) for case in suite] == [
@@ -57,7 +63,64 @@ def test_a_run_is_a_suite_and_each_case_a_test(made: Any) -> None:
         ("broken", "error", "empty: nothing was said"),
         ("skipped", "skipped", "There is nothing to judge."),
         ("later", "skipped", "not judged yet"),
+        ("min_mean", "failure", "min_mean: wanted at least 0.9, found 0.5667"),
     ]  # fmt: skip
+
+
+def gated(report: Report, gates: dict[str, Any]) -> Report:
+    return replace(report, gates=Gates.of(gates).check(report.summary))
+
+
+def reds(report: Report) -> list[tuple[str, str]]:
+    """Return what makes a CI server call a build failed."""
+    (suite,) = root = xml_of(report)
+    found = [(one.tag, str(case.get("name"))) for case in suite for one in case if one.tag in {"failure", "error"}]
+    tags = [tag for tag, _ in found]
+    assert [root.get("failures"), root.get("errors")] == [str(tags.count("failure")), str(tags.count("error"))]
+    assert root.get("tests") == str(sum(case.tag == "testcase" for case in suite))
+    assert root.get("skipped") == str(sum(one.tag == "skipped" for case in suite for one in case))
+    return found
+
+
+GOOD, BAD, BROKEN = 0.9, 0.1, "empty: nothing was said"
+
+
+@pytest.mark.parametrize(
+    ("scores", "gates", "red"),
+    [
+        ([GOOD], {}, []),
+        ([GOOD, BAD], {}, []),
+        ([GOOD, BAD], {"min_mean": 0.4}, []),
+        ([GOOD, BAD], {"min_mean": 0.6}, [("failure", "case-1"), ("failure", "min_mean")]),
+        ([0.7, 0.7], {"min_pass_rate": 0.5}, [("failure", "min_pass_rate")]),
+        ([GOOD, BROKEN], {}, [("error", "case-1")]),
+        ([GOOD, BROKEN], {"max_unscored": 1}, []),
+        ([GOOD, BROKEN, BROKEN], {"max_unscored": 1}, [("error", "case-1"), ("error", "case-2"), ("failure", "max_unscored")]),
+        ([GOOD, BAD, BROKEN], {"max_unscored": 1, "max_failed": 0}, [("failure", "case-1"), ("failure", "max_failed")]),
+    ],
+)  # fmt: skip
+def test_it_agrees_with_the_exit_code(
+    made: Any, scores: list[Any], gates: dict[str, Any], red: list[tuple[str, str]]
+) -> None:
+    report = gated(made.report(*[made.case(score, id=f"case-{n}") for n, score in enumerate(scores)]), gates)
+
+    assert reds(report) == red
+    assert (exit_code(report.summary, Gates.of(gates)) is ExitCode.OK) is (red == [])
+
+
+def test_a_case_that_failed_for_nobody_says_so(made: Any) -> None:
+    (suite,) = xml_of(made.report(made.case(0.1, id="bad")))
+
+    assert suite[0][0].attrib == {"message": "score 0.10; failed, but no gate is missed"}
+
+
+@pytest.mark.parametrize("status", [RunStatus.STOPPED, RunStatus.INTERRUPTED])
+def test_a_run_that_did_not_finish_is_an_error(made: Any, status: RunStatus) -> None:
+    report = made.report(made.case(1.0, id="good"))
+
+    stopped = replace(report, run=replace(report.run, status=status, reason="budget: used up"))
+
+    assert reds(stopped) == [("error", "finished")]
 
 
 def test_the_judges_are_a_property_of_the_suite(made: Any) -> None:
@@ -129,5 +192,5 @@ def test_any_text_makes_a_document_of_the_common_shape(text: str) -> None:
         attributes, children = SHAPE[element.tag]
         assert element.attrib.keys() == attributes
         assert {child.tag for child in element} <= children
-    assert [[child.tag for child in case] for case in root[0]] == [["failure"], ["system-out"], ["error"], ["skipped"]]
+    assert [[child.tag for child in case] for case in root[0]] == [["skipped"], ["system-out"], ["error"], ["skipped"]]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", root[0].attrib["timestamp"])

@@ -1,38 +1,37 @@
-"""JUnit XML, which CI servers show: one test suite for the run, one test case for each of its cases.
+"""JUnit XML, which CI servers show: one test suite for the run, one test case for each of its cases and gates.
 
-A case passes or fails as a whole, whatever its single evaluators say, and the counts agree with the summary. What each
-evaluator found is in the body. JUnit has no borderline: such a case passes.
+It agrees with the exit code: there is a ``failure`` or an ``error`` exactly where the command ends with another code
+than 0. A case passes or fails as a whole, whatever its single evaluators say; one that failed where no gate is missed
+is ``skipped``, and says why. What each evaluator found is in the body. JUnit has no borderline: such a case passes.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from typing import Final, TextIO
 
 from evenhand.domain.evaluation import Status
-from evenhand.domain.run import CaseResult, Judgment
+from evenhand.domain.gates import MAX_UNSCORED, GateResult
+from evenhand.domain.run import CaseResult, Judgment, RunStatus
 from evenhand.reports.json import moment
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import plain
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ELEMENTS: Final = {
-    Standing.FAIL: "failure",
-    Standing.ERROR: "error",
-    Standing.NOT_EVALUATED: "skipped",
-    Standing.PENDING: "skipped",
+# Why a case that failed, or could not be judged, is none of CI's business.
+_ACCEPTED: Final = {
+    Standing.FAIL: "; failed, but no gate is missed",
+    Standing.ERROR: "; an error that max_unscored allows",
 }
 
 
 def write_junit(report: Report, out: TextIO) -> None:
-    """Write a run: a fail is a ``failure``, a broken judge an ``error``, what was not evaluated is ``skipped``."""
-    tally = report.summary.cases
-    counts = (
-        f'tests="{tally.n}" failures="{tally.failed}" errors="{tally.errors}" '
-        f'skipped="{tally.not_evaluated + tally.pending}"'
-    )
+    """Write a run: what CI must not accept is a ``failure`` or an ``error``, what it need not look at ``skipped``."""
+    demands = _Demands(report)
+    counts = " ".join(f'{name}="{count}"' for name, count in demands.counts.items())
     name = _attribute(report.run.name)
     out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="evenhand" {counts}>\n')
     took = "" if report.run.finished is None else f' time="{report.run.finished - report.run.created:.3f}"'
@@ -40,18 +39,67 @@ def write_junit(report: Report, out: TextIO) -> None:
     if report.summary.judges:
         judges = _attribute(", ".join(report.summary.judges))
         out.write(f'<properties><property name="judge" value="{judges}"/></properties>\n')
-    out.writelines(_testcase(result, name) for result in report.results())
+    out.writelines(_testcase(result, name, demands) for result in report.results())
+    out.writelines(_gate(gate, name) for gate in report.gates)
+    if demands.is_unfinished:
+        why = _attribute(plain(f"{report.run.status.value}: {report.run.reason}", None))
+        error = f'<error message="{why}" type="{report.run.status.value}"/>'
+        out.write(f'<testcase classname="{name} run" name="finished" time="0.000">{error}</testcase>\n')
     out.write("</testsuite>\n</testsuites>\n")
 
 
-def _testcase(result: CaseResult, suite: str) -> str:
+class _Demands:
+    """What of a run the exit code is about: without a gate that is missed, failed cases are accepted."""
+
+    def __init__(self, report: Report) -> None:
+        tally, gates = report.summary.cases, report.gates
+        missed = [gate for gate in gates if not gate.ok]
+        limits_unscored = any(gate.name == MAX_UNSCORED for gate in gates)
+        self.is_unfinished = report.run.status in (RunStatus.STOPPED, RunStatus.INTERRUPTED)
+        self._elements = {
+            Standing.FAIL: "failure" if any(gate.kind == "score" for gate in missed) else "skipped",
+            Standing.ERROR: "error"
+            if not limits_unscored or any(gate.kind == "unscored" for gate in missed)
+            else "skipped",
+            Standing.NOT_EVALUATED: "skipped",
+            Standing.PENDING: "skipped",
+        }
+        of_cases = {
+            Standing.FAIL: tally.failed,
+            Standing.ERROR: tally.errors,
+            Standing.NOT_EVALUATED: tally.not_evaluated,
+            Standing.PENDING: tally.pending,
+        }
+        by_element = Counter(failure=len(missed), error=int(self.is_unfinished))
+        for standing, count in of_cases.items():
+            by_element[self._elements[standing]] += count
+        self.counts = {
+            "tests": tally.n + len(gates) + self.is_unfinished,
+            "failures": by_element["failure"],
+            "errors": by_element["error"],
+            "skipped": by_element["skipped"],
+        }
+
+    def element(self, standing: Standing) -> str | None:
+        """Return the element of a case with such a standing; None for one that passes."""
+        return self._elements.get(standing)
+
+
+def _gate(gate: GateResult, suite: str) -> str:
+    words = _attribute(plain(gate.words, None))
+    body = f"<system-out>{words}</system-out>" if gate.ok else f'<failure message="{words}" type="gate"/>'
+    return f'<testcase classname="{suite} gates" name="{_attribute(gate.name)}" time="0.000">{body}</testcase>\n'
+
+
+def _testcase(result: CaseResult, suite: str, demands: _Demands) -> str:
     standing = Standing.of_case(result)
     seconds = sum(judgment.seconds for judgment in result.judgments)
     opening = f'<testcase classname="{suite}" name="{_attribute(result.id)}" time="{seconds:.3f}">'
     details = "\n".join(_line(judgment) for judgment in result.judgments)
     body = f"<system-out>{_text(details)}</system-out>" if details else ""
-    if (element := _ELEMENTS.get(standing)) is not None:
-        message = _attribute(_message(result, standing))
+    if (element := demands.element(standing)) is not None:
+        accepted = element == "skipped" and standing in _ACCEPTED
+        message = _attribute(_message(result, standing) + (_ACCEPTED[standing] if accepted else ""))
         kind = "" if element == "skipped" else f' type="{standing.value}"'
         body = f'<{element} message="{message}"{kind}>{_text(details)}</{element}>'
     return f"{opening}{body}</testcase>\n"
