@@ -525,3 +525,17 @@ def test_a_provider_that_is_gone_for_a_while_is_waited_for_and_logged(caplog: py
 def test_what_is_no_time_to_wait_for_a_provider_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="outage_timeout"):
         evaluate([FRANCE], Contains(value="Paris"), store=None, outage_timeout=wrong)
+
+
+def test_a_target_that_replaces_the_one_of_a_suite_needs_no_key_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "target: openai/gpt-5-mini\nevaluators: [{type: contains, value: Paris}]\ncases: [{id: a, input: Capital?}]\n"
+    )
+
+    run = evaluate(suite, target=lambda case: "Paris", store=None)
+
+    assert run.summary.cases.mean == 1.0

@@ -21,7 +21,7 @@ from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Job
 from evenhand.engine.plan import with_id
-from evenhand.engine.target import target_of
+from evenhand.engine.target import Target, target_of
 from evenhand.evaluators.value_text import shown
 from evenhand.models.prices import PriceBook
 from evenhand.suites.cases import CaseMaker, doubles
@@ -73,7 +73,7 @@ def job_from(
         "slices": sliced_by,
     }
     if isinstance(cases, Suite):
-        job = _job_of_suite(cases, evaluators, judge)
+        job = _job_of_suite(cases, evaluators, judge, made)
         own_gates = evaluators is None and gates is None
         cases_of_suite = functools.partial(
             cases.cases, own_gates=own_gates, own_slices=slices is None, own_answers=made is None
@@ -107,8 +107,13 @@ def _with_slices(cases: Callable[[], Iterable[PlannedCase]], definition: Mapping
         raise ConfigError(f"{'gates: slices' if key in gated else 'slices'}: {mistake}")
 
 
-def _job_of_suite(suite: Suite, evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None, judge: object) -> Job:
-    job = job_of(suite)
+def _job_of_suite(
+    suite: Suite,
+    evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None,
+    judge: object,
+    target: Target | None,
+) -> Job:
+    job = job_of(suite, target=target)
     if evaluators is None and judge is None:
         return job
     usual = suite.definition.get("evaluators") if evaluators is None else evaluators

@@ -17,7 +17,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
-from evenhand.engine.target import with_model
+from evenhand.engine.target import Target, with_model
 from evenhand.evaluators.value_text import shown
 from evenhand.models.resolve import carried_over
 from evenhand.store.rows import case_content
@@ -338,15 +338,15 @@ def check(path: str | os.PathLike[str]) -> Checked:
     return Checked(problems=tuple(mistakes), notes=tuple(notes), cases=cases)
 
 
-def job_of(suite: Suite) -> Job:
-    """Make the job of judging a suite."""
+def job_of(suite: Suite, *, target: Target | None = None) -> Job:
+    """Make the job of judging a suite; ``target`` replaces its own, which then need not be there."""
     return Job(
         name=suite.name,
         source=suite.source,
         definition=suite.definition,
         cases=suite.cases,
         evaluators_for=suite.evaluators_for,
-        target=suite.built.target(),
+        target=target or suite.built.target(),
         prices=suite.built.prices,
         timeout=suite.built.timeout,
     )
