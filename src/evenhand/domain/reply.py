@@ -115,6 +115,15 @@ class Returned:
     value: Any
 
 
+def places_text(frames: tuple[str, ...]) -> str:
+    """Write where something was raised, to end a message with.
+
+    >>> places_text(("answer in app.py:12", "main in app.py:30"))
+    ' (at answer in app.py:12, called from main in app.py:30)'
+    """
+    return f" (at {', called from '.join(frames)})" if frames else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
     """What a user's function raised; ``message`` is what it says, without the keys that the function holds.
@@ -130,5 +139,5 @@ class Raised:
         """Return what happened as a value; ``shown`` makes a message short enough for one."""
         if isinstance(self.exception, TimeoutError) and not self.exception.args:  # the driver's own
             return Failure("timeout", "the function did not answer within the time limit of the case")
-        where = f" (at {', called from '.join(self.frames)})" if self.frames else ""
-        return Failure("function_error", f"{type(self.exception).__name__}: {shown(self.message)}{where}")
+        message = f"{type(self.exception).__name__}: {shown(self.message)}{places_text(self.frames)}"
+        return Failure("function_error", message)

@@ -224,7 +224,7 @@ def _libraries() -> tuple[str, ...]:
     return tuple(f"{folder}{os.sep}" for folder in folders)
 
 
-def _last_frames(error: BaseException) -> tuple[str, ...]:
+def last_frames(error: BaseException) -> tuple[str, ...]:
     """Name the last places in the user's own code that an exception came through, the innermost first."""
     frames = [
         f"{frame.f_code.co_name} in {_shown_path(frame.f_code.co_filename)}:{line}"
@@ -232,7 +232,7 @@ def _last_frames(error: BaseException) -> tuple[str, ...]:
         if not frame.f_code.co_filename.startswith(_libraries())
     ]
     if not frames and error.__cause__ is not None:
-        return _last_frames(error.__cause__)
+        return last_frames(error.__cause__)
     return tuple(reversed(frames[-_MOST_FRAMES:]))
 
 
@@ -248,5 +248,5 @@ async def _call(want: Call, deadline: Deadline) -> Returned | Raised:
         async with asyncio.timeout(max(deadline.at - time.monotonic(), 0)):
             value = await call_function(want.function, *want.args, **want.kwargs)
     except Exception as error:  # whatever a user's function raises is its answer
-        return Raised(exception=error, message=message_of(error, want.function), frames=_last_frames(error))
+        return Raised(exception=error, message=message_of(error, want.function), frames=last_frames(error))
     return Returned(value=value)

@@ -112,7 +112,7 @@ def test_a_method_of_a_client_repeats_no_key_and_half_of_none_where_it_is_cut(ad
 
     answers = [put(adapted(kind(KEY).speak)) for kind in (Client, Cutting)]
 
-    assert [getattr(answer, "error", None) for answer in answers] == [
+    assert [str(getattr(answer, "error", None)).partition(" (at speak in ")[0] for answer in answers] == [
         "function_error: ValueError: 401: *** is wrong",
         "function_error: ValueError: wrong key: ***",
     ]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from evenhand.domain.ask import Ask
-from evenhand.drive.driver import call_function
+from evenhand.domain.reply import places_text
+from evenhand.drive.driver import call_function, last_frames
 from evenhand.models.adapters.adapter import Adapter, connection_fault, json_text, text_of
 from evenhand.models.dialects.dialect import Generation, Said
 from evenhand.models.retry import RetryPolicy, TransportFault
@@ -42,6 +43,13 @@ class Function(Adapter):
 
     def _known_fault(self, error: Exception, message: str) -> TransportFault | None:
         return connection_fault(error, message)
+
+    def _fault(self, ask: Ask, forms: list[Generation], error: Exception) -> TransportFault:
+        """Class what the function raised; a mistake in it is found by its place."""
+        fault = super()._fault(ask, forms, error)
+        return (
+            fault.saying(f"{fault.message}{places_text(last_frames(error))}") if fault.kind == self.failure else fault
+        )
 
 
 def _name(function: object) -> str:
