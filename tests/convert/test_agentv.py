@@ -11,8 +11,10 @@ import pytest
 
 from evenhand import Evaluation, Scripted, Verdict, evaluate
 from evenhand.convert.conversion import convert
+from evenhand.convert.source import read_value
 from evenhand.domain.run import CaseResult
 from evenhand.suites.suite import check
+from evenhand.suites.values import plain
 
 
 def checks(**satisfied: bool) -> str:
@@ -333,3 +335,17 @@ def test_a_required_grader_must_reach_what_agentv_demands(
     )
 
     assert next(iter(run)).outcome.verdict is Verdict.FAIL
+
+
+def test_the_context_of_a_test_is_that_of_the_case(tmp_path: Path) -> None:
+    tests = "- {id: a, criteria: c, input: i, context: [one, two]}\n- {id: b, criteria: c, input: i, context: 7}\n"
+    (tmp_path / "eval.yaml").write_text(f"tests:\n{tests}")
+
+    conversion = convert(tmp_path / "eval.yaml")
+    (tmp_path / "suite.yaml").write_text(conversion.text)
+
+    first, second = plain(read_value(tmp_path / "suite.yaml", name="suite.yaml"))["cases"]
+    assert (first["context"], "context" in second) == (["one", "two"], False)
+    assert [line.split(": ", 1)[1] for line in conversion.left] == [
+        "test 'b': context is not carried over: a context is a text, or a list of texts"
+    ]

@@ -76,7 +76,7 @@ def test_a_data_set_is_judged_for_correctness(tmp_path: Path) -> None:
         "one", "Capital of France?", "Paris", "Paris",
     )  # fmt: skip
     assert (second.question, second.candidate_answer) == ('{"question": "And of Peru?"}', '{"answer": "Lima"}')
-    assert second.metadata == {"level": 1, "context": "Peru"}
+    assert (second.metadata, second.context) == ({"level": 1}, "Peru")
     assert third.candidate_answer == "Hello"
     assert [result.outcome.score for result in run] == [1.0, 1.0, 1.0]
     assert [line.split(": ", 1)[1] for line in conversion.left] == [

@@ -253,8 +253,8 @@ UNSUPPORTED
       other: lonely-variable
 """
 UNSUPPORTED = (
-    "javascript", "python", "ruby", "webhook", "select-best", "max-score", "human", "context-faithfulness",
-    "context-recall", "context-relevance", "conversation-relevance", "agent-rubric", "search-rubric", "is-refusal",
+    "javascript", "python", "ruby", "webhook", "select-best", "max-score", "human",
+    "conversation-relevance", "agent-rubric", "search-rubric", "is-refusal",
     "moderation", "guardrails", "skill-used", "tool-call-f1", "finish-reason", "similar", "similar:cosine", "classifier",
     "bleu", "gleu", "meteor", "rouge-n", "perplexity", "perplexity-score", "pi", "word-count", "is-sql", "contains-sql",
     "is-xml", "contains-xml", "is-html", "contains-html", "is-valid-function-call", "is-valid-openai-function-call",

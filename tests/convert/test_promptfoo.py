@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand import Verdict, evaluate
+from evenhand import Scripted, Verdict, evaluate
 from evenhand.convert.conversion import convert
 from evenhand.convert.source import read_value
 from evenhand.domain.errors import ConfigError
@@ -277,3 +277,78 @@ def test_rows_of_a_table_are_tests(tmp_path: Path) -> None:
     assert [(each["type"], each["value"]) for each in first["evaluators"]] == [("contains", "b"), ("equals", "Paris")]
     assert second["evaluators"][0]["negate"] is True
     assert left == []
+
+
+def about_context(*asserts: str, values: str = "{q: Hi, context: Returns for 30 days.}") -> str:
+    return with_asserts(*asserts).replace("{q: Hi, w: World}", values)
+
+
+def test_asserts_about_the_context_are_judged_by_ready_prompts(tmp_path: Path) -> None:
+    text = about_context(
+        "type: context-faithfulness, threshold: 0.9",
+        "type: context-recall, value: 30 days, threshold: 1",
+        "type: answer-relevance, metric: relevant",
+    )
+
+    suite, left = converted(tmp_path, text)
+
+    (case,) = suite["cases"]
+    assert (case["context"], case["reference_answer"], "metadata" in case) == ("Returns for 30 days.", "30 days", False)
+    assert [(each["name"], each["prompt"], each["thresholds"]["pass"]) for each in suite["evaluators"]] == [
+        ("faithfulness", "faithfulness", 0.9),
+        ("context_recall", "context_recall", 1.0),
+        ("relevant", "answer_relevance", 0.0),
+    ]
+    assert left == [
+        "7: assert 'context-recall': its value is the reference answer of the case, which all judges of the case read"
+    ]
+
+
+def test_a_score_by_a_ready_prompt_passes_from_the_threshold_on(tmp_path: Path) -> None:
+    converted(tmp_path, about_context("type: context-faithfulness, threshold: 0.5", values="{q: Hi, context: [a, b]}"))
+    replies = [f'{{"reasoning": "", "hits": [], "misses": [], "score": {score}}}' for score in (0.5, 0.4)]
+
+    for reply, verdict in zip(replies, (Verdict.PASS, Verdict.FAIL), strict=True):
+        judge = Scripted([reply])
+        run = evaluate(tmp_path / "suite.yaml", judge=judge, target=lambda case: "Yes.", store=None)
+        assert [(each.outcome.verdict, len(each.case.documents)) for each in run] == [(verdict, 2)]
+
+
+@pytest.mark.parametrize(
+    ("written", "values", "reason"),
+    [
+        ("type: context-faithfulness", "{q: Hi}", "it needs the variable context: a text, or a list of texts"),
+        ("type: context-relevance", "{q: Hi, context: 7}", "it needs the variable context: a text, or a list of texts"),
+        ("type: context-recall", "{q: Hi, context: a}", "it has no value"),
+        ("type: not-context-faithfulness", "{q: Hi, context: a}", "its opposite cannot be judged"),
+        (
+            "type: context-faithfulness, contextTransform: output.context", "{q: Hi, context: a}",
+            "its context is what a program takes out of the output; give cases a context",
+        ),
+    ],
+)  # fmt: skip
+def test_an_assert_about_a_context_that_there_is_not_is_left(
+    tmp_path: Path, written: str, values: str, reason: str
+) -> None:
+    suite, left = converted(tmp_path, about_context(written, values=values))
+
+    assert [line.split(" is not carried over: ")[1] for line in left] == [reason]
+    assert suite["evaluators"][0]["type"] == "unjudged"
+
+
+def test_what_differs_in_judging_a_context_is_listed(tmp_path: Path) -> None:
+    values = "{q: Hi, query: What?, context: [a, b]}"
+    helps = "the judge scores whether the context helps to answer, not which share of its sentences is needed"
+    one = "a case has one reference answer, and that is the value of another context-recall"
+    recalls = ("type: context-recall, value: one", "type: context-recall, value: two")
+
+    suite, left = converted(tmp_path, about_context("type: context-relevance", *recalls, values=values))
+
+    assert (len(suite["cases"]), suite["cases"][0]["context"]) == (1, ["a", "b"])
+    assert suite["cases"][0]["metadata"] == {"query": "What?"}
+    assert [line.split(": ", 1)[1] for line in left if "reads" not in line and "all judges" not in line] == [
+        "test 1: the list under context is one context of several documents",
+        f"assert 'context-relevance': {helps}",
+        f"assert 'context-recall' is not carried over: {one}",
+    ]
+    assert any("reads the whole input of the case as the question" in line for line in left)

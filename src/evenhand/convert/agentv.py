@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evenhand.convert.agentv_graders import graders_of, rubric_items
 from evenhand.convert.promptfoo import convert_promptfoo
-from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, items
+from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, items
 from evenhand.convert.written import Draft, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
@@ -149,6 +149,7 @@ class _EvalFile:
             case["reference_answer"] = _reference(part.take("expected_output", "expected_messages"))
             case["expected_outcome"] = part.take("criteria", "expected_outcome", "outcome")
             case["cluster"] = part.take("conversation_id")
+            case["context"] = _context(part)
             case["metadata"] = metadata
             evaluators = self._evaluators(part, own, usual, usual_file)
             for key, reason in _REASONS.items():
@@ -180,6 +181,13 @@ class _EvalFile:
 def _mapping(value: Any) -> dict[str, Any]:
     made = plain(value)
     return made if isinstance(made, dict) else {} if made is None else {"metadata": made}
+
+
+def _context(part: Part) -> Any:
+    context = as_context(part.take("context"))
+    if context is None:
+        part.leave("context", "a context is a text, or a list of texts")
+    return context
 
 
 def _messages(value: Any, files: Any = ()) -> list[Any]:

@@ -6,10 +6,10 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evenhand.convert.source import CannotCarryError, Part, Source, is_file, items
+from evenhand.convert.source import CannotCarryError, Part, Source, as_context, is_file, items
 from evenhand.convert.written import Draft, named
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.template import Template
@@ -19,16 +19,13 @@ Definition = dict[str, Any]
 
 _NO_CODE: Final = "Evenhand runs no {}; a code_judge runs a program of yours"
 _NO_CHECK: Final = "Evenhand has no such check; a code_judge can run a program that does it"
-_NO_CONTEXT: Final = "a case has no place for the context"
 _TRACES: Final = "Evenhand judges answers, not what an agent did on the way"
 _ACROSS: Final = "it compares the outputs of several providers; Evenhand judges each answer by itself"
-# What takes more than an entry in the table below to carry over. The checks of a context wait for a place in the case.
+# What takes more than an entry in the table below to carry over.
 NOT_CARRIED: Final[Mapping[str, str]] = {
     "javascript": _NO_CODE.format("JavaScript"), "python": "no program of another tool is run; a code_judge runs yours",
     "ruby": _NO_CODE.format("Ruby"), "webhook": "nothing is sent to other services; a code_judge can",
     "select-best": _ACROSS, "max-score": _ACROSS, "human": "people judge in the web pages of promptfoo only",
-    "context-faithfulness": _NO_CONTEXT, "context-recall": _NO_CONTEXT,
-    "context-relevance": _NO_CONTEXT,
     "conversation-relevance": "it looks at each turn of a conversation; an llm_judge sees all of it",
     "agent-rubric": "its grader is an agent; an llm_judge is asked", "search-rubric": "no judge searches the web",
     "is-refusal": "it looks for phrases; an llm_judge with the rubric 'Refuses to answer' can tell",
@@ -45,7 +42,10 @@ _FAMILIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the assertions of one test see: the values of its variables, and the templates of the file."""
+    """What the assertions of one test see: the values of its variables, and the templates of the file.
+
+    ``question`` is the input of the case, and ``fields`` what the assertions need in further fields of it.
+    """
 
     source: Source
     draft: Draft
@@ -53,6 +53,8 @@ class Scope:
     template: Callable[[str], Any]
     judge: Callable[[Any], Any]
     all_must_pass: bool = True
+    question: Any = None
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
 def text_of(value: Any) -> str:
@@ -168,7 +170,7 @@ def _common(part: Part, scope: Scope) -> Definition:
 
 
 def _negated(definition: Definition) -> Definition:
-    if definition["type"] == "llm_judge" and len(definition["rubrics"]) == 1:
+    if definition["type"] == "llm_judge" and len(definition.get("rubrics", ())) == 1:
         (item,) = definition["rubrics"]
         if isinstance(item, str):
             return {**definition, "rubrics": [f"This is not the case: {item}"]}
@@ -270,14 +272,14 @@ def graded(criteria: list[str], threshold: float) -> Definition:
     return {"type": "llm_judge", "rubrics": rubrics, "thresholds": marks}
 
 
-def _judged(wording: str = "{}", *, usual: str | None = None) -> Callable[[Part, Scope], Definition]:
+def _judged(wording: str = "{}") -> Callable[[Part, Scope], Definition]:
     """Let a judge check one criterion: met or not, or, where a threshold is set, from 0 to 10."""
 
     def make(part: Part, scope: Scope) -> Definition:
         value = _value(part, scope)
-        if value is None and usual is None:
+        if value is None:
             raise CannotCarryError("it has no value")
-        criterion = str(usual) if value is None else wording.format(text_of(value))
+        criterion = wording.format(text_of(value))
         threshold = part.take("threshold")
         if threshold is None:
             return {"type": "llm_judge", "rubrics": [criterion], **_grader(part, scope)}
@@ -292,6 +294,41 @@ def _g_eval(part: Part, scope: Scope) -> Definition:
     if not criteria:
         raise CannotCarryError("it has no value")
     return {**graded(criteria, _number(part, "threshold", 0.7)), **_grader(part, scope)}
+
+
+def _by_prompt(prompt: str, *, of_context: bool = True) -> Callable[[Part, Scope], Definition]:
+    """Let a judge score by a ready prompt, from 0 to 1; without a threshold, promptfoo lets every score pass."""
+
+    def make(part: Part, scope: Scope) -> Definition:
+        if part.has("contextTransform"):
+            raise CannotCarryError("its context is what a program takes out of the output; give cases a context")
+        if of_context and as_context(scope.values.get("context")) is None:
+            raise CannotCarryError("it needs the variable context: a text, or a list of texts")
+        query = scope.values.get("query")
+        if query is not None and text_of(query) != scope.question:
+            part.note("the judge reads the whole input of the case as the question, not the variable query", "type")
+        threshold = _number(part, "threshold", 0)
+        marks = {"pass": threshold, "borderline": threshold}
+        return {"name": prompt, "type": "llm_judge", "prompt": prompt, "thresholds": marks, **_grader(part, scope)}
+
+    return make
+
+
+def _context_recall(part: Part, scope: Scope) -> Definition:
+    expected = _text(part, scope)
+    definition = _by_prompt("context_recall")(part, scope)
+    if scope.fields.setdefault("reference_answer", expected) != expected:
+        raise CannotCarryError("a case has one reference answer, and that is the value of another context-recall")
+    part.note("its value is the reference answer of the case, which all judges of the case read", "value")
+    return definition
+
+
+def _context_relevance(part: Part, scope: Scope) -> Definition:
+    definition = _by_prompt("retrieval_relevance")(part, scope)
+    part.note(
+        "the judge scores whether the context helps to answer, not which share of its sentences is needed", "type"
+    )
+    return definition
 
 
 def _grader(part: Part, scope: Scope) -> Definition:
@@ -342,6 +379,9 @@ _CARRIED: Final[Mapping[str, Callable[[Part, Scope], Definition]]] = {
     "g-eval": _g_eval,
     "factuality": _judged(_FACTS),
     "model-graded-factuality": _judged(_FACTS),
-    "answer-relevance": _judged(usual="Answers what was asked"),
+    "answer-relevance": _by_prompt("answer_relevance", of_context=False),
+    "context-faithfulness": _by_prompt("faithfulness"),
+    "context-recall": _context_recall,
+    "context-relevance": _context_relevance,
     "assert-set": _assert_set,
 }

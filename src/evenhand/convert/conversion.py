@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand.convert import agentv, promptfoo
-from evenhand.convert.source import CannotCarryError, Loaded, Source, items
+from evenhand.convert.source import CannotCarryError, Loaded, Source, as_context, items
 from evenhand.convert.written import Conversion, Draft, finished, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
@@ -139,6 +139,8 @@ def _carry_data_set(loaded: Loaded, draft: Draft) -> None:
             answer = _text(part.take("outputs"))
             case |= _answered(answer) if _is_messages(answer) else {"candidate_answer": answer}
             case["reference_answer"] = _text(part.take("reference_outputs"))
+            if as_context(item.get("context")) is not None:
+                case["context"] = plain(part.take("context"))
             metadata = plain(part.take("metadata"))
             case["metadata"] = (
                 metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata}

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evenhand.convert.asserts import Scope, evaluators_of, rendered
-from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, is_file, items
+from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, is_file, items
 from evenhand.convert.tables import row_as_test
 from evenhand.convert.targets import ONE_TARGET, Prompt, model_of, prompt_of
 from evenhand.convert.written import Draft, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
-from evenhand.suites.values import Listed, Mapped, plain
+from evenhand.suites.values import Listed, Mapped, plain, walk
 
 KEYS: Final = frozenset({"prompts", "providers", "targets", "defaultTest", "scenarios", "evaluateOptions", "redteam"})
 
@@ -241,20 +241,27 @@ class _Configuration:
             part.leave("assertScoringFunction", "no program of another tool is run")
             for key in ("provider", "providers", "prompts"):
                 part.leave(key, "every case is answered by the one target")
-            try:
-                combinations = _expanded(values, is_expanded=not flags.get("disableVarExpansion"))
-            except CannotCarryError as error:
-                part.leave_whole(str(error))
-                return
             asserts = [(own, file)]
             if not flags.get("disableDefaultAsserts"):
                 asserts.insert(0, (self._defaults.asserts, self._defaults.file))
+            whole = {"context"} if any(_is_about_context(listed) for listed, _ in asserts) else set()
+            if isinstance(values.get("context"), list) and whole:
+                part.note("the list under context is one context of several documents", "vars")
+            try:
+                combinations = _expanded(values, whole, is_expanded=not flags.get("disableVarExpansion"))
+            except CannotCarryError as error:
+                part.leave_whole(str(error))
+                return
             for combination in combinations:
                 case = _named_case(description, metadata) | {"candidate_answer": answer}
-                scope = Scope(self._source, self._draft, combination, self._template, self._judge, threshold is None)
                 try:
                     self._fill_case(case, combination, prompt, part)
-                    self._draft.add_case(case, self._evaluators(asserts, scope, flags))
+                    scope = Scope(
+                        self._source, self._draft, combination, self._template, self._judge, threshold is None,
+                        question=case["input"],
+                    )  # fmt: skip
+                    evaluators = self._evaluators(asserts, scope, flags)
+                    self._draft.add_case(case | scope.fields, evaluators)
                 except CannotCarryError as error:
                     part.leave_whole(str(error))
 
@@ -262,6 +269,8 @@ class _Configuration:
         """Give a case its input and the other variables."""
         case["input"] = None if prompt is None else prompt.input_of(values)
         others = {key: value for key, value in values.items() if prompt is None or key != prompt.name}
+        if as_context(others.get("context")) is not None:
+            case["context"] = others.pop("context")
         for key in sorted(case["metadata"].keys() & others.keys()):
             part.note(f"the metadata {key!r:.80} gives way to the variable of that name", "metadata")
         case["metadata"] = {**case["metadata"], **plain(others)}
@@ -361,9 +370,20 @@ def _mapping(value: Any) -> dict[str, Any]:
     return made if isinstance(made, dict) else {} if made is None else {"tags": made}
 
 
-def _expanded(values: dict[str, Any], *, is_expanded: bool) -> list[dict[str, Any]]:
-    """Make a combination of values for each item of each variable that has a list, and fill in what they quote."""
-    lists = {key: value for key, value in values.items() if is_expanded and isinstance(value, list)}
+def _is_about_context(asserts: Listed) -> bool:
+    return any(
+        key == "type" and isinstance(value, str) and value.startswith("context-") for key, value, _ in walk(asserts, 1)
+    )
+
+
+def _expanded(values: dict[str, Any], whole: set[str], *, is_expanded: bool) -> list[dict[str, Any]]:
+    """Make a combination of values for each item of each variable that has a list, and fill in what they quote.
+
+    The lists of the variables in ``whole`` are values as they are.
+    """
+    lists = {
+        key: value for key, value in values.items() if is_expanded and key not in whole and isinstance(value, list)
+    }
     if math.prod(len(value) for value in lists.values()) > _MOST_EXPANDED:
         raise CannotCarryError(f"its lists make more than {_MOST_EXPANDED:,} combinations")
     combinations = [values | dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())]

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+from evenhand.domain.context import context_from
 from evenhand.domain.errors import ConfigError
 from evenhand.reports.safe_text import plain as one_line
 from evenhand.suites.json_reader import JsonReader, read_lines
 from evenhand.suites.text_file import NamedFiles, TextFile
-from evenhand.suites.values import INLINE, MAX_VALUES, Fault, Listed, Mapped, format_fault
+from evenhand.suites.values import INLINE, MAX_VALUES, Fault, Listed, Mapped, format_fault, plain
 from evenhand.suites.yaml_reader import YamlReader
 
 _YAML: Final = (".yaml", ".yml")
@@ -266,3 +267,16 @@ def _row(heads: list[str], cells: list[str], line: int, name: str) -> Mapped:
 def items(listed: Listed) -> Iterator[tuple[Any, int]]:
     """Yield the items of a list with their lines."""
     return zip(listed, listed.lines, strict=True)
+
+
+def as_context(value: Any) -> Any:
+    """Return a value that a case can have as its context: a text, or a list of documents; None for any other.
+
+    >>> as_context(["Returns: 30 days."])
+    ['Returns: 30 days.']
+    """
+    made = plain(value)
+    try:
+        return None if context_from(made) is None else made
+    except ConfigError:
+        return None

@@ -101,7 +101,7 @@ _ORDER: Final = (
     "metadata",
 )  # fmt: skip
 
-_CASE_ORDER: Final = ("id", "input", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
+_CASE_ORDER: Final = ("id", "input", "context", "candidate_answer", "reference_answer", "expected_outcome", "cluster")
 
 
 def with_lines(value: Any) -> Any:
