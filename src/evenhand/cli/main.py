@@ -142,6 +142,11 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Show the report of a run, or write it to files.",
         examples=("evenhand report last -o report.html -o junit.xml",),
     ),
+    "show": Command(
+        function="report:show_case",
+        help="Show a case of a run: question, answer and every verdict.",
+        examples=("evenhand show france", "evenhand show france 20261115-093000-k7mq --prompts"),
+    ),
     "compare": Command(
         function="report:compare",
         help="Compare two runs, case by case.",

@@ -41,6 +41,21 @@ def plain(text: str, limit: int | None = 200) -> str:
     return line
 
 
+def plain_lines(text: str) -> str:
+    r"""Return a text made safe as ``plain`` does it, but in full, with its lines and its blanks.
+
+    >>> plain_lines("if ok:\r\n\t\x1b[2Jreturn")
+    'if ok:\n    return'
+
+    Indent it, so that no line of it passes for one of ours.
+    """
+    lines = _ESCAPES.sub("", text).expandtabs(4).splitlines()
+    return "\n".join(
+        "".join(" " if character.isspace() else character for character in line if _shows(character)).rstrip()
+        for line in lines
+    )
+
+
 def _shows(character: str) -> bool:
     return character.isspace() or character in _JOINERS or unicodedata.category(character) not in _UNSHOWN
 

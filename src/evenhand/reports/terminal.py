@@ -60,16 +60,23 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     What models and users wrote goes through ``plain`` and into cells as text, never as markup. With ``html_written``,
     the report of a finished run does not say how to get the page with all cases.
     """
+    text = printed(_parts(report, width), width=width, colour=colour)
+    if html_written and report.run.status is RunStatus.FINISHED:
+        return text
+    # A command to copy, which must not be broken into lines.
+    return f"{text}{next_step(report.run)}".rstrip() + "\n"
+
+
+def printed(parts: Iterable[RenderableType], *, width: int, colour: bool) -> str:
+    """Return parts as text for a terminal, one below the other; no line ends in blanks."""
     out = io.StringIO()
     # An empty environment: the arguments count, not COLUMNS, NO_COLOR or FORCE_COLOR.
     console = Console(
         file=out, width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False, _environ={},
     )  # fmt: skip
-    for part in _parts(report, width):
+    for part in parts:
         console.print(part)
-    if not (html_written and report.run.status is RunStatus.FINISHED):
-        out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -106,7 +113,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     if report.gates:
         yield Text("\nGates")
         yield _table_of(
-            (_marked(Standing.PASS if gate.ok else Standing.FAIL), plain(gate.words, None)) for gate in report.gates
+            (marked(Standing.PASS if gate.ok else Standing.FAIL), plain(gate.words, None)) for gate in report.gates
         )
     yield Text("")
     if who := judges_phrase(summary):
@@ -127,13 +134,13 @@ def _steadiness(summary: Summary) -> Iterator[RenderableType]:
         yield table
 
 
-def _marked(standing: Standing, more: str = "") -> Text:
+def marked(standing: Standing, more: str = "") -> Text:
     """Write a standing as sign and word, in its colour."""
     return Text(f"{standing.glyph} {standing.word}{more}", style=_COLOURS[standing])
 
 
 def _counts(tally: Tally) -> Text:
-    seen = [_marked(standing, f" {count:,}") for standing, count in standings(tally).items() if count]
+    seen = [marked(standing, f" {count:,}") for standing, count in standings(tally).items() if count]
     return Text("   ").join(seen) if seen else Text("no cases")
 
 
@@ -196,7 +203,7 @@ def _highlight_table(title: str, highlights: Sequence[Highlight]) -> Iterator[Re
     for highlight in highlights:
         score = "" if highlight.score is None else score_text(highlight.score)
         reason = Text(f"{plain(highlight.evaluator, 60)}: {plain(highlight.reason, _REASON)}")
-        table.add_row(_marked(highlight.standing), score, Text(plain(highlight.case_id, 60)), reason)
+        table.add_row(marked(highlight.standing), score, Text(plain(highlight.case_id, 60)), reason)
     yield table
 
 

@@ -52,6 +52,15 @@ def case_result(store: Store, run: RunRecord, case_id: str) -> CaseResult | None
     return case_at(store, run, rows[0][0]) if rows else None
 
 
+def case_ids(store: Store, run: RunRecord, limit: int, *, start: str = "") -> list[str]:
+    """Return the ids of the first cases of a run, or of those that begin with something."""
+    rows = store.database.rows(
+        "SELECT id FROM cases WHERE run = ? AND SUBSTR(id, 1, ?) = ? ORDER BY position LIMIT ?",
+        [run.number, len(start), column(start), limit],
+    )
+    return [str(row[0]) for row in rows]
+
+
 def case_at(store: Store, run: RunRecord, position: int) -> CaseResult | None:
     """Find a case by its position."""
     stored = cases_at(store, run, [position]).get(position)

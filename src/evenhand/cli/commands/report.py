@@ -1,7 +1,8 @@
-"""`evenhand report` and `evenhand compare`: show a run, or one run against another."""
+"""`evenhand report`, `show` and `compare`: show a run, a case of it, or one run against another."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Final
 
 import typer
@@ -23,10 +24,15 @@ from evenhand.cli.options import (
 from evenhand.cli.runs.finish import report_of, show, write_files
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.targets.model import TEST_CASE
 from evenhand.reports.comparison import comparison_json, comparison_text, comparison_writer, write_comparison
-from evenhand.reports.json import write_canonical
+from evenhand.reports.json import case_row, write_canonical
 from evenhand.reports.report import format_of
+from evenhand.reports.safe_text import strict_json
+from evenhand.store.results import case_ids, case_result
+from evenhand.store.store import Store
 
 
 def report(
@@ -62,6 +68,61 @@ def report(
             write_files(stored, files, console)
         if json or not (canonical or files):
             show(stored, console, json=json)
+
+
+def show_case(
+    case: Annotated[str, typer.Argument(metavar="CASE", help="The id of the case.")],
+    run: RunOrLast = "last",
+    *,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Show the prompts and the replies of the judge, too.")
+    ] = False,
+    db: Db = DB,
+    json: Json = False,
+) -> None:
+    """Show a case of a run: question, answer and every verdict.
+
+    Texts are shown in full: the question, the context, the answer of each sample, the reference, and of each evaluator
+    the verdict with its reasons, errors and retries. In a run of several models, the id of a test case shows what each
+    of them answered. With --json, each case is one line, as in a JSONL report.
+    """
+    console = Console()
+    with StoreLocation(db).opened(to_read=True) as store:
+        record = store.runs.find(run)
+        results = _cases_called(store, record, case)
+    if json:
+        for result in results:
+            console.result(strict_json(case_row(result)))
+        return
+    from evenhand.profiles.ranking.group_view import case_view  # noqa: PLC0415 - not for reports and comparisons
+    from evenhand.reports.terminal_case import terminal_case  # noqa: PLC0415 - it loads rich
+
+    texts = [
+        terminal_case(case_view(result, record), record, prompts=prompts, width=console.width, colour=console.colour)
+        for result in results
+    ]
+    console.result("\n".join(texts))
+
+
+# Among how many ids the nearest are looked for, and of how long a word.
+_MOST_IDS: Final = 10_000
+_MOST_GUESSED: Final = 80
+
+
+def _cases_called(store: Store, run: RunRecord, name: str) -> list[CaseResult]:
+    """Return the case with an id, or the cases of the test case that several models answered."""
+    if (result := case_result(store, run, name)) is not None:
+        return [result]
+    answered = (case_result(store, run, each) for each in case_ids(store, run, _MOST_IDS, start=f"{name} "))
+    results = [each for each in answered if each is not None and each.case.metadata.get(TEST_CASE) == name]
+    if results:
+        return results
+    ids = case_ids(store, run, _MOST_IDS)
+    near = difflib.get_close_matches(name[:_MOST_GUESSED], ids, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if not hint and ids:
+        hint = f"; its first cases are {', '.join(map(repr, ids[:3]))}"
+    raise ConfigError(f"run {run.id} has no case {name!r:.200}{hint}")
 
 
 _DEFAULT_LIMIT: Final = 10

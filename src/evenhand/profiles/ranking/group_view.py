@@ -7,15 +7,23 @@ from string import ascii_uppercase
 from typing import Any
 
 from evenhand.domain.case import Case
-from evenhand.domain.run import CaseResult
+from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
+from evenhand.profiles.job import is_ranking, is_scoring
 from evenhand.reports.html.case import CaseView, GroupView, MemberView
 
 
 def group_view(result: CaseResult) -> CaseView:
     """Return the view of a group."""
     return CaseView(result=result, scale=None, group=_group(result), metadata_shown=frozenset({MEMBERS}))
+
+
+def case_view(result: CaseResult, run: RunRecord) -> CaseView:
+    """Return the view of a case, with its scores as its run has them: from 0 to 1, or to 10 for profiles (SPEC-K1)."""
+    if is_ranking(run.definition):
+        return group_view(result)
+    return CaseView(result=result, scale=10 if is_scoring(run.definition) else 1)
 
 
 def _group(result: CaseResult) -> GroupView:

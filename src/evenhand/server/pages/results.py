@@ -14,8 +14,8 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.run import RunRecord
 from evenhand.profiles.job import is_scoring, mode_of
-from evenhand.profiles.ranking.group_view import group_view
-from evenhand.reports.html.case import RANKED, CaseView
+from evenhand.profiles.ranking.group_view import case_view
+from evenhand.reports.html.case import RANKED
 from evenhand.reports.json import case_row
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain, strict_json
@@ -289,12 +289,12 @@ def one_case(request: Request, run_id: str, position: int, store: StoreDep) -> R
     """Show a case in full; the drawer takes its content from here."""
     run = find_run(store, run_id)
     address = f"{own(run)}/results"
-    result, scale = _case(store, run, position), scale_of(run)
+    result = _case(store, run, position)
     return page(
         request,
         "case.html",
         run=run,
-        view=group_view(result) if scale is None else CaseView(result=result, scale=scale),
+        view=case_view(result, run),
         results=address,
         json=f"{address}/{position}/json",
         before=f"{address}/{position - 1}" if position > 0 else None,
