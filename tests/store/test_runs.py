@@ -270,3 +270,33 @@ def test_a_run_that_was_deleted_meanwhile_is_not_found(store: Store, made: Any, 
 
     with pytest.raises(RunNotFoundError, match=run.id):
         getattr(store.runs, action)(run)
+
+
+def test_previous_is_the_run_before_the_last_of_the_same_suite(store: Store) -> None:
+    sources = ["/suite.yaml", "/suite.yaml", "/other.yaml", None, "/suite.yaml"]
+    runs = [store.runs.create(name="suite", source=source, definition={}, options={}) for source in sources]
+
+    assert store.runs.find("previous").id == runs[1].id
+
+
+def test_of_runs_without_a_suite_previous_has_the_same_name(store: Store) -> None:
+    whose = [("ours", None), ("theirs", None), ("ours", "/suite.yaml"), ("ours", None)]
+    runs = [store.runs.create(name=name, source=source, definition={}, options={}) for name, source in whose]
+
+    assert store.runs.find("previous").id == runs[0].id
+
+
+@pytest.mark.parametrize(
+    ("source", "whose"), [(None, "the first named 'suite'"), ("/suite.yaml", "the first of /suite.yaml")]
+)
+def test_where_there_is_no_previous_run_that_is_said(store: Store, source: str | None, whose: str) -> None:
+    store.runs.create(name="other", source="/other.yaml", definition={}, options={})
+    last = store.runs.create(name="suite", source=source, definition={}, options={})
+
+    with pytest.raises(RunNotFoundError, match=f"there is no previous run: {last.id}, the last one, is {whose}"):
+        store.runs.find("previous")
+
+
+def test_where_there_is_no_run_there_is_no_previous_one(store: Store) -> None:
+    with pytest.raises(RunNotFoundError, match="there is no run in"):
+        store.runs.find("previous")

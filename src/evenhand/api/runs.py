@@ -171,11 +171,11 @@ def compare(
     >>> scores.difference, scores.test, scores.better
     (1.0, 'exact McNemar', True)
 
-    A run is a ``Run``, or the id of one in ``store``, the start of an id, or ``last``. With ``evaluator``, the
-    comparison is by that evaluator and not by whole cases; ``limit`` is how many changed cases are listed, None for
-    all. ``model_a`` and ``model_b`` choose a model in a run of several; where the other run is of one of them, it is
-    chosen already. Raises ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators,
-    rubrics or thresholds, unless ``anyway`` is set.
+    A run is a ``Run``, or the id of one in ``store``, the start of an id, ``last``, or ``previous``: the one before the
+    last, of the same suite. With ``evaluator``, the comparison is by that evaluator and not by whole cases; ``limit``
+    is how many changed cases are listed, None for all. ``model_a`` and ``model_b`` choose a model in a run of several;
+    where the other run is of one of them, it is chosen already. Raises ``ConfigError`` for runs that are unfinished, or
+    were judged by different judges, evaluators, rubrics or thresholds, unless ``anyway`` is set.
     """
     from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415

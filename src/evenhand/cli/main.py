@@ -150,7 +150,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
     "compare": Command(
         function="report:compare",
         help="Compare two runs, case by case.",
-        examples=("evenhand compare 20261115-093000-k7mq last --fail-if-worse",),
+        examples=("evenhand compare previous last", "evenhand compare 20261115-093000-k7mq last --fail-if-worse"),
     ),
     "runs": RUNS,
     "judge": Command(

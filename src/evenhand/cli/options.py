@@ -181,10 +181,10 @@ Canonical = Annotated[bool, option("--canonical", help="Print the canonical repo
 DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, but store nothing.")]
 
 # Arguments and options that a few commands share, and that are no settings.
-RUN_HELP: Final = "its id, the start of it, or last."
+RUN_HELP: Final = "its id, the start of it, last, or previous: the one before the last, of the same suite."
 RunId = Annotated[str, typer.Argument(metavar="RUN", help=f"The run: {RUN_HELP}")]
 RunOrLast = Annotated[
-    str, typer.Argument(metavar="RUN", help="The run: its id, or the start of it; the last run by default.")
+    str, typer.Argument(metavar="RUN", help="The run: its id, the start of it, or previous; the last run by default.")
 ]
 Suites = Annotated[
     list[str],

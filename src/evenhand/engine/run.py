@@ -108,7 +108,10 @@ class Run:
 
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Run:
-        """Open a stored run by its id, by the beginning of it, or as ``last``."""
+        """Open a stored run by its id, by the beginning of it, or as ``last``.
+
+        ``previous`` is the one before the last, of the same suite; of runs without a suite, of the same name.
+        """
         place = StoreLocation.of(store)
         with place.opened(to_read=True) as opened:
             return cls(opened.runs.find(wanted), place)

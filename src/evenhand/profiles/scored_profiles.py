@@ -40,7 +40,7 @@ class ScoredProfiles:
 
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> ScoredProfiles:
-        """Open a stored run by its id, by the beginning of it, or as ``last``."""
+        """Open a stored run by its id, by the beginning of it, or as ``last`` or ``previous``."""
         return cls(Run.open(wanted, store=store))
 
     def __len__(self) -> int:

@@ -115,9 +115,10 @@ class Runs:
         return int(number)
 
     def find(self, run_id: str, *, verify: bool = True) -> RunRecord:
-        """Find a run by its id, by a unique prefix of it, or as ``last``.
+        """Find a run by its id, by a unique prefix of it, or as ``last`` or ``previous``.
 
-        Without ``verify``, also one whose row is damaged, to inspect or delete it.
+        ``previous`` is the one before the last, of the same suite; of runs without a suite, of the same name.
+        Without ``verify``, also one whose row is damaged is found, to inspect or delete it.
         """
         if run_id == "last":
             rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT 1")  # noqa: S608
@@ -125,6 +126,8 @@ class Runs:
                 self._db.check("runs")
                 raise RunNotFoundError(f"there is no run in {self._db.where} yet; start one with: evenhand run SUITE")
             return _record(rows[0], verify=verify)
+        if run_id == "previous":
+            return self._before(self.find("last", verify=verify), verify=verify)
         # Not by LIKE, for which the databases disagree about capitals, and some letters mean any.
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM runs WHERE SUBSTR(id, 1, ?) = ? ORDER BY LENGTH(id), number DESC LIMIT 3",  # noqa: S608
@@ -140,6 +143,21 @@ class Runs:
         latest = ", ".join(run.id for run in self.newest(3))
         hint = f"; the latest are {latest}" if latest else "; there is none yet"
         raise RunNotFoundError(f"no run {run_id!r} in {self._db.where}{hint}")
+
+    def _before(self, run: RunRecord, *, verify: bool) -> RunRecord:
+        """Return the run before another, of the same suite; of runs without a suite, of the same name."""
+        same, value = (
+            ("source = ?", run.source) if run.source is not None else ("source IS NULL AND name = ?", run.name)
+        )
+        rows = self._db.rows(
+            f"SELECT {_COLUMNS} FROM runs WHERE number < ? AND {same} ORDER BY number DESC LIMIT 1",  # noqa: S608
+            [run.number, column(value)],
+        )
+        if not rows:
+            self._db.check("runs")
+            whose = f"named {run.name!r:.80}" if run.source is None else f"of {run.source!s:.200}"
+            raise RunNotFoundError(f"there is no previous run: {run.id}, the last one, is the first {whose}")
+        return _record(rows[0], verify=verify)
 
     def newest(self, limit: int | None = None, *, source: str | None = None) -> list[RunRecord]:
         """Return the runs, the newest first."""

@@ -153,3 +153,11 @@ def test_runs_whose_targets_were_asked_differently_want_to_be_compared_anyway(
     assert '- target.prompt: nothing in A, "Briefly: {{ input }}" in B' in refused.err
     assert done.code == 0
     assert "Compared although they were answered or judged differently\ntarget.temperature" in done.out
+
+
+def test_the_last_run_is_compared_with_the_previous_one(runs: Any, command: Any, suite: Any) -> None:
+    a, b = runs("Rome", "Paris")
+
+    done = command("compare", "previous", "last")
+
+    assert done.out.startswith(f"A: {a} suite\nB: {b} suite\n\nB is better than A: +1.000 [")

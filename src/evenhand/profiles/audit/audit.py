@@ -34,7 +34,7 @@ class Audit:
 
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> Audit:
-        """Open a stored audit by the id of its run, by the beginning of it, or as ``last``."""
+        """Open a stored audit by the id of its run, by the beginning of it, or as ``last`` or ``previous``."""
         return cls(Run.open(wanted, store=store))
 
     @property

@@ -38,7 +38,7 @@ class RankedProfiles:
 
     @classmethod
     def open(cls, wanted: str = "last", *, store: PlaceLike = DEFAULT) -> RankedProfiles:
-        """Open a stored run by its id, by the beginning of it, or as ``last``."""
+        """Open a stored run by its id, by the beginning of it, or as ``last`` or ``previous``."""
         return cls(Run.open(wanted, store=store))
 
     @property

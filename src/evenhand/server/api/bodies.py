@@ -47,7 +47,7 @@ _TOKEN: Final = HTTPBearer(auto_error=False, scheme_name="token", description="E
 # Ids and names are opaque, and never a path: whatever they hold is looked up, and nothing else.
 PromptId = Annotated[str, Path(max_length=300, description="The prompt's id, or its name.")]
 CaseId = Annotated[str, Path(max_length=300, description="The test case's id.")]
-RunId = Annotated[str, Path(max_length=200, description="The run's id, a unique prefix of it, or last.")]
+RunId = Annotated[str, Path(max_length=200, description="The run's id, a unique prefix of it, last, or previous.")]
 Number = Annotated[int, Path(ge=1, le=2**53 - 1)]
 Limit = Annotated[int, Query(ge=1, le=500, description="Page size.")]
 Cursor = Annotated[str | None, Query(max_length=2000, description="The next of the previous page.")]

@@ -126,7 +126,7 @@ def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: 
 
 comparison_router = routes("comparisons")
 
-_Run = Annotated[str, Query(max_length=200, description="The run's id, a unique prefix of it, or last.")]
+_Run = Annotated[str, Query(max_length=200, description="The run's id, a unique prefix of it, last, or previous.")]
 
 
 @comparison_router.get("/compare", response_model=ComparisonShape, responses=BUSY)
