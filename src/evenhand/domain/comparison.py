@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 
@@ -159,7 +160,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(ShownInNotebooks):
     """What ``compare`` gives: run B against run A.
 
     ``cases`` is about the score of whole cases, ``evaluators`` about each evaluator by name. ``evaluator`` is the one

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, TypeGuard
 
 from evenhand.domain.errors import EvenhandError
+from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.verdict import Verdict
 
 # So many characters are kept of a reply, and longer ones are not read as verdicts. No honest reply comes near it.
@@ -127,7 +128,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(ShownInNotebooks):
     """What one evaluator found about one case (SPEC-E1).
 
     Made by ``with_score``, ``without_score`` or ``with_error``, so that a broken judge never looks like a plain zero

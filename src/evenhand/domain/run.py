@@ -13,6 +13,7 @@ from evenhand.domain.aggregate import CaseScore, Weighed, case_score
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.message import Message
+from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.rubric import exact
 from evenhand.domain.verdict import Thresholds, Verdict
 
@@ -129,7 +130,7 @@ class PlannedCase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseResult:
+class CaseResult(ShownInNotebooks):
     """A case with everything that was found about it; ``judgments`` are the ones that count, by sample and evaluator.
 
     ``replaced`` is what was done anew since, after an error: it does not count, and it took its calls and its cost.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from evenhand.domain.notebook import ShownInNotebooks
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
@@ -99,7 +101,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(ShownInNotebooks):
     """The numbers of a run: of its cases, of each evaluator by name, and what it took.
 
     ``cost`` is in dollars, None where a price is unknown; ``known_cost`` is the part that is known, and ``unpriced``

@@ -12,6 +12,7 @@ from typing import TextIO
 from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
+from evenhand.domain.summary import Summary
 from evenhand.reports.html.case import CaseView, verbatim_json
 from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
@@ -67,19 +68,25 @@ def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
 def fragment_html(report: Report) -> str:
     """Return the numbers alone, for a notebook: no script and no style, so that they look like the page around them."""
     run, summary = report.run, report.summary
-    seen = [
-        f"{standing.glyph} {standing.word} {count:,}" for standing, count in standings(summary.cases).items() if count
-    ]
     gates = [tag("li", "✓ met: " if gate.ok else "✗ missed: ", gate.words) for gate in report.gates]
     return tag(
         "div",
         tag("p", tag("strong", run.name), f" · run {run.id} · {run.status.value}"),
-        tag("p", mean_sentence(summary.cases), tag("br"), pass_rate_sentence(summary.cases)),
-        verdict_bar(standings(summary.cases)),
-        tag("p", " · ".join(seen)),
+        *summary_parts(summary),
         tag("ul", *gates) if gates else None,
         means_plot(summary),
         tag("p", effort_sentence(summary, report.run)),
+    )
+
+
+def summary_parts(summary: Summary) -> tuple[Markup, ...]:
+    """Return the numbers of the cases: the mean, the pass rate, and how many cases have which verdict."""
+    counts = standings(summary.cases)
+    seen = [f"{standing.glyph} {standing.word} {count:,}" for standing, count in counts.items() if count]
+    return (
+        tag("p", mean_sentence(summary.cases), tag("br"), pass_rate_sentence(summary.cases)),
+        verdict_bar(counts),
+        tag("p", " · ".join(seen)),
     )
 
 
