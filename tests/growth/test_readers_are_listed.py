@@ -33,6 +33,7 @@ OTHERS = {
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",
     "evaluators/schema/worker.py": "reads what its parent process has written",
     "drive/held_keys.py": "looks at names of attributes",
+    "reports/terminal_case.py": "reads JSON that it has just written",
     "profiles/audit/artifacts.py": "reads files that it has written",
     "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
     "registry.py": "loads entry points",
