@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,6 +189,33 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
             return started
 
         yield start
+
+
+@pytest.fixture
+def on_a_terminal() -> Callable[..., tuple[int, str]]:
+    """Run a command on a terminal of its own, and answer its ``question``; return the exit code and what was shown."""
+
+    def run(*argv: str, question: str | None = None, answer: str = "") -> tuple[int, str]:
+        import pty  # not on all systems
+
+        master, terminal = pty.openpty()
+        shown = b""
+        with subprocess.Popen(
+            [sys.executable, "-m", "evenhand", *argv], stdin=terminal, stdout=terminal, stderr=terminal
+        ) as started:
+            os.close(terminal)
+            while question is not None and question.encode() not in shown:
+                shown += os.read(master, 4096)
+            if question is not None:
+                os.write(master, f"{answer}\n".encode())
+            with suppress(OSError):  # which is how a terminal ends that nobody has open any more
+                while part := os.read(master, 4096):
+                    shown += part
+            code = started.wait(60)
+        os.close(master)
+        return code, shown.decode()
+
+    return run
 
 
 @pytest.fixture

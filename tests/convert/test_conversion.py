@@ -11,7 +11,7 @@ from hypothesis import given, strategies
 
 from evenhand import Scripted, evaluate
 from evenhand.convert.conversion import convert
-from evenhand.convert.written import suite_text
+from evenhand.convert.draft import suite_text
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.suite import check
 

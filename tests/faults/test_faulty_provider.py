@@ -204,7 +204,10 @@ def survive(provider: Any, store: Store, folder: Path, key: str, count: int, sec
     fates = check_all(provider, store, count)
     check_numbers(store, fates, provider)
     check_no_secret(folder, key)
-    assert 4 <= provider.most_at_once <= AT_ONCE
+    # How many of them the provider sees at once is a matter of luck where most are refused; the lane knows.
+    (lane,) = runner.gateway.lanes.values()
+    assert 4 <= lane.widest <= AT_ONCE
+    assert provider.most_at_once <= AT_ONCE
     # Where a request was sent five times in vain, a probe found out that this was the case's own trouble.
     assert runner.progress.calls == len(provider.log) + provider.probes
     assert runner.progress.faults == sum(outcome.means == "transport" for _, outcome in provider.log)

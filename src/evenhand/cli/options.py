@@ -161,7 +161,7 @@ MaxConsecutiveErrors = Annotated[
         "--max-consecutive-errors",
         metavar="N",
         min=0,
-        help="Stop when an evaluator has scored nothing and failed N times in a row in the same way; 0 to go on.",
+        help="Stop when an evaluator has scored nothing and failed N times in a row in the same way; 0 never stops.",
     ),
 ]
 Limit = Annotated[int | None, option("--limit", metavar="N", min=1, help="Use only the first N cases.")]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evenhand.convert.agentv_graders import graders_of, rubric_items
+from evenhand.convert.draft import Draft, named
 from evenhand.convert.promptfoo import convert_promptfoo
 from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, items
-from evenhand.convert.written import Draft, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
 from evenhand.suites.values import Listed, Mapped, plain

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from evenhand.convert.asserts import NOT_CARRIED, Scope, evaluators_of
+from evenhand.convert.draft import Draft, named
 from evenhand.convert.source import CannotCarryError, Part, Source, items
 from evenhand.convert.targets import model_of
-from evenhand.convert.written import Draft, named
 from evenhand.domain.errors import did_you_mean
 from evenhand.domain.scale import is_finite_number
 from evenhand.suites.values import Listed, Mapped, plain

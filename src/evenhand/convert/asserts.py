@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from evenhand.convert.draft import Draft, named
 from evenhand.convert.source import CannotCarryError, Part, Source, as_context, is_file, items
-from evenhand.convert.written import Draft, named
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.template import Template
 from evenhand.suites.values import Listed, Mapped, plain

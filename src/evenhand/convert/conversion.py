@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand.convert import agentv, promptfoo
+from evenhand.convert.draft import Conversion, Draft, finished, named
 from evenhand.convert.source import CannotCarryError, Loaded, Source, as_context, items
-from evenhand.convert.written import Conversion, Draft, finished, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
 from evenhand.suites.text_file import require_file

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evenhand.convert.asserts import Scope, evaluators_of, rendered
+from evenhand.convert.draft import Draft, named
 from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, is_file, items
 from evenhand.convert.tables import row_as_test
 from evenhand.convert.targets import ONE_TARGET, Prompt, model_of, prompt_of
-from evenhand.convert.written import Draft, named
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
 from evenhand.suites.values import Listed, Mapped, plain, walk

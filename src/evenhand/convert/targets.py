@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evenhand.convert.asserts import rendered, text_of
+from evenhand.convert.draft import Draft
 from evenhand.convert.source import CannotCarryError, Part, Source, items
-from evenhand.convert.written import Draft
 from evenhand.domain.template import Template
 from evenhand.suites.values import Listed, Mapped, plain
 

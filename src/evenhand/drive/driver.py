@@ -23,6 +23,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Raised, Reply, Returned, Unanswered, sound_answer
 from evenhand.domain.scale import is_finite_number
 from evenhand.drive.held_keys import message_of
+from evenhand.drive.working_folder import seen_from_here
 
 _MOST_FRAMES: Final = 3
 
@@ -227,20 +228,13 @@ def _libraries() -> tuple[str, ...]:
 def last_frames(error: BaseException) -> tuple[str, ...]:
     """Name the last places in the user's own code that an exception came through, the innermost first."""
     frames = [
-        f"{frame.f_code.co_name} in {_shown_path(frame.f_code.co_filename)}:{line}"
+        f"{frame.f_code.co_name} in {seen_from_here(frame.f_code.co_filename)}:{line}"
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith(_libraries())
     ]
     if not frames and error.__cause__ is not None:
         return last_frames(error.__cause__)
     return tuple(reversed(frames[-_MOST_FRAMES:]))
-
-
-def _shown_path(path: str) -> str:
-    """Return a path as seen from the working folder, if it is inside."""
-    with contextlib.suppress(OSError):  # the folder may be gone
-        return path.removeprefix(f"{Path.cwd()}{os.sep}")
-    return path
 
 
 async def _call(want: Call, deadline: Deadline) -> Returned | Raised:

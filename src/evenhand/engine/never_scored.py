@@ -37,7 +37,7 @@ class NeverScored:
         )
 
 
-# Returns whether to continue in spite of it.
+# Returns whether to continue anyway.
 Confirm: TypeAlias = Callable[[NeverScored], Awaitable[bool]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,18 @@ def test_what_cannot_be_judged_is_a_usage_error(command: Callable[..., Any], arg
 
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_terminal_shows_that_the_judge_is_at_work(
+    judge: Callable[..., Any], on_a_terminal: Callable[..., tuple[int, str]], command: Callable[..., Any]
+) -> None:
+    judge()
+
+    code, shown = on_a_terminal("judge", "--answer", "Paris", "--criteria", "Names Paris")
+    piped = command("judge", "--answer", "Paris", "--criteria", "Names Paris")
+
+    assert code == 0
+    assert "\rwaiting for openai/one, 0 s" in shown
+    assert "✓ pass  0.90" in shown
+    assert "waiting" not in piped.err

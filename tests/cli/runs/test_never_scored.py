@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,28 +14,7 @@ from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.run import Judgment
 from evenhand.engine.run import Progress
 
-
-def on_a_terminal(*argv: str, answer: str | None = None) -> tuple[int, str]:
-    """Run a command on a terminal of its own, and answer its question; return the exit code and what was shown."""
-    master, terminal = pty.openpty()
-    shown = b""
-    with subprocess.Popen(
-        [sys.executable, "-m", "evenhand", *argv], stdin=terminal, stdout=terminal, stderr=terminal
-    ) as started:
-        os.close(terminal)
-        while answer is not None and QUESTION not in shown:
-            shown += os.read(master, 4096)
-        if answer is not None:
-            os.write(master, f"{answer}\n".encode())
-        with contextlib.suppress(OSError):  # which is how a terminal ends that nobody has open any more
-            while part := os.read(master, 4096):
-                shown += part
-        code = started.wait(60)
-    os.close(master)
-    return code, shown.decode()
-
-
-QUESTION = b"Continue in spite of it? [y/N]"
+QUESTION = "Continue anyway? [y/N]"
 PAGE = "<!doctype html><html><body>Sign in to continue</body></html>"
 BROKEN = {
     "html": ({"body": PAGE}, "Sign in to continue"),
@@ -99,13 +74,14 @@ def test_on_a_terminal_the_user_is_asked_whether_to_continue(
     command: Callable[..., Any],
     suite: Callable[..., Path],
     serve: Any,
+    on_a_terminal: Callable[..., tuple[int, str]],
     answer: str,
     code: int,
     judged: int,
 ) -> None:
     suite(60, judge=serve(lambda text: {"says": "no"}))
 
-    code_seen, shown = on_a_terminal("run", "suite.yaml", "-j", "1", answer=answer)
+    code_seen, shown = on_a_terminal("run", "suite.yaml", "-j", "1", question=QUESTION, answer=answer)
 
     assert code_seen == code
     assert "quality has scored nothing: 20 evaluations in a row failed" in shown
@@ -114,7 +90,9 @@ def test_on_a_terminal_the_user_is_asked_whether_to_continue(
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
-def test_a_refused_key_is_told_once_on_a_terminal(suite: Callable[..., Path], serve: Any) -> None:
+def test_a_refused_key_is_told_once_on_a_terminal(
+    suite: Callable[..., Path], serve: Any, on_a_terminal: Callable[..., tuple[int, str]]
+) -> None:
     suite(30, judge=serve(lambda text: {"status": 401, "says": "no such key"}))
 
     code, shown = on_a_terminal("run", "suite.yaml")

@@ -45,12 +45,15 @@ def judge_answer(
     if len(piped) > 1:
         raise ConfigError(f"standard input can be read only once, not for --{' and --'.join(piped)}")
     texts |= {name: read_input() for name in piped}
-    evaluation = _evaluate(texts, rubric, judge, timeout)
-    Console().result(strict_json(evaluation.as_dict()) if json else "\n".join(_lines(evaluation)))
+    console = Console()
+    evaluation = _evaluate(texts, rubric, judge, timeout, console)
+    console.result(strict_json(evaluation.as_dict()) if json else "\n".join(_lines(evaluation)))
     return ExitCode.UNSCORED if evaluation.error is not None else ExitCode.OK
 
 
-def _evaluate(texts: dict[str, str | None], rubric: list[str] | None, judge: str, timeout: float | None) -> Evaluation:
+def _evaluate(
+    texts: dict[str, str | None], rubric: list[str] | None, judge: str, timeout: float | None, console: Console
+) -> Evaluation:
     definition: dict[str, Any] = {"type": "llm_judge", "judge": judge}
     evaluator = registry.evaluator(definition | ({"rubrics": rubric} if rubric else {}))
     case = Case(
@@ -59,7 +62,24 @@ def _evaluate(texts: dict[str, str | None], rubric: list[str] | None, judge: str
         reference_answer=texts["reference"],
         expected_outcome=texts["criteria"],
     )
-    return asyncio.run(drive(evaluator.steps(case), timeout=timeout))
+
+    async def evaluate() -> Evaluation:
+        waiting = asyncio.create_task(_show_wait(console, judge))
+        try:
+            return await drive(evaluator.steps(case), timeout=timeout)
+        finally:
+            waiting.cancel()
+
+    return asyncio.run(evaluate())
+
+
+async def _show_wait(console: Console, judge: str) -> None:
+    """Show on a terminal that the judge is at work: a model on this machine may take a minute."""
+    seconds = 0
+    while console.is_live:
+        console.live(f"waiting for {judge}, {seconds} s")
+        await asyncio.sleep(1)
+        seconds += 1
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:

@@ -158,7 +158,7 @@ class Session:
 
     async def _confirm(self, never_scored: NeverScored) -> bool:
         self.console.note(never_scored.failure.message)
-        return await self.console.ask("Continue in spite of it?")
+        return await self.console.ask("Continue anyway?")
 
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
         observers = [self.journal.observe]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from markupsafe import Markup
 
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
+from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
@@ -43,7 +41,7 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
     if run.finished is not None:
         yield "Duration", duration_text(max(run.finished - run.created, 0))
     if run.source is not None:
-        yield "Suite", _seen_from_here(run.source)
+        yield "Suite", seen_from_here(run.source)
     if judge := ", ".join(judges) or model_label(run.definition.get("judge")):
         yield "Judges" if judges[1:] else "Judge", judge
     if noun == "case":
@@ -52,13 +50,6 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
     yield f"{noun.capitalize()}s", f"{run.cases:,}{times}"
     if run.forked_from is not None:
         yield "Forked from", run.forked_from
-
-
-def _seen_from_here(path: str) -> str:
-    """Return a path as it is usually given: from the working folder, if it is in there."""
-    with contextlib.suppress(OSError):  # the folder may be gone
-        return path.removeprefix(f"{Path.cwd()}{os.sep}")
-    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ MaxConsecutiveErrors: TypeAlias = Annotated[
         ge=0,
         le=_LARGEST,
         description="Stop when an evaluator has scored nothing and failed so often in a row in the same way; 20 by "
-        "default, 0 to go on.",
+        "default, 0 never stops.",
     ),
 ]
 Version = Annotated[
