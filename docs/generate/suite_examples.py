@@ -111,12 +111,15 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "model": _MODEL,
     "target_model": {
         **_MODEL,
+        "name": "careful",
+        "prompts": {"terse": "In one word: {{ input }}", "kind": {"system": "Be kind.", "prompt": "{{ input }}"}},
         "prompt": "Answer in one word: {{ input }}",
         "system": "You are the help desk of {{ shop }}.",
         "response_schema": {"type": "object", "required": ["answer"]},
     },
-    "target_program": {**_PROGRAM, "command": ["python3", "app.py"], "output": "json"},
-    "target_python": {"python": "shop:answer"},
+    "target_models": {"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]},
+    "target_program": {**_PROGRAM, "name": "version 2", "command": ["python3", "app.py"], "output": "json"},
+    "target_python": {"name": "version 3", "python": "shop:answer"},
     "evaluator": {
         "name": "quality",
         "type": "llm_judge",

@@ -38,7 +38,7 @@ KINDS: Final[Mapping[str, str]] = {
     "rubric": "[item](#a-rubric-item)",
     "share": "number from 0 to 1, or a percentage",
     "share_or_count": "whole number, number below 1, or a percentage",
-    "target": "text, or a [target](#a-target)",
+    "target": "text, a [target](#a-target), or a list of these",
     "thresholds": "[thresholds](#thresholds)",
     "type": "text",
 }
@@ -125,11 +125,14 @@ def _parts() -> Iterator[Part]:
 
 
 def _targets(settings: Mapping[str, Any]) -> Iterator[Part]:
-    _, model, program, function = PARTS["target"]["anyOf"]
+    model, models, program, function = (PARTS[f"target_{kind}"] for kind in ("model", "models", "program", "python"))
     words = "See [targets](../targets.md). The settings of a model are those [above](#a-model)."
     heading = "## A target\n\n### A model that answers"
     above = tuple(key for key in PARTS["model_mapping"]["properties"] if key != "model")
     yield Part(heading=heading, name="target_model", schema=model, defaults=settings, without=above, words=words)
+    same = (*above, *(key for key in models["properties"] if key != "models"))
+    words = "The other keys are those of one model, for each model that does not have them itself."
+    yield Part(heading="### Several models that answer", name="target_models", schema=models, without=same, words=words)
     usual = {"timeout": _of_evaluator("code_judge")["timeout"], "output": "text"}
     yield Part(heading="### A program that answers", name="target_program", schema=program, defaults=usual)
     yield Part(heading="### A Python function that answers", name="target_python", schema=function)

@@ -24,7 +24,8 @@ from evenhand.engine.estimate import (
     estimate,
     tokens_in,
 )
-from evenhand.engine.target import Target, target_of
+from evenhand.engine.target import target_of
+from evenhand.engine.targets.base import Target
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.checks.text import Contains
 from evenhand.evaluators.code import CodeJudgeEvaluator

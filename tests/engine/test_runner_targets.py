@@ -210,10 +210,13 @@ def test_a_refused_answer_is_made_again_though_its_case_was_not_finished(
 class Crashing:
     """A target of somebody's own that does what it should not."""
 
-    name, client = "crashing", None
+    name = "crashing"
 
     def __init__(self, do: Callable[[], Any]) -> None:
         self.do = do
+
+    def client_for(self, _: Case) -> None:
+        return
 
     def description(self) -> dict[str, Any]:
         return {}

@@ -55,13 +55,15 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         target_of(given) for given in ("ollama/qwen2.5:7b", {"command": ["app"]}, {"python": shout})
     )
 
+    case = Case(question="?")
     assert model is not None
-    assert model.client is not None
-    assert model.client.name == "ollama/qwen2.5:7b"
+    client = model.client_for(case)
+    assert client is not None
+    assert client.name == "ollama/qwen2.5:7b"
     assert command is not None
-    assert command.client is None
+    assert command.client_for(case) is None
     assert function is not None
-    assert function.client is None
+    assert function.client_for(case) is None
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_what_decides_on_the_answers_is_described_and_no_secret(monkeypatch: pyt
     monkeypatch.setenv("MY_KEY", "sk-very-secret-indeed")
     given = {"model": "openai/gpt-5-mini", "api_key": "${MY_KEY}", "prompt": "Q: {{ input }}", "system": "Be brief."}
 
-    described = [
+    described: list[Any] = [
         target.description()
         for options in ({}, {"temperature": 0}, {"prompt": "{{ input }}"}, {"timeout": 3})
         if (target := target_of(given | options)) is not None

@@ -632,9 +632,8 @@ def reports() -> Iterator[Reader]:
     from evenhand.cli.runs.journal import _class
     from evenhand.engine.concurrency_limit import is_refusal
     from evenhand.reports.csv import cell
-    from evenhand.reports.markdown import escaped
     from evenhand.reports.report import FORMATS
-    from evenhand.reports.safe_text import plain
+    from evenhand.reports.safe_text import escaped, plain
     from evenhand.server.api.bodies import JsonRequest
     from evenhand.server.api.prompts import schema_verdict
     from evenhand.server.runs import results

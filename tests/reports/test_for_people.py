@@ -16,8 +16,9 @@ from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.reports.highlights import Highlight, Highlights, errors_once
 from evenhand.reports.html.page import write_html
-from evenhand.reports.markdown import escaped, markdown
+from evenhand.reports.markdown import markdown
 from evenhand.reports.phrases import Standing, effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.safe_text import escaped
 from evenhand.reports.terminal import terminal
 
 FORGED = "fine\r\n✓ pass 100   all passed\x1b]0;all passed\x07\x1b[2J\x1b[H\x9b1A\u202eoops"

@@ -30,7 +30,7 @@ CASE = "cases: [{id: a}]\n"
         ("judge:\n  model: openai/x\n  temperatur: 1", "suite.yaml:5: judge: openai/x: no setting 'temperatur'; did you mean 'temperature'?"),
         ("judge:\n  model: openai/x\n  temperature: hot", "suite.yaml:5: judge: openai/x: temperature is 'hot'; it must be a finite number, 0 or more"),
         ("judge: {temperature: 1}", "suite.yaml:3: judge: a judge given as a mapping needs a 'model', such as 'openai/gpt-5-mini'"),
-        ("target: 5", "suite.yaml:3: target must be the name of a model, or a mapping with model, command or python, not a number"),
+        ("target: 5", "suite.yaml:3: target must be the name of a model, a mapping with model, command or python, or a list of these, not a number"),
         ("target: {promt: x}", "suite.yaml:3: target: it needs one of model, models, command, python; it has promt; known: command, model, models, python"),
         ("target: {model: openai/x, command: [a]}", "suite.yaml:3: target: it has model and command; it must be one of them"),
         ("target:\n  model: openai/x\n  promt: x", "suite.yaml:5: target: no key 'promt'; did you mean 'prompt'?"),

@@ -59,8 +59,9 @@ def test_it_has_every_setting_of_a_model_and_no_other() -> None:
     settings = {one.name for one in fields(ModelSettings)} | set(OWN_SETTINGS)
 
     assert set(PARTS["model_mapping"]["properties"]) == settings | {"model"}
-    (target,) = [one for one in PARTS["target"]["anyOf"] if "prompt" in one.get("properties", {})]
-    assert set(target["properties"]) == settings | {"model", "prompt", "system", "response_schema"}
+    own = {"prompt", "prompts", "system", "response_schema"}
+    assert set(PARTS["target_model"]["properties"]) == settings | own | {"model", "name"}
+    assert set(PARTS["target_models"]["properties"]) == settings | own | {"models"}
 
 
 def test_it_has_every_gate_and_no_other() -> None:

@@ -121,7 +121,8 @@ Judge = Annotated[
     str | None, option("--judge", metavar="NAME", help="The model that judges, such as openai/gpt-5-mini.")
 ]
 Target = Annotated[
-    str | None, option("--target", metavar="NAME", help="The model that answers, such as ollama/qwen2.5:7b.")
+    list[str] | None,
+    option("--target", metavar="NAME", help="The model that answers, such as ollama/qwen2.5:7b. Can be repeated."),
 ]
 Concurrency = Annotated[
     int | None, option("--concurrency", "-j", metavar="N", min=1, help="Maximum number of evaluations at once.")

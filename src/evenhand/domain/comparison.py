@@ -202,6 +202,38 @@ class Comparison(ShownInNotebooks):
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetComparison:
+    """The targets of one run, each against the first, the ``baseline``, on the cases that both answered.
+
+    ``others`` has them by name: A is the baseline in each. Their ``p_holm`` is corrected for as many as there are.
+    ``evaluator`` is whose scores these are; None stands for those of whole cases. ``noun`` is what they are: "model"
+    where nothing else tells them apart, or "target".
+    """
+
+    baseline: str
+    others: Mapping[str, Compared]
+    evaluator: str | None = None
+    noun: str = "target"
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The targets that are worse than the baseline beyond chance, allowing for their number."""
+        return tuple(
+            name
+            for name, compared in self.others.items()
+            if compared.scores.worse and (compared.p_holm is None or compared.p_holm <= LEVEL)
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "baseline": self.baseline,
+            "evaluator": self.evaluator,
+            "others": {name: compared.as_dict() for name, compared in self.others.items()},
+        }
+
+
 def _run(run: RunRecord) -> dict[str, Any]:
     return {
         "id": run.id, "name": run.name, "status": run.status.value, "cases": run.cases, "repeat": run.repeat,

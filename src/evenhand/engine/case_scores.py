@@ -16,11 +16,9 @@ from evenhand.domain.message import messages_from
 from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.engine.identity import digest_of
-from evenhand.engine.overview import overview_of
-from evenhand.engine.targets.model import MODEL, TEST_CASE
+from evenhand.engine.targets.several import MODEL, TEST_CASE
 from evenhand.evaluators.prompts.ready import PLAN
 from evenhand.reports.paired_cases import JudgedCase, Labelled, PairedFinding, findings_of
-from evenhand.reports.phrases import names_in
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
@@ -120,20 +118,24 @@ _REPLACED: Final = "\ufffd"
 _CLUSTER: Final = '"cluster"'
 
 
-def answering_models(store: Store, run: RunRecord) -> tuple[str, ...]:
-    """Name the models that answered in a run, as its cases name them, else as its definition does."""
-    if several := overview_of(store, run).summary.models:
-        return tuple(several)
-    contents = (content for page, _ in store.columns(run) for _, _, _, _, content, _ in page)
-    model = loads(next(contents, '{"case": {}}'))["case"].get("metadata", {}).get(MODEL)
-    return (model,) if isinstance(model, str) else tuple(names_in(run.definition.get("target")))
-
-
 def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> Iterator[JudgedCase]:
     """Yield the cases in suite order, each with no more than a comparison needs.
 
     With a ``model``, only those that it answered, each by the id of its test case: so they meet those of another model.
     """
+    for answered_by, case in _judged_cases(store, run, by_target=model is not None):
+        if answered_by == model or model is None:
+            yield case
+
+
+def cases_by_target(store: Store, run: RunRecord) -> Iterator[tuple[str, JudgedCase]]:
+    """Yield the cases of a run of several targets, each with the name of its target, by the id of its test case."""
+    for answered_by, case in _judged_cases(store, run, by_target=True):
+        if isinstance(answered_by, str):
+            yield answered_by, case
+
+
+def _judged_cases(store: Store, run: RunRecord, *, by_target: bool) -> Iterator[tuple[Any, JudgedCase]]:
     weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
     of_a_prompt = "prompt" in run.definition
     shown = metadata_shown(run.definition.get("evaluators"))
@@ -141,19 +143,20 @@ def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> I
         rows = _by_position(store, run, evaluations)
         for position, identity, _, expected, content, _ in page:
             judged = rows.get(position, ())
-            case = loads(content)["case"] if model is not None or _CLUSTER in content else {}
+            case = loads(content)["case"] if by_target or _CLUSTER in content else {}
             metadata = case.get("metadata", {})
-            if model is not None and metadata.get(MODEL) != model:
-                continue
-            test_case = None if model is None else metadata.get(TEST_CASE)
+            test_case = metadata.get(TEST_CASE) if by_target else None
             cluster = case.get("cluster")
-            yield JudgedCase(
-                id=identity if test_case is None else test_case,
-                position=position,
-                # That of the test case only held the answers of several models together.
-                cluster=None if cluster == test_case else cluster,
-                judged_by=Terms(content, of_a_prompt=of_a_prompt, metadata=shown),
-                found=weigh(expected * run.repeat > len(judged), judged),
+            yield (
+                metadata.get(MODEL),
+                JudgedCase(
+                    id=identity if test_case is None else test_case,
+                    position=position,
+                    # That of the test case only held the answers of several models together.
+                    cluster=None if cluster == test_case else cluster,
+                    judged_by=Terms(content, of_a_prompt=of_a_prompt, metadata=shown),
+                    found=weigh(expected * run.repeat > len(judged), judged),
+                ),
             )
 
 

@@ -11,11 +11,13 @@ from typing import Final, Literal
 from evenhand.domain.comparison import Compared, Comparison
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.case_scores import answering_models, judged_cases, labelled_cases
+from evenhand.engine.case_scores import judged_cases, labelled_cases
 from evenhand.engine.overview import overview_of
 from evenhand.engine.run import Run
+from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
 from evenhand.reports.paired_cases import JudgedCase, LabelPairs, PairedSummarizer
 from evenhand.reports.phrases import counted
+from evenhand.store.rows import loads
 from evenhand.store.store import Store
 
 _MOST_NAMED: Final = 5
@@ -58,6 +60,15 @@ def opened(run: Run, model: str | None = None) -> Iterator[Side]:
     """Open the store of a run, to read it as it is by now."""
     with run._place.opened(to_read=True) as store:  # a run shows no store to its users
         yield Side(store=store, run=store.runs.find(run.id), model=model)
+
+
+def answering_models(store: Store, run: RunRecord) -> tuple[str, ...]:
+    """Name the models that answered in a run, as its cases name them, else as its definition does."""
+    if several := overview_of(store, run).summary.models:
+        return tuple(several)
+    contents = (content for page, _ in store.columns(run) for _, _, _, _, content, _ in page)
+    model = loads(next(contents, '{"case": {}}'))["case"].get("metadata", {}).get(MODEL)
+    return (model,) if isinstance(model, str) else tuple(target_names(run.definition.get("target")))
 
 
 def compare_runs(
@@ -155,8 +166,8 @@ def _matched(side: Side, other: Side, letter: Literal["a", "b"]) -> Side:
 
 
 def _is_by_model(side: Side) -> bool:
-    """Return whether a run has each test case of a prompt once for each of several models."""
-    return "prompt" in side.run.definition and len(side.models()) > 1
+    """Return whether a run has each case once for each of several targets."""
+    return stands_for_several(side.run.definition.get("target")) and len(side.models()) > 1
 
 
 def _nothing_in_common(a: Side, b: Side) -> ConfigError:

@@ -21,7 +21,7 @@ from evenhand.engine.cached_replies import cache_key
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
-from evenhand.engine.target import Target
+from evenhand.engine.targets.base import Target
 from evenhand.evaluators.aggregators import ByModel, ByProgram, Member
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
 from evenhand.evaluators.composite import CompositeEvaluator

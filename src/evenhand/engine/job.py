@@ -14,7 +14,7 @@ from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
 
 if TYPE_CHECKING:
-    from evenhand.engine.target import Target
+    from evenhand.engine.targets.base import Target
     from evenhand.store.store import Store
 
 DEFAULT_CONCURRENCY: Final = 32
@@ -39,6 +39,7 @@ class Job:
     """The cases, who judges them, and who answers them if they have no answers yet.
 
     ``cases`` gives them anew each time it is called. ``definition`` is what is stored of all this, without secrets.
+    Where several targets answer, ``assign`` gives each case that the run takes to every one of them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Job:
     evaluators_for: Callable[[PlannedCase], Sequence[Evaluator]]
     source: str | None = None
     target: Target | None = None
+    assign: Callable[[PlannedCase], Iterable[PlannedCase]] | None = None
     prices: PriceBook = field(default_factory=PriceBook)
     timeout: float | None = None
     following: Following | None = None

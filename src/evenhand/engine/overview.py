@@ -14,6 +14,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.overview import FORMAT, Overview, Survey, survey
 from evenhand.reports.report import Report
 from evenhand.store.results import case_at
@@ -54,6 +55,7 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
         results=lambda: store.results(run),
         overview=overview,
         at=functools.partial(results_at, store, run),
+        targets=functools.partial(compare_targets, store, run),
     )
 
 

@@ -57,6 +57,7 @@ def _with_answer_of(case: Case, before: Case) -> Case:
 
 
 _IDS_SHOWN = 2000
+HAS_ANSWER = "it has a candidate_answer, and the suite has several targets to answer it; leave out one or the other"
 
 
 class Written(NamedTuple):
@@ -140,7 +141,19 @@ def _store_cases(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
 def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
     """Return the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
-    return _written_cases(job, selected(job.cases(), scope), earlier=earlier)
+    cases = selected(job.cases(), scope)
+    if job.assign is not None:
+        assigned = map(job.assign, cases if earlier is not None else _without_answers(cases))
+        cases = itertools.chain.from_iterable(assigned)
+    return _written_cases(job, cases, earlier=earlier)
+
+
+def _without_answers(cases: Iterable[PlannedCase]) -> Iterator[PlannedCase]:
+    """Refuse cases that have answers: of several targets, none would be asked, and each be given the same score."""
+    for planned in cases:
+        if planned.case.candidate_answer is not None:
+            raise ConfigError(f"case {planned.case.id!r}: {HAS_ANSWER}")
+        yield planned
 
 
 def _written_cases(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.gates import GateResult, Gates
@@ -20,6 +21,7 @@ from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
+from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.csv import COLUMNS, flat_rows
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
@@ -158,6 +160,14 @@ class Run:
         with self._open_store() as store:
             return overview_of(store, self.record)
 
+    def compare_targets(self, *, baseline: str | None = None, evaluator: str | None = None) -> TargetComparison | None:
+        """Compare the targets of a run of several, case by case, with one of them, by default the first.
+
+        With ``evaluator``, by the scores of that evaluator and not of whole cases. None where there is one target.
+        """
+        with self._open_store() as store:
+            return compare_targets(store, self.record, baseline=baseline, evaluator=evaluator)
+
     @property
     def gates(self) -> tuple[GateResult, ...]:
         """What the gates wanted, and what was found."""
@@ -212,6 +222,7 @@ class Run:
             results=self.__iter__,
             overview=self._overview,
             at=self._results_at,
+            targets=self.compare_targets,
         )
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
-from evenhand.engine.target import Target
+from evenhand.engine.targets.base import Target
 from evenhand.engine.work import Todo, Work, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.rows import answer_row, dumps, evaluation_row
@@ -269,7 +269,7 @@ class Runner:
                 return None
             raise
         # A model's price is known here; what a program or a function cost, only it knows.
-        cost = made.cost if self._job.target.client is None else asking.cost
+        cost = made.cost if self._job.target.client_for(planned.case) is None else asking.cost
         made = replace(made, sample=sample, round=number, cost=cost)
         row = answer_row(self._run.number, planned.position, made)
         await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))

@@ -1,46 +1,31 @@
-"""The target: what makes the answers that are judged (SPEC-S2). It is never the judge."""
+"""From what a user gave to the target: what makes the answers that are judged (SPEC-S2). It is never the judge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from evenhand.domain.ask import ModelClient, Steps
-from evenhand.domain.case import Case
+from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, did_you_mean
-from evenhand.domain.run import MadeAnswer
+from evenhand.engine.targets.base import Target
 from evenhand.engine.targets.command import CommandTarget
 from evenhand.engine.targets.function import FunctionTarget
-from evenhand.engine.targets.model import OWN_KEYS, ModelTarget, SeveralModels
+from evenhand.engine.targets.model import OWN_KEYS, ModelTarget
+from evenhand.engine.targets.several import (
+    MODELS,
+    NAME,
+    PROMPTS,
+    SeveralTargets,
+    single_targets,
+    stands_for_several,
+)
 from evenhand.models.resolve import carried_over, resolve
 
-_KINDS: Final = ("model", "models", "command", "python")
-
-
-class Target(Protocol):
-    """Something that answers a case. Like an evaluator it never acts: what it wants done, it yields."""
-
-    @property
-    def name(self) -> str:
-        """How the target is called in reports."""
-        ...
-
-    @property
-    def client(self) -> ModelClient | None:
-        """The model that it asks; None where it is a program or a function."""
-        ...
-
-    def description(self) -> Mapping[str, Any]:
-        """Say what decides on the answers, in plain JSON values and without secrets."""
-        ...
-
-    def steps(self, case: Case) -> Steps[MadeAnswer]:
-        """Make the answer to a case, step by step."""
-        ...
+_KINDS: Final = ("model", MODELS, "command", "python")
 
 
 def target_of(target: object, *, folder: str | None = None, trusted: bool = True) -> Target | None:
-    """Make a target from what a user gave: a model's name, a mapping, a client, a function, or None.
+    """Make a target from what a user gave: a model's name, a mapping, a client, a function, a list of these, or None.
 
     >>> target_of("ollama/qwen2.5:7b").name
     'ollama/qwen2.5:7b'
@@ -59,6 +44,13 @@ def target_of(target: object, *, folder: str | None = None, trusted: bool = True
 def _make_target(target: object, folder: str | None, trusted: bool) -> Target | None:
     if target is None:
         return None
+    if stands_for_several(target):
+        singles = list(single_targets(target))
+        return SeveralTargets.of([(single, _make_single(single.definition, folder, trusted)) for single in singles])
+    return _make_single(target, folder, trusted)
+
+
+def _make_single(target: object, folder: str | None, trusted: bool) -> Target:
     if isinstance(target, Mapping):
         return _from_mapping(target, folder, trusted)
     if callable(target) and not isinstance(target, (type, ModelClient)):
@@ -74,30 +66,34 @@ def with_model(target: object, model: str) -> tuple[object, list[str]]:
     >>> with_model({"model": "ollama/qwen2.5:7b", "prompt": "Say: {{ input }}", "temperature": 0}, "openai/gpt-5-mini")
     ({'prompt': 'Say: {{ input }}', 'model': 'openai/gpt-5-mini', 'temperature': 0}, [])
     """
-    if not isinstance(target, Mapping):
+    if isinstance(target, (list, tuple)):
+        options: dict[str, Any] = _common_settings(target)
+    elif isinstance(target, Mapping):
+        options = {str(name): value for name, value in target.items() if value is not None and name != NAME}
+        if MODELS in options:
+            options = options | _common_settings(options.pop(MODELS))
+    else:
         return model, []
-    options = {str(name): value for name, value in target.items() if value is not None}
-    if "models" in options:
-        members = options.pop("models")
-        options |= _common_settings(members if isinstance(members, list) else [])
-    elif "model" not in options:  # a program or a function, of which nothing can be asked of a model
+    if "model" not in options:  # a program or a function, of which nothing can be asked of a model
         return model, list(options)
-    own = {name: options.pop(name) for name in OWN_KEYS if name in options}
+    own = {name: options.pop(name) for name in (*OWN_KEYS, PROMPTS) if name in options}
     settings, lost = carried_over(options, model)
     made = own | settings
     return (model if set(made) == {"model"} else made), lost
 
 
-def _common_settings(members: list[Any]) -> dict[str, Any]:
+def _common_settings(members: object) -> dict[str, Any]:
     """Return the settings that several models have in common, with the name of one of them."""
-    mappings = [member if isinstance(member, Mapping) else {"model": member} for member in members]
-    first = mappings[0] if mappings else {}
-    common = {name for name, value in first.items() if all(each.get(name) == value for each in mappings)}
-    return {name: value for name, value in first.items() if name in common | {"model"}}
+    listed = members if isinstance(members, (list, tuple)) else ()
+    mappings = [member if isinstance(member, Mapping) else {"model": member} for member in listed]
+    models = [mapping for mapping in mappings if "model" in mapping]
+    first = models[0] if models else {}
+    common = {name for name, value in first.items() if all(each.get(name) == value for each in models)}
+    return {name: value for name, value in first.items() if name in common - {NAME} | {"model"}}
 
 
 def _from_mapping(mapping: Mapping[Any, Any], folder: str | None, trusted: bool) -> Target:
-    options = {str(name): value for name, value in mapping.items() if value is not None}
+    options = {str(name): value for name, value in mapping.items() if value is not None and name != NAME}
     kinds = [kind for kind in _KINDS if kind in options]
     if not kinds:
         near = did_you_mean(str(next(iter(mapping), "")), _KINDS)
@@ -106,8 +102,6 @@ def _from_mapping(mapping: Mapping[Any, Any], folder: str | None, trusted: bool)
         raise ConfigError(f"it has {' and '.join(kinds)}; it must be one of them", key=kinds[0])
     if kinds == ["model"]:
         return ModelTarget.of(options)
-    if kinds == ["models"]:
-        return SeveralModels.of(options)
     if not trusted:
         raise ConfigError(f"this suite is not trusted yet, and its {kinds[0]} would run code on this machine")
     return (CommandTarget if kinds == ["command"] else FunctionTarget).of(options, folder=folder)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from evenhand.reports.markdown import escaped
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import escaped, plain
 
 _WIDEST_CELL: Final = 60
 

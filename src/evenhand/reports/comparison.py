@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, Effect, LabelTable, PairedDifference
+from evenhand.domain.comparison import (
+    STANDINGS,
+    Change,
+    Compared,
+    Comparison,
+    Effect,
+    LabelTable,
+    PairedDifference,
+    TargetComparison,
+)
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
@@ -150,13 +159,13 @@ def _outcomes(paired: PairedDifference) -> str:
     return ", ".join(f"{count:,} {singular if count == 1 else plural}" for count, singular, plural in ways) + " for B"
 
 
-def _left_out(subject: Compared) -> Iterator[str]:
+def _left_out(subject: Compared, a: str = "A", b: str = "B") -> Iterator[str]:
     """Yield how many cases are left out of the numbers, and why."""
     ways = (
-        (subject.only_a, "only in A"),
-        (subject.only_b, "only in B"),
-        (subject.unscored_a, "without a score in A"),
-        (subject.unscored_b, "without a score in B"),
+        (subject.only_a, f"only in {a}"),
+        (subject.only_b, f"only in {b}"),
+        (subject.unscored_a, f"without a score in {a}"),
+        (subject.unscored_b, f"without a score in {b}"),
         (subject.unscored_both, "without a score in either"),
     )
     reasons = [f"{count:,} {why}" for count, why in ways if count]
@@ -166,25 +175,46 @@ def _left_out(subject: Compared) -> Iterator[str]:
 
 
 def _evaluators(evaluators: Mapping[str, Compared]) -> Grid:
-    rows = []
-    for name, compared in evaluators.items():
-        paired = compared.scores
-        rows.append(
-            (
-                plain(name, _NAME),
-                score_text(paired.mean_a, 3),
-                score_text(paired.mean_b, 3),
-                difference_text(paired.difference),
-                around_text(paired.interval) if paired.lacking is None else "not enough data",
-                p_text(paired.p),
-                p_text(compared.p_holm),
-                f"{paired.n:,}",
-                f"{paired.wins:,}/{paired.ties:,}/{paired.losses:,}",
-            )
-        )
+    rows = tuple(_difference_row(name, compared) for name, compared in evaluators.items())
     title = "Evaluators" if len(rows) == 1 else f"Evaluators, p corrected for {len(rows)} of them (Holm)"
-    headings = ("evaluator", "A", "B", "B - A", "95 %", "p", "Holm", "n", "win/tie/loss")
-    return Grid(title=title, headings=headings, rows=tuple(rows))
+    return Grid(title=title, headings=("evaluator", "A", "B", "B - A", *_DIFFERENCE), rows=rows)
+
+
+_DIFFERENCE: Final = ("95 %", "p", "Holm", "n", "win/tie/loss")
+
+
+def _difference_row(name: str, compared: Compared) -> tuple[str, ...]:
+    paired = compared.scores
+    return (
+        plain(name, _NAME),
+        score_text(paired.mean_a, 3),
+        score_text(paired.mean_b, 3),
+        difference_text(paired.difference),
+        around_text(paired.interval) if paired.lacking is None else "not enough data",
+        p_text(paired.p),
+        p_text(compared.p_holm),
+        f"{paired.n:,}",
+        f"{paired.wins:,}/{paired.ties:,}/{paired.losses:,}",
+    )
+
+
+def target_parts(comparison: TargetComparison) -> Iterator[Block]:
+    """Yield the targets of a run, each against the first, in the order in which they are read."""
+    rows = tuple(_difference_row(name, compared) for name, compared in comparison.others.items())
+    by = "" if comparison.evaluator is None else f" by {plain(comparison.evaluator, _NAME)}"
+    correction = "" if len(rows) == 1 else f", p corrected for {len(rows)} {comparison.noun}s (Holm)"
+    yield Grid(
+        title=f"Compared with {plain(comparison.baseline, _CASE)}{by}, case by case{correction}",
+        headings=(comparison.noun, "baseline", "mean", "difference", *_DIFFERENCE),
+        rows=rows,
+    )
+    notes = [
+        f"{plain(name, _CASE)}: {line}"
+        for name, compared in comparison.others.items()
+        for line in _left_out(compared, "the baseline", f"the {comparison.noun}")
+    ]
+    if notes:
+        yield Sentences(lines=tuple(notes))
 
 
 def _transitions(subject: Compared) -> Grid:
@@ -230,28 +260,36 @@ def _turn(change: Change) -> str:
     return before.word if before is after else f"{before.word} → {after.word}"
 
 
-def comparison_text(comparison: Comparison, *, width: int = 100) -> str:
+AnyComparison: TypeAlias = Comparison | TargetComparison
+
+
+def _parts_of(comparison: AnyComparison) -> Iterator[Block]:
+    return parts(comparison) if isinstance(comparison, Comparison) else target_parts(comparison)
+
+
+def comparison_text(comparison: AnyComparison, *, width: int = 100) -> str:
     """Return a comparison as text that is safe to show, whatever ids and names have in them."""
-    return as_text(parts(comparison), width=width)
+    return as_text(_parts_of(comparison), width=width)
 
 
-def comparison_markdown(comparison: Comparison) -> str:
+def comparison_markdown(comparison: AnyComparison) -> str:
     """Return a comparison as Markdown, in which ids and names are escaped."""
-    return f"# Run B against run A\n{as_markdown(parts(comparison))}"
+    title = "Run B against run A" if isinstance(comparison, Comparison) else "Targets of a run, side by side"
+    return f"# {title}\n{as_markdown(_parts_of(comparison))}"
 
 
-def comparison_json(comparison: Comparison) -> str:
+def comparison_json(comparison: AnyComparison) -> str:
     """Return a comparison as one line of strict JSON."""
     return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
 
 
-_WRITERS: Final[dict[str, Callable[[Comparison], str]]] = {
+_WRITERS: Final[dict[str, Callable[[AnyComparison], str]]] = {
     ".md": comparison_markdown,
     ".json": lambda comparison: comparison_json(comparison) + "\n",
 }
 
 
-def comparison_writer(path: str) -> Callable[[Comparison], str]:
+def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
@@ -260,7 +298,7 @@ def comparison_writer(path: str) -> Callable[[Comparison], str]:
     return _WRITERS[ending]
 
 
-def write_comparison(comparison: Comparison, path: str) -> None:
+def write_comparison(comparison: AnyComparison, path: str) -> None:
     """Write a comparison to a file, whole or not at all."""
     text = comparison_writer(path)(comparison)
     with written_whole(path) as file:

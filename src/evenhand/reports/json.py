@@ -108,6 +108,12 @@ def summary_row(summary: Summary) -> dict[str, Any]:
     }
 
 
+def target_rows(report: Report) -> dict[str, Any]:
+    """Return the targets of a run against each other; nothing where there are not several."""
+    compared = report.target_comparison()
+    return {} if compared is None else {"targets": compared.as_dict()}
+
+
 def _slices(summary: Summary) -> dict[str, Any]:
     """Return the slices by key and value; null for a key that has too many values."""
     slices = {
@@ -180,7 +186,9 @@ def write_json(report: Report, out: TextIO) -> None:
     """Write a report; each case has a line of its own, so that the file can be searched and compared by lines."""
     out.write(f'{{"schema_version": {SCHEMA_VERSION},\n"run": {strict_json(run_row(report.run))},\n')
     out.write(f'"summary": {strict_json(summary_row(report.summary))},\n')
-    out.write(f'"gates": {strict_json([gate.as_dict() for gate in report.gates])},\n"cases": [')
+    out.write(f'"gates": {strict_json([gate.as_dict() for gate in report.gates])},\n')
+    out.writelines(f'"{name}": {strict_json(row)},\n' for name, row in target_rows(report).items())
+    out.write('"cases": [')
     between = "\n"
     for result in report.results():
         out.write(between + strict_json(case_row(result)))

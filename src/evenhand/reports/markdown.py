@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from evenhand.domain.summary import Summary, Tally
+from evenhand.reports.blocks import as_markdown
+from evenhand.reports.comparison import target_parts
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
@@ -25,11 +26,9 @@ from evenhand.reports.phrases import (
     standings,
 )
 from evenhand.reports.report import Report
-from evenhand.reports.safe_text import plain
+from evenhand.reports.safe_text import escaped
 from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
 
-# All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
-_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~&!$^=:]|(?<=www)\.", re.IGNORECASE)
 _REASON: Final = 300
 
 
@@ -41,16 +40,6 @@ def markdown(report: Report) -> str:
 def write_markdown(report: Report, out: TextIO) -> None:
     """Write the report as Markdown."""
     out.write(markdown(report))
-
-
-def escaped(text: str, limit: int | None = 200) -> str:
-    r"""Return a text as one line of Markdown that shows it and does nothing else.
-
-    >>> escaped("<b>|[x](y)\n# all passed")
-    '\\<b\\>\\|\\[x\\](y) \\# all passed'
-    """
-    # The zero-width space keeps mentions from sending notifications.
-    return _MARKUP.sub(r"\\\g<0>", plain(text, limit)).replace("@", "@\u200b")
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -81,8 +70,7 @@ def _lines(report: Report) -> Iterator[str]:
         )
     if summary.evaluators:
         yield from _tallies("Evaluators", "evaluator", summary.evaluators, scored_heading(summary))
-    if summary.models:
-        yield from _tallies("Models", "model", summary.models, scored_heading(summary))
+    yield from _targets(report)
     yield from _slices(summary)
     yield from _steadiness(summary)
     shown = report.highlights()
@@ -95,6 +83,16 @@ def _lines(report: Report) -> Iterator[str]:
     if shown.broken:
         broken = errors_once(shown.broken, report.run.reason)
         yield from _table("Cases that ended in error", ("verdict", "score", "case", "why"), _rows(broken))
+
+
+def _targets(report: Report) -> Iterator[str]:
+    """Yield the tables of those who answered, if they are several."""
+    summary, compared = report.summary, report.target_comparison()
+    if summary.models:
+        whose = "model" if compared is None else compared.noun
+        yield from _tallies(f"{whose.capitalize()}s", whose, summary.models, scored_heading(summary))
+    if compared is not None:
+        yield as_markdown(target_parts(compared)).rstrip()
 
 
 def _slices(summary: Summary) -> Iterator[str]:

@@ -139,6 +139,8 @@ _GLYPHS = {
 class Effort:
     """How many there were of each, judges and target together, in the words of ``--estimate``.
 
+    ``targets`` are calls to targets of several kinds: how many were programs, functions and models is not known.
+
     ``cost`` is what it cost, for people; None where nothing that has a price was asked, and a program or function that
     made the answers did not say what it took.
     """
@@ -146,23 +148,33 @@ class Effort:
     models: int
     programs: int
     functions: int
+    targets: int = 0
     cost: str | None
 
     @classmethod
     def of(cls, summary: Summary, run: RunRecord | None = None) -> Effort:
         """Take the numbers of a run; its definition says what the target is."""
         target = None if run is None else run.definition.get("target")
-        kinds = target if isinstance(target, Mapping) else {}
-        by_program = summary.target_calls if kinds.get("command") is not None else 0
-        by_function = summary.target_calls if kinds.get("python") is not None else 0
-        models = summary.calls - summary.programs - by_program - by_function
-        is_idle = summary.cost is None and not models and by_program + by_function > 0
+        kinds = {_target_kind(each) for each in (target if isinstance(target, list) else [target])}
+        # Of targets of several kinds, it is not counted which were called how often.
+        kind = kinds.pop() if len(kinds) == 1 else "mixed"
+        calls = {kind: summary.target_calls}
+        by_program, by_function, mixed = calls.get("command", 0), calls.get("python", 0), calls.get("mixed", 0)
+        models = summary.calls - summary.programs - by_program - by_function - mixed
+        is_code = by_program + by_function > 0
+        has_no_price = summary.cost is None and not models and is_code
         return cls(
             models=models,
             programs=summary.programs + by_program,
             functions=summary.functions + by_function,
-            cost=None if is_idle else _cost_text(summary, target_is_code=by_program + by_function > 0),
+            targets=mixed,
+            cost=None if has_no_price else _cost_text(summary, target_is_code=is_code),
         )
+
+
+def _target_kind(target: object) -> str:
+    kinds = target if isinstance(target, Mapping) else {}
+    return next((kind for kind in ("command", "python") if kinds.get(kind) is not None), "model")
 
 
 def _cost_text(summary: Summary, *, target_is_code: bool) -> str:
@@ -299,6 +311,8 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
         parts.append(counted(effort.programs, "program"))
     if effort.functions:
         parts.append(counted(effort.functions, "function call"))
+    if effort.targets:
+        parts.append(f"{counted(effort.targets, 'call')} to targets")
     if summary.cached:
         parts.append(f"{counted(summary.cached, 'reply', 'replies')} from the cache")
     if summary.retries:
@@ -379,8 +393,14 @@ def model_label(defined: object) -> str | None:
     >>> model_label({"command": ["python", "bot.py"]})
     'python bot.py'
     """
+    if isinstance(defined, (list, tuple)):
+        return ", ".join(filter(None, map(model_label, defined))) or None
+    if isinstance(defined, Mapping) and isinstance(defined.get("name"), str):
+        return str(defined["name"])
     if names := names_in(defined):
-        return ", ".join(names)
+        prompts = defined.get("prompts") if isinstance(defined, Mapping) else None
+        with_prompts = f", each with {counted(len(prompts), 'prompt')}" if isinstance(prompts, Mapping) else ""
+        return ", ".join(names) + with_prompts
     if isinstance(defined, Mapping):
         command = defined.get("command") or defined.get("python") or dict(defined)
         return " ".join(map(str, command)) if isinstance(command, list | tuple) else str(command)

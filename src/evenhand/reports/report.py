@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, TypeAlias, TypeVar, cast
 
+from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord
@@ -46,7 +47,8 @@ class Report:
 
     ``results`` gives the cases in suite order, anew at each call; writers go through them one by one and keep none,
     so that a report of a million cases takes no more memory than one of ten. Where there is an ``overview``, ``at``
-    gives the cases of some positions, in their order, and nobody goes through all of them to show a few.
+    gives the cases of some positions, in their order, and nobody goes through all of them to show a few. ``targets``
+    compares the targets of a run of several; it reads the whole run, so ``once`` is how to ask for it.
     """
 
     run: RunRecord
@@ -55,6 +57,7 @@ class Report:
     gates: tuple[GateResult, ...] = ()
     overview: Overview | None = None
     at: Callable[[Sequence[int]], Iterable[CaseResult]] | None = None
+    targets: Callable[[], TargetComparison | None] | None = None
     _computed: dict[Callable[[Report], Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Report], _Computed]) -> _Computed:
@@ -69,9 +72,17 @@ class Report:
             return Highlights.of(self.results())
         return Highlights.shown(self.at(self.overview.worst), self.at(self.overview.broken))
 
+    def target_comparison(self) -> TargetComparison | None:
+        """Return the targets of a run against each other; None where there are not several."""
+        return self.once(_compared_targets)
+
     def bins(self) -> Sequence[Mapping[Standing, int]]:
         """Return how many cases have which score, by standing."""
         return (self.overview or survey(self.results())).bins
+
+
+def _compared_targets(report: Report) -> TargetComparison | None:
+    return None if report.targets is None else report.targets()
 
 
 Writer: TypeAlias = Callable[[Report, TextIO], object]

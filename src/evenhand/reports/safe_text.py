@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
+from typing import Final
 
 from evenhand.domain.contract import storable
 
@@ -21,6 +22,9 @@ _ESCAPES = re.compile(
 _UNSHOWN = {"Cc", "Cf", "Cs"}
 # These two join letters in Persian and Indic scripts, and emoji.
 _JOINERS = "\u200c\u200d"
+
+# All that can begin markup, HTML, a link, a footnote or a formula; of a bare address, what makes it one.
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#|~&!$^=:]|(?<=www)\.", re.IGNORECASE)
 
 
 def plain(text: str, limit: int | None = 200) -> str:
@@ -109,3 +113,13 @@ def _jsonable(value: object, depth: int = 0) -> object:
             return [_jsonable(each, depth + 1) for each in value]
         case _:
             return storable(str(value))
+
+
+def escaped(text: str, limit: int | None = 200) -> str:
+    r"""Return a text as one line of Markdown that shows it and does nothing else.
+
+    >>> escaped("<b>|[x](y)\n# all passed")
+    '\\<b\\>\\|\\[x\\](y) \\# all passed'
+    """
+    # The zero-width space keeps mentions from sending notifications.
+    return _MARKUP.sub(r"\\\g<0>", plain(text, limit)).replace("@", "@\u200b")

@@ -18,6 +18,8 @@ from rich.text import Text
 
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
+from evenhand.reports.blocks import Grid
+from evenhand.reports.comparison import target_parts
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
@@ -97,7 +99,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         reasons = (f"{count:,} × {plain(reason)}" for reason, count in summary.reasons.items())
         label = "Samples not evaluated:" if is_repeated else "Not evaluated:"
         yield _table_of(zip(itertools.chain([Text(label)], itertools.repeat(Text(""))), reasons, strict=False))
-    yield from _tables(summary, wide=width >= _WIDE)
+    yield from _tables(report, wide=width >= _WIDE)
     yield from _steadiness(summary)
     shown = report.highlights()
     if shown.worst:
@@ -144,15 +146,33 @@ def _counts(tally: Tally) -> Text:
     return Text("   ").join(seen) if seen else Text("no cases")
 
 
-def _tables(summary: Summary, *, wide: bool) -> Iterator[RenderableType]:
-    for whose, tallies in (("evaluator", summary.evaluators), ("model", summary.models)):
+def _tables(report: Report, *, wide: bool) -> Iterator[RenderableType]:
+    summary, compared = report.summary, report.target_comparison()
+    answered_by = "model" if compared is None else compared.noun
+    for whose, tallies in (("evaluator", summary.evaluators), (answered_by, summary.models)):
         if tallies:
             yield Text("")
             yield _tallies(whose, tallies, wide=wide, scored=scored_heading(summary))
+    for block in () if compared is None else target_parts(compared):
+        yield Text(f"\n{block.title}" if isinstance(block, Grid) else "\n".join(block.lines))
+        if isinstance(block, Grid):
+            yield _grid(block)
     for key, rows, why_not in slice_tables(summary):
         yield Text(f"\nBy {plain(key, 60)}{why_not and f': {why_not}'}")
         if rows:
             yield _slices(key, rows)
+
+
+def _grid(grid: Grid) -> Table:
+    table = _table()
+    for heading, is_text in zip(grid.headings, grid.to_the_left, strict=True):
+        if is_text:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in grid.rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _slices(key: str, rows: Sequence[Sequence[str]]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,18 @@ from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.suites.checks import Checks
 from evenhand.suites.evaluators import RUBRIC_NAME, evaluators_of, name_of
 from evenhand.suites.text_file import NamedFiles
-from evenhand.suites.values import MOST_GUESSED, Fault, Listed, Mapped, Piece, kind, name_hint, plain, rubric_faults
+from evenhand.suites.values import (
+    MOST_GUESSED,
+    Fault,
+    Listed,
+    Mapped,
+    Piece,
+    doubles,
+    kind,
+    name_hint,
+    plain,
+    rubric_faults,
+)
 
 ROLES: Final = ("system", "user", "assistant", "tool", "developer", "function", "human", "ai", "model")
 _NEEDED: Final = ("role", "content")
@@ -201,14 +212,6 @@ class CaseMaker:
             note = " (its rubrics are checked by one of that name)" if name == RUBRIC_NAME and has_rubrics else ""
             line = raw.lines.get("evaluators", raw.lines.get("rubrics", raw.line))
             faults.append(Fault(line, f"two evaluators have the name {name!r:.80}{note}; rename one"))
-
-
-def doubles(names: Iterable[str]) -> list[str]:
-    """Return the names that are duplicates, once each."""
-    seen: dict[str, int] = {}
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-    return [name for name, count in seen.items() if count > 1]
 
 
 def _field(name: str, key: str, value: Any) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
+from evenhand.engine.targets.several import NAME, own_name, single_targets, stands_for_several, twice
 from evenhand.models.resolve import normal_name
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
@@ -24,6 +25,7 @@ from evenhand.suites.values import (
     MOST_GUESSED,
     Fault,
     Mapped,
+    doubles,
     format_fault,
     kind,
     mistakes_in,
@@ -101,6 +103,9 @@ class Checks:
     def target(self, target: Any, line: int, *, called: str | None = None) -> Iterator[Fault]:
         """Check a target; a Python function is not imported, so that reading a suite runs nothing (REL-X4)."""
         yield from literal_credentials({"target": target}, line)
+        if stands_for_several(target):
+            yield from self._several_targets(target, line, called)
+            return
         kinds = _target_kinds(target)
         if isinstance(target, Mapping) and kinds == ["python"]:
             yield from _python_target(target, line)
@@ -119,8 +124,20 @@ class Checks:
                 make, target, _Place(line=line, subject="target", called=called, notes=self.notes)
             )
         else:
-            ways = "the name of a model, or a mapping with model, command or python"
+            ways = "the name of a model, a mapping with model, command or python, or a list of these"
             yield Fault(line, f"target must be {ways}, not {kind(target)}")
+
+    def _several_targets(self, target: Any, line: int, called: str | None) -> Iterator[Fault]:
+        """Check each of several targets by itself, and that their names differ."""
+        place = _Place(line=line, subject="target", called=called, notes=self.notes)
+        faults = list(mistakes_in(target, line, lambda value: list(single_targets(value)), message_of=place.about))
+        singles = [] if faults else list(single_targets(target))
+        for single in singles:
+            faults += self.target(single.definition, getattr(single.definition, "line", line), called=called)
+        names = doubles(single.label(own_name(single.definition)) for single in singles)
+        if names and not faults:
+            faults.append(Fault(line, f"target: {twice(names[0])}"))
+        yield from dict.fromkeys(faults)
 
     def evaluator(self, definition: Any, line: int) -> Iterator[Fault]:
         """Check the definition of an evaluator, with its members."""
@@ -230,7 +247,7 @@ def _python_target(target: Mapping[str, Any], line: int) -> Iterator[Fault]:
             _line_of(target, "python", line), f"target: python is {path!r:.120}; write 'package.module:function'"
         )
     for key in target:
-        if key != "python":
+        if key not in ("python", NAME):
             yield Fault(
                 _line_of(target, key, line), f"target: no key {key!r:.80}; a Python function takes only 'python'"
             )

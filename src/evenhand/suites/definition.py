@@ -15,7 +15,8 @@ from evenhand.domain.gates import Gates
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import canonical
-from evenhand.engine.target import Target, target_of
+from evenhand.engine.target import target_of
+from evenhand.engine.targets.base import Target
 from evenhand.models.prices import PriceBook
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.suites.evaluators import build, evaluators_of, lacks_judge, settled
@@ -129,7 +130,11 @@ class Definition:
 
 
 def with_paths(model: Any, folder: Path | None) -> Any:
-    """Return a model's definition with its ``ca_file`` seen from a folder."""
+    """Return a model's definition, or that of several, with every ``ca_file`` seen from a folder."""
+    if isinstance(model, list):
+        return [with_paths(member, folder) for member in model]
+    if isinstance(model, Mapping) and isinstance(model.get("models"), list):
+        model = {**model, "models": with_paths(model["models"], folder)}
     if folder is None or not isinstance(model, Mapping) or not isinstance(model.get("ca_file"), str):
         return model
     return {**model, "ca_file": str(folder / model["ca_file"])}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.verdict import Thresholds
+from evenhand.engine.targets.several import stands_for_several, targets_by_name
 from evenhand.evaluators.value_text import shown
 from evenhand.models.resolve import normal_name
 from evenhand.suites.evaluators import name_of
@@ -78,9 +79,11 @@ def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]
     ['judge.model: "openai/gpt-5-mini" in A, "openai/gpt-5" in B']
     """
     ours, theirs = dict(_fields(a)), dict(_fields(b))
-    if _asks_model(a) and _asks_model(b):
-        ours |= _target_fields(a)
-        theirs |= _target_fields(b)
+    # Of a prompt, the schema that answers are to keep to is part of what was tried.
+    tried = {"response_schema"} if "prompt" in a and "prompt" in b else set()
+    for path, left, right in _same_targets(a.get("target"), b.get("target")):
+        ours |= _target_fields(path, left, tried)
+        theirs |= _target_fields(path, right, tried)
     lines = []
     for path in dict.fromkeys((*ours, *theirs)):
         left, right = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
@@ -104,17 +107,28 @@ def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from _leaves("", "", judging)
 
 
-def _asks_model(definition: Mapping[str, Any]) -> bool:
-    target = definition.get("target")
+def _same_targets(a: object, b: object) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the models that answered in both runs, to be held against each other: of several, those of one name.
+
+    Of two runs of a single model each, the models are what is compared, whatever their names.
+    """
+    ours, theirs = targets_by_name(a), targets_by_name(b)
+    if not (stands_for_several(a) or stands_for_several(b)):
+        pairs = [("target", left, right) for left, right in zip(ours.values(), theirs.values(), strict=False)]
+    else:
+        pairs = [(f"target[{name}]", ours[name], theirs[name]) for name in ours if name in theirs]
+    yield from ((path, left, right) for path, left, right in pairs if _is_model(left) and _is_model(right))
+
+
+def _is_model(target: object) -> bool:
     return isinstance(target, str) or (isinstance(target, Mapping) and "model" in target)
 
 
-def _target_fields(definition: Mapping[str, Any]) -> dict[str, Any]:
-    target = definition["target"]
+def _target_fields(path: str, target: Any, tried: set[str]) -> dict[str, Any]:
     settings = {} if isinstance(target, str) else target
     # Where a model is found is part of which model it is.
-    apart = _OF_THE_WAY | {"model", "base_url", "api_version", "headers"}
-    return dict(_leaves("target", "target", {name: value for name, value in settings.items() if name not in apart}))
+    apart = _OF_THE_WAY | {"model", "base_url", "api_version", "headers", "name"} | tried
+    return dict(_leaves(path, "target", {name: value for name, value in settings.items() if name not in apart}))
 
 
 def _leaves(path: str, key: str, value: Any) -> Iterator[tuple[str, Any]]:

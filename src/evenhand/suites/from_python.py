@@ -21,17 +21,19 @@ from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Job
 from evenhand.engine.plan import with_id
-from evenhand.engine.target import Target, target_of
+from evenhand.engine.target import target_of
+from evenhand.engine.targets.base import Target
+from evenhand.engine.targets.several import SeveralTargets
 from evenhand.evaluators.value_text import shown
 from evenhand.models.prices import PriceBook
-from evenhand.suites.cases import CaseMaker, doubles
+from evenhand.suites.cases import CaseMaker
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import Document
 from evenhand.suites.parquet import table_rows
 from evenhand.suites.python_evaluators import EvaluatorLike, Panel, as_written
 from evenhand.suites.rows import Rows, columns_of, mapped
 from evenhand.suites.suite import Place, Suite, duplicate_faults, job_of
-from evenhand.suites.values import Fault, Mapped, Piece, format_fault
+from evenhand.suites.values import Fault, Mapped, Piece, doubles, format_fault
 
 _NAME = "evaluation"
 
@@ -88,6 +90,7 @@ def job_from(
         definition=definition,
         cases=functools.partial(_with_slices, job.cases, definition),
         target=made or job.target,
+        assign=made.assigned if isinstance(made, SeveralTargets) else job.assign if made is None else None,
         prices=job.prices if prices is None else PriceBook(prices),
         timeout=job.timeout if timeout is None else timeout,
     )

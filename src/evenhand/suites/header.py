@@ -11,12 +11,11 @@ from evenhand.domain.slices import SliceCheck, slice_keys
 from evenhand.domain.verdict import Thresholds
 from evenhand.evaluators.reading import WAYS
 from evenhand.models.prices import PriceBook
-from evenhand.suites.cases import doubles
 from evenhand.suites.checks import Checks
 from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
 from evenhand.suites.rows import columns_of
-from evenhand.suites.values import Fault, Listed, Mapped, kind, mistakes_in, name_hint, plain
+from evenhand.suites.values import Fault, Listed, Mapped, doubles, kind, mistakes_in, name_hint, plain
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",

@@ -12,6 +12,8 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.message import plain_data
 from evenhand.domain.run import PlannedCase
 from evenhand.domain.template import METADATA, Template
+from evenhand.engine.plan import HAS_ANSWER
+from evenhand.engine.targets.several import has_prompts, stands_for_several, taken_name, taken_names, targets_by_name
 from evenhand.evaluators.prompt_settings import has_text, names_needed
 from evenhand.evaluators.prompts.ready import IN_A_CASE, READY, value_in
 from evenhand.evaluators.value_text import shown
@@ -64,20 +66,34 @@ _PROMPTS: Final = {"prompt": "the prompt", "system": "the system text"}
 
 
 class TargetPrompts:
-    """The names that a target's ``prompt`` and ``system`` use, to be held against each case that it answers."""
+    """The names that the prompts of targets use, to be held against each case that they answer.
+
+    Where there are several targets, a case must not have an answer, nor metadata by which they are told apart.
+    """
 
     def __init__(self, target: Any) -> None:
         self._names: dict[str, list[str]] = {}
-        for key, who in _PROMPTS.items() if isinstance(target, Mapping) and "model" in target else ():
-            text = target.get(key)
-            if isinstance(text, str):
-                self._names[who] = sorted(Template.with_double_braces(text).names.difference(_CASE_NAMES))
+        singles = targets_by_name(target)
+        self._taken: tuple[str, ...] = ()
+        if stands_for_several(target):
+            self._taken = taken_names(has_prompts=has_prompts(target))
+        for name, single in singles.items():
+            of_which = f" of {name!r:.80}" if len(singles) > 1 else ""
+            for key, who in _PROMPTS.items() if isinstance(single, Mapping) and "model" in single else ():
+                text = single.get(key)
+                if isinstance(text, str):
+                    names = sorted(Template.with_double_braces(text).names.difference(_CASE_NAMES))
+                    self._names[f"{who}{of_which}"] = names
 
     def faults(self, planned: PlannedCase) -> Iterator[Fault]:
         """Find the names for which a case gives nothing, or nothing that is text, if it has no answer yet."""
+        metadata, line = planned.case.metadata, planned.line or 0
+        if self._taken:
+            yield from (Fault(line, taken_name(key)) for key in self._taken if key in metadata)
+            if planned.case.candidate_answer is not None:
+                yield Fault(line, HAS_ANSWER)
         if planned.case.candidate_answer is not None:
             return
-        metadata = planned.case.metadata
         for who, names in self._names.items():
             for name in names:
                 key = name.removeprefix(METADATA)
@@ -201,7 +217,7 @@ class Unanswered:
 def kinship_notes(definition: Mapping[str, Any]) -> list[str]:
     """Return a warning for each judge of a suite that is of the family of a model that answers."""
     judges = dict.fromkeys(_judge_names(definition))
-    answering = _model_names(definition.get("target"))
+    answering = dict.fromkeys(filter(None, map(_model_name, targets_by_name(definition.get("target")).values())))
     return [note for judge in judges for target in answering if (note := same_family(judge, target)) is not None]
 
 
@@ -216,13 +232,6 @@ def _judge_names(part: Any) -> Iterator[str]:
     elif isinstance(part, list):
         for item in part:
             yield from _judge_names(item)
-
-
-def _model_names(target: Any) -> list[str]:
-    """Name the models of a target, which may be one or several."""
-    several = target.get("models") if isinstance(target, Mapping) else None
-    targets = several if isinstance(several, list) else [target]
-    return [name for item in targets if (name := _model_name(item)) is not None]
 
 
 def _model_name(value: Any) -> str | None:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError
-from evenhand.suites.cases import doubles
 from evenhand.suites.rows import mapped
 from evenhand.suites.text_file import require_file
-from evenhand.suites.values import MAX_BYTES, Fault, Piece
+from evenhand.suites.values import MAX_BYTES, Fault, Piece, doubles
 
 _PARQUET: Final = (".parquet", ".pq")
 ARROW_TABLES: Final = (*_PARQUET, ".arrow", ".feather")

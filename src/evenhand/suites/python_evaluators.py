@@ -13,9 +13,9 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.identity import canonical, describe
 from evenhand.evaluators.function import FunctionEvaluator
-from evenhand.suites.cases import doubles
 from evenhand.suites.credentials import literal_credentials
 from evenhand.suites.evaluators import JUDGE_TYPE, build, evaluators_of, settled
+from evenhand.suites.values import doubles
 
 # What users may write for an evaluator.
 EvaluatorLike: TypeAlias = Evaluator | Mapping[str, Any] | Callable[[Case], Any]

@@ -17,7 +17,9 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.engine.compact_sets import IdSet
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
-from evenhand.engine.target import Target, with_model
+from evenhand.engine.target import with_model
+from evenhand.engine.targets.base import Target
+from evenhand.engine.targets.several import SeveralTargets
 from evenhand.evaluators.value_text import shown
 from evenhand.models.resolve import carried_over
 from evenhand.store.rows import case_content
@@ -237,6 +239,8 @@ def _in_place_of(own: object, model: object, key: str, name: str, checks: Checks
 
     A note says which of the settings the other model cannot have.
     """
+    if isinstance(model, list):
+        return [_in_place_of(own, each, key, name, checks) for each in model]
     if not isinstance(model, str):
         return model
     lost: list[str] = []
@@ -248,7 +252,9 @@ def _in_place_of(own: object, model: object, key: str, name: str, checks: Checks
         replacement = settings if len(settings) > 1 else model
     if lost:
         verb = "is" if len(lost) == 1 else "are"
-        checks.notes[name] = f"{name} {model}: {', '.join(lost)} of the suite's {key} {verb} not carried over to it"
+        checks.notes[f"{name} {model}"] = (
+            f"{name} {model}: {', '.join(lost)} of the suite's {key} {verb} not carried over to it"
+        )
     return replacement
 
 
@@ -340,13 +346,15 @@ def check(path: str | os.PathLike[str]) -> Checked:
 
 def job_of(suite: Suite, *, target: Target | None = None) -> Job:
     """Make the job of judging a suite; ``target`` replaces its own, which then need not be there."""
+    made = target or suite.built.target()
     return Job(
         name=suite.name,
         source=suite.source,
         definition=suite.definition,
         cases=suite.cases,
         evaluators_for=suite.evaluators_for,
-        target=target or suite.built.target(),
+        target=made,
+        assign=made.assigned if isinstance(made, SeveralTargets) else None,
         prices=suite.built.prices,
         timeout=suite.built.timeout,
     )

@@ -179,3 +179,11 @@ def mistakes_in(
             rest, is_first = {name: item for name, item in rest.items() if name != key}, False
         else:
             return
+
+
+def doubles(names: Iterable[str]) -> list[str]:
+    """Return the names that are duplicates, once each."""
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+    return [name for name, count in seen.items() if count > 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evenhand import registry
@@ -13,7 +13,8 @@ from evenhand.domain.message import Message
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText, TestCase
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.targets.model import MODEL, TEST_CASE, SeveralModels
+from evenhand.engine.target import target_of
+from evenhand.engine.targets.several import SeveralTargets
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.models.resolve import unasked
 from evenhand.store.store import Store
@@ -73,21 +74,19 @@ class Trial:
         definition = self.definition
         own = definition["evaluators"][0]
         with unasked(not to_ask):
-            try:
-                target = SeveralModels.of(definition["target"] | {"models": self.models})
-            except ConfigError as error:
-                raise error.within("target") from None
+            target = target_of(definition["target"] | {"models": self.models})
+            assert isinstance(target, SeveralTargets)  # noqa: S101 - as models are
             if self.asks_judge:
                 own = {**own, "judge": registry.judge(self.judge)}
-        names = list(target.by_name)
         evaluators = (registry.evaluator(own),)
         chosen = self._selected_cases(store)
         return Job(
             name=definition["name"],
             definition=definition,
-            cases=lambda: self._cases(chosen, names),
+            cases=lambda: self._cases(chosen),
             evaluators_for=lambda _: evaluators,
             target=target,
+            assign=target.assigned,
         )
 
     @property
@@ -108,20 +107,9 @@ class Trial:
             raise ConfigError(f"prompt {self.prompt.name!r} has no test cases yet; add one to try it on")
         return cases
 
-    def _cases(self, chosen: Sequence[TestCase], models: Sequence[str]) -> Iterator[PlannedCase]:
-        """Yield each test case for each model; the same test case for several models is no independent evidence."""
-        several = len(models) > 1
-        position = 0
-        for test_case in chosen:
-            for model in models:
-                case = replace(
-                    case_of(self.prompt.text, test_case),
-                    id=f"{test_case.id} {model}" if several else test_case.id,
-                    metadata={MODEL: model, TEST_CASE: test_case.id},
-                    cluster=test_case.id if several else None,
-                )
-                yield PlannedCase(position=position, case=case)
-                position += 1
+    def _cases(self, chosen: Sequence[TestCase]) -> Iterator[PlannedCase]:
+        for position, test_case in enumerate(chosen):
+            yield PlannedCase(position=position, case=case_of(self.prompt.text, test_case))
 
 
 def asks_judge(text: PromptText) -> bool:

@@ -22,12 +22,20 @@ from evenhand.cli.options import (
     display_name,
 )
 from evenhand.cli.runs.finish import report_of, show, write_files
+from evenhand.domain.comparison import Comparison, TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.engine.run import Run
 from evenhand.engine.store_location import StoreLocation
-from evenhand.engine.targets.model import TEST_CASE
-from evenhand.reports.comparison import comparison_json, comparison_text, comparison_writer, write_comparison
+from evenhand.engine.targets.several import TEST_CASE
+from evenhand.reports.comparison import (
+    AnyComparison,
+    comparison_json,
+    comparison_text,
+    comparison_writer,
+    write_comparison,
+)
 from evenhand.reports.json import case_row, write_canonical
 from evenhand.reports.report import format_of
 from evenhand.reports.safe_text import strict_json
@@ -130,7 +138,10 @@ _DEFAULT_LIMIT: Final = 10
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=f"The baseline: {RUN_HELP}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it.")],
+    b: Annotated[
+        str | None,
+        typer.Argument(metavar="B", help="The run to compare with it; without it, the targets of A are compared."),
+    ] = None,
     *,
     evaluator: Annotated[
         str | None, typer.Option("--evaluator", metavar="NAME", help="Compare by this evaluator, not by whole cases.")
@@ -162,13 +173,19 @@ def compare(
     interval, a significance test, wins and losses, and the cases that changed; if there is too little data, it says so.
     Runs judged by different judges, evaluators or rubrics are refused. A run of one model is compared with the answers
     of the same model in a run of several.
+
+    With one run that has several targets, each of them is compared with the first, or with that of --model-a.
     """
     for path in files or ():
         comparison_writer(path)
     console = Console(quiet=quiet)
-    comparison = compare_runs(
-        a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, model_a=model_a, model_b=model_b, store=db
-    )
+    comparison: AnyComparison
+    if b is None:
+        comparison = _targets_of(a, db, baseline=model_a, other=model_b, evaluator=evaluator)
+    else:
+        comparison = compare_runs(
+            a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, model_a=model_a, model_b=model_b, store=db
+        )
     for path in files or ():
         write_comparison(comparison, path)
         console.note(f"wrote {path}")
@@ -176,4 +193,17 @@ def compare(
         console.result(comparison_json(comparison))
     elif not files and not quiet:
         console.result(comparison_text(comparison, width=console.width))
-    return ExitCode.GATE_FAILED if fail_if_worse and comparison.subject.scores.worse else ExitCode.OK
+    is_worse = comparison.subject.scores.worse if isinstance(comparison, Comparison) else bool(comparison.worse)
+    return ExitCode.GATE_FAILED if fail_if_worse and is_worse else ExitCode.OK
+
+
+def _targets_of(
+    name: str, db: str, *, baseline: str | None, other: str | None, evaluator: str | None
+) -> TargetComparison:
+    """Compare the targets of one run."""
+    if other is not None:
+        raise ConfigError(f"--model-b is for a run B: name it, even if it is the same, as in: compare {name} {name}")
+    run = Run.open(name, store=db)
+    if (compared := run.compare_targets(baseline=baseline, evaluator=evaluator)) is None:
+        raise ConfigError(f"run {run.id} has one target, and so nothing to compare; name a second run")
+    return compared

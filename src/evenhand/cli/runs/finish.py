@@ -15,7 +15,7 @@ from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
 from evenhand.profiles.modes import report_kind_of
-from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
+from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
 from evenhand.reports.safe_text import strict_json
@@ -43,6 +43,7 @@ def show(report: Report, console: Console, *, json: bool = False, html_written: 
             "run": run_row(report.run),
             "summary": summary_row(report.summary),
             "gates": [gate.as_dict() for gate in report.gates],
+            **target_rows(report),
         }
         console.result(strict_json(document if kind is None else document | kind.rows(report)))
         return

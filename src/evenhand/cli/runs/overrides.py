@@ -21,14 +21,14 @@ class Overrides:
     """The judge and the target of a command; None leaves the suite as it is."""
 
     judge: str | None = None
-    target: str | None = None
+    target: str | list[str] | None = None
 
     @classmethod
-    def typed(cls, ctx: typer.Context, judge: str | None, target: str | None) -> Overrides:
+    def typed(cls, ctx: typer.Context, judge: str | None, target: list[str] | None) -> Overrides:
         """Return what was typed, which takes precedence over the suite."""
         return cls(
             judge=judge if is_typed(ctx, "judge") else None,
-            target=target if is_typed(ctx, "target") else None,
+            target=_one_or_several(target) if is_typed(ctx, "target") else None,
         )
 
     @classmethod
@@ -58,8 +58,13 @@ class CommandScope(Scope):
         return Scope.as_dict(self) | {name: value for name, value in own.items() if value is not None}
 
 
+def _one_or_several(names: list[str] | None) -> str | list[str] | None:
+    """Return the only name by itself, as runs have always stored it."""
+    return names[0] if names and len(names) == 1 else names or None
+
+
 def read_with_overrides(
-    ctx: typer.Context, path: str, judge: str | None, target: str | None
+    ctx: typer.Context, path: str, judge: str | None, target: list[str] | None
 ) -> tuple[Suite, Overrides]:
     """Read a suite for a command.
 
@@ -70,7 +75,7 @@ def read_with_overrides(
     suite = typed.read(path)
     defaults = Overrides(
         judge=None if "judge" in suite.definition else judge,
-        target=None if "target" in suite.definition else target,
+        target=None if "target" in suite.definition else _one_or_several(target),
     )
     overrides = typed.over(defaults)
     if overrides != typed:

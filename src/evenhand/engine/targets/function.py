@@ -59,8 +59,7 @@ class FunctionTarget:
         module = getattr(function, "__module__", kind.__module__)
         return cls(function=function, name=f"{module}:{getattr(function, '__qualname__', kind.__qualname__)}")
 
-    @property
-    def client(self) -> None:
+    def client_for(self, _: Case) -> None:
         """No model is asked that we would know of."""
         return
 

@@ -1,10 +1,10 @@
-"""A model with a prompt as the target, or several of them."""
+"""A model with a prompt as the target."""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -83,6 +83,10 @@ class ModelTarget:
     def name(self) -> str:
         """How the target is called in reports."""
         return self.client.name
+
+    def client_for(self, _: Case) -> ModelClient:
+        """Return the model, which is asked for every answer."""
+        return self.client
 
     def description(self) -> dict[str, Any]:
         """Say what decides on the answers, in plain JSON values and without secrets."""
@@ -192,63 +196,3 @@ def _fill(text: str, values: Mapping[str, Any], where: str) -> str:
         for name, value in values.items()
     }
     return template.render(used, where=where)
-
-
-# The keys of a case's metadata that name its model, and the test case that several models answer.
-MODEL: Final = "model"
-TEST_CASE: Final = "test_case"
-_SHARED: Final = ("response_schema",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralModels:
-    """Asks, for each case, the model that it names."""
-
-    by_name: Mapping[str, ModelTarget]
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> SeveralModels:
-        """Make a target from ``{"models": ["openai/gpt-5-mini", …], "response_schema": …}``."""
-        models = options["models"]
-        if not isinstance(models, Sequence) or isinstance(models, str) or not models:
-            raise ConfigError(
-                "models must be a list of names, such as [openai/gpt-5-mini, ollama/qwen2.5:7b]", key="models"
-            )
-        for name in options:
-            if name not in ("models", *_SHARED):
-                raise ConfigError(
-                    f"next to models, only {', '.join(_SHARED)} may be set, not {name!r:.80}", key=str(name)
-                )
-        shared = {name: options[name] for name in _SHARED if name in options}
-        made: dict[str, ModelTarget] = {}
-        for model in models:
-            settings = model if isinstance(model, Mapping) else {"model": model}
-            target = ModelTarget.of({**settings, **shared})
-            if target.name in made:
-                raise ConfigError(f"models has {target.name} twice", key="models")
-            made[target.name] = target
-        return cls(by_name=made)
-
-    @property
-    def name(self) -> str:
-        """How the target is called in reports."""
-        return ", ".join(self.by_name)
-
-    @property
-    def client(self) -> ModelClient:
-        """One of the models that are asked."""
-        return next(iter(self.by_name.values())).client
-
-    def description(self) -> dict[str, Any]:
-        """Say what decides on the answers, in plain JSON values and without secrets."""
-        return {"models": [target.description() for target in self.by_name.values()]}
-
-    def steps(self, case: Case) -> Steps[MadeAnswer]:
-        """Let the case's model answer it."""
-        target = self.by_name.get(str(case.metadata.get(MODEL)))
-        if target is None:
-            names = ", ".join(self.by_name)
-            return MadeAnswer(
-                text=None, error=Failure("no_model", f"the case's metadata must name its model, one of {names}")
-            )
-        return (yield from target.steps(case))

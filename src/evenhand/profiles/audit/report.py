@@ -33,7 +33,6 @@ from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
-from evenhand.reports.markdown import escaped
 from evenhand.reports.phrases import (
     Standing,
     counted,
@@ -44,7 +43,7 @@ from evenhand.reports.phrases import (
     score_text,
 )
 from evenhand.reports.report import Report, Writer, write as write_report
-from evenhand.reports.safe_text import plain, strict_json
+from evenhand.reports.safe_text import escaped, plain, strict_json
 
 # Of a group that is hardly selected the interval has no end worth drawing.
 _WIDEST_RATIO: Final = 2.0

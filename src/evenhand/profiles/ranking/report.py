@@ -21,10 +21,9 @@ from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
-from evenhand.reports.markdown import escaped
 from evenhand.reports.phrases import NONE, counted, effort_sentence, interval_text, judges_phrase, next_step, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
-from evenhand.reports.safe_text import plain, strict_json
+from evenhand.reports.safe_text import escaped, plain, strict_json
 from evenhand.stats.bias import SIGN
 
 MOST_SHOWN: Final = 50

@@ -60,7 +60,15 @@ def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
     run, summary = report.run, report.summary
     # Where the numbers are others, nobody reads the results for a histogram.
     bins = report.bins() if section is None else ()
-    view = RunView(run=run, summary=summary, cases=summary.cases, bins=bins, gates=report.gates, noun=noun)
+    view = RunView(
+        run=run,
+        summary=summary,
+        cases=summary.cases,
+        bins=bins,
+        gates=report.gates,
+        noun=noun,
+        targets=report.target_comparison(),
+    )
     about = [("Run", run.id), ("Status", run.status.value), *run_facts(run, summary.judges, noun=noun)]
     return render("run_in_report.html", view=view, about=about, section=section)
 

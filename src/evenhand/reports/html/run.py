@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
+from evenhand.reports.blocks import Block
+from evenhand.reports.comparison import target_parts
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
@@ -57,7 +60,7 @@ class RunView:
     """A run with its numbers.
 
     ``cases`` are those of the summary on the scale on which they are shown, of which ``note`` says more where it is not
-    from 0 to 1. ``noun`` is what a case of the run is.
+    from 0 to 1. ``noun`` is what a case of the run is. ``targets`` has those of a run of several against each other.
     """
 
     run: RunRecord
@@ -67,6 +70,7 @@ class RunView:
     noun: str = "case"
     cases: Tally
     note: str = ""
+    targets: TargetComparison | None = None
 
     @property
     def headline(self) -> tuple[str, str, str, str]:
@@ -146,6 +150,11 @@ class RunView:
         return means_plot(replace(self.summary, evaluators={})) if self.summary.models else None
 
     @property
+    def target_grids(self) -> list[Block]:
+        """The tables and notes of the targets against the first of them, if there are several."""
+        return [] if self.targets is None else list(target_parts(self.targets))
+
+    @property
     def slices(self) -> list[tuple[str, list[tuple[str, ...]], str]]:
         """The tables of slices: the key, its rows, and why there are none."""
         return slice_tables(self.summary)
@@ -165,6 +174,7 @@ class RunView:
             ("Calls to models", f"{effort.models:,}"),
             ("Programs", f"{effort.programs:,}" if effort.programs else None),
             ("Function calls", f"{effort.functions:,}" if effort.functions else None),
+            ("Calls to targets", f"{effort.targets:,}" if effort.targets else None),
             ("Replies from the cache", f"{summary.cached:,}"),
             ("Retries", f"{summary.retries:,}"),
             ("Calls given up", given_up),

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 import orjson
 
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.engine.targets.model import MODEL
+from evenhand.engine.targets.several import MODEL
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import members_of
 from evenhand.reports.csv import COLUMNS, cell, flat_rows

@@ -5,13 +5,13 @@ Of a group that was ranked, who was shown takes the place of what was asked, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from evenhand.domain.case import Case
 from evenhand.domain.message import messages_from
 from evenhand.domain.run import RunRecord
-from evenhand.engine.targets.model import MODEL
+from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import judged_order, member_ids
 from evenhand.reports.json import run_row, summary_row
@@ -27,7 +27,7 @@ from evenhand.workspace.prompt_run import PROMPT
 def models_of(run: RunRecord) -> list[str]:
     """Return the models that answered, if a run has several, so that each case names its own."""
     target = run.definition.get("target")
-    return names_in(target) if isinstance(target, Mapping) and "models" in target else []
+    return target_names(target) if stands_for_several(target) else []
 
 
 def judge_of(run: RunRecord) -> str | None:

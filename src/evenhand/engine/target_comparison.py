@@ -1,0 +1,58 @@
+"""The targets of one run against each other, case by case: every case was answered by each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenhand.domain.comparison import Compared, TargetComparison
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.run import RunRecord
+from evenhand.engine.case_scores import cases_by_target
+from evenhand.engine.targets.several import own_name, stands_for_several, targets_by_name
+from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
+from evenhand.stats.paired import holm
+from evenhand.store.store import Store
+
+
+def compare_targets(
+    store: Store, run: RunRecord, *, baseline: str | None = None, evaluator: str | None = None
+) -> TargetComparison | None:
+    """Compare every target of a run with one of them, by default the first; None where there are not several.
+
+    The run is read once: a case is kept only until all targets have answered it, which come one after the other.
+    """
+    target = run.definition.get("target")
+    targets = targets_by_name(target) if stands_for_several(target) else {}
+    if len(targets) < 2:
+        return None
+    names = list(targets)
+    first = names[0] if baseline is None else baseline
+    if first not in names:
+        raise ConfigError(f"run {run.id} has no answers of {first!r:.80}{did_you_mean(first, names)}")
+    summarizers = {name: PairedSummarizer(evaluator=evaluator, limit=0) for name in names if name != first}
+    waiting: dict[str, dict[str, JudgedCase]] = {}
+    for name, case in cases_by_target(store, run):
+        answered = waiting.setdefault(case.id, {})
+        answered[name] = case.settled()
+        if len(answered) == len(names):
+            _add(summarizers, first, waiting.pop(case.id))
+    for answered in waiting.values():
+        _add(summarizers, first, answered)
+    others = _corrected(summarizers, evaluator)
+    noun = "model" if all(own_name(target) == name for name, target in targets.items()) else "target"
+    return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun)
+
+
+def _add(summarizers: dict[str, PairedSummarizer], baseline: str, answered: dict[str, JudgedCase]) -> None:
+    for name, summarizer in summarizers.items():
+        summarizer.add(answered.get(baseline), answered.get(name))
+
+
+def _corrected(summarizers: dict[str, PairedSummarizer], evaluator: str | None) -> dict[str, Compared]:
+    """Return the numbers of each target, with p values that allow for the number of targets."""
+    others = {
+        name: summarizer.cases() if evaluator is None else summarizer.evaluators()[evaluator]
+        for name, summarizer in summarizers.items()
+    }
+    p_values = holm({name: compared.scores.p for name, compared in others.items() if compared.scores.p is not None})
+    return {name: replace(compared, p_holm=p_values.get(name)) for name, compared in others.items()}
