@@ -68,7 +68,8 @@ def is_this_machine(host: str) -> bool:
 sys.addaudithook(refuse_the_network)
 
 _FROM_OUTSIDE = re.compile(
-    r".*_API_KEY|.*_BASE_URL|EVENHAND_.*|OLLAMA_HOST|SSL_CERT_FILE|(ALL|HTTPS?|NO)_PROXY", re.IGNORECASE
+    r".*_API_KEY|.*_BASE_URL|EVENHAND_.*|AWS_.*|(GOOGLE|CLOUDSDK)_.*|OLLAMA_HOST|SSL_CERT_FILE|(ALL|HTTPS?|NO)_PROXY",
+    re.IGNORECASE,
 )
 
 

@@ -198,7 +198,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
 
 def variables(url: str, authority: Path) -> dict[str, str]:
     """Lead models elsewhere through a proxy, those on this machine by their address, and give each a key."""
-    found = {"HTTPS_PROXY": url, "HTTP_PROXY": url, "SSL_CERT_FILE": str(authority)}
+    found = {"HTTPS_PROXY": url, "HTTP_PROXY": url, "SSL_CERT_FILE": str(authority), "AWS_REGION": "eu-west-1"}
     for provider in vars(providers).values():
         if isinstance(provider, providers.Provider):
             found |= dict.fromkeys(provider.key_variables, "sk-example")

@@ -22,8 +22,8 @@ from evenhand.engine.target import target_of
 from evenhand.engine.targets.command import KEYS
 from evenhand.engine.targets.output import ANSWERS
 from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.models.families import same_family
 from evenhand.models.prices import PRICES_AS_OF, PriceBook
-from evenhand.models.providers import same_family
 from evenhand.models.replay import Scripted
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

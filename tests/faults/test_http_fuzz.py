@@ -27,7 +27,7 @@ import pytest
 from evenhand.domain.ask import Ask
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.providers import ANTHROPIC, GEMINI, OLLAMA, OPENAI
+from evenhand.models.providers import ANTHROPIC, BEDROCK, GEMINI, OLLAMA, OPENAI
 
 ASKERS = 4
 MAX_BODY_BYTES = 64 * 1024
@@ -63,8 +63,9 @@ ENVELOPES: dict[str, Callable[[Any], Any]] = {
     "anthropic": lambda text: {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn"},
     "gemini": lambda text: {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}]},
     "ollama": lambda text: {"message": {"content": text}, "done_reason": "stop"},
+    "bedrock": lambda text: {"output": {"message": {"content": [{"text": text}]}}, "stopReason": "end_turn"},
 }
-PROVIDERS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA}
+PROVIDERS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA, "bedrock": BEDROCK}
 
 INTERIM = ["100 Continue", "102 Processing", "103 Early Hints"]
 LENGTHS = ["-1", "+5", "0x5", "1e9", "x", "9" * 30]

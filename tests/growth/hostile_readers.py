@@ -254,12 +254,12 @@ def checks() -> Iterator[Reader]:
 def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read what servers and proxies send, and the names and addresses of models."""
     from evenhand.domain.secret import Secret
-    from evenhand.models.dialects import anthropic, gemini, ollama, openai
+    from evenhand.models.dialects import anthropic, bedrock, gemini, ollama, openai
     from evenhand.models.dialects.dialect import complaint_in
     from evenhand.models.environment import environment_proxy, is_exempt
     from evenhand.models.exchange import _unpacked
+    from evenhand.models.families import family_of
     from evenhand.models.prices import price_of
-    from evenhand.models.providers import family_of
     from evenhand.models.resolve import resolve
     from evenhand.models.retry import TransportFault, quoted, retry_after_seconds
     from evenhand.models.wire.connection import Connection, Response
@@ -342,8 +342,10 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
             (anthropic, {"content": [{"type": "text", "text": text}] * 3, "stop_reason": text}),
             (gemini, {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": text}]}),
             (ollama, {"message": {"content": text}, "done_reason": text}),
+            (bedrock, {"output": {"message": {"content": [{"text": text}] * 3}}, "stopReason": text}),
         ):
             said.append(tried(dialect.decode, body))
+        said.append(bedrock.complaint({"message": text, "__type": text}, {"x-amzn-errortype": text}))
         details = [{"retryDelay": text}]
         said.append(complaint_in({"error": {"message": text, "code": text, "details": details}}))
         return said
@@ -380,12 +382,12 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("bodies of providers", ("models/dialects/dialect.py", "models/dialects/openai.py"), of_dialects)
     yield Reader(
         "names of models",
-        ("models/providers.py", "models/prices.py", "models/resolve.py", "models/providers.py"),
+        ("models/families.py", "models/prices.py", "models/resolve.py", "models/families.py"),
         of_names,
     )
     yield Reader(
         "addresses and headers",
-        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/wire/route.py"),
+        ("models/environment.py", "models/settings.py", "models/wire/route.py", "models/providers.py"),
         of_addresses,
     )
     spelt = {

@@ -34,7 +34,7 @@ from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.scale import Range
 from evenhand.models.client import HttpModel
-from evenhand.models.providers import ANTHROPIC, GEMINI, OLLAMA, OPENAI, Provider
+from evenhand.models.providers import ANTHROPIC, BEDROCK, GEMINI, OLLAMA, OPENAI, Provider
 
 # With characters that look different in URLs and in JSON.
 KEY = "sk-canary-7f3a9e/41+c"
@@ -299,6 +299,16 @@ LANGUAGES = (
             "eval_count": 3,
         },
     ),
+    Language(
+        "bedrock",
+        BEDROCK,
+        path="/model/m/converse",
+        envelope=lambda text: {
+            "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 7, "outputTokens": 3, "totalTokens": 10},
+        },
+    ),
 )
 
 
@@ -326,6 +336,12 @@ def language(request: pytest.FixtureRequest) -> Language:
     """Each dialect in turn, as a server speaks it."""
     spoken: Language = request.param
     return spoken
+
+
+@pytest.fixture
+def languages() -> Mapping[str, Language]:
+    """All dialects by their names."""
+    return {language.name: language for language in LANGUAGES}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import gzip
 import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from typing import Any
 
@@ -369,9 +369,10 @@ def test_log_probabilities_that_an_api_lacks_are_not_asked_for(serve: Serve, put
 
     answer = put(language.model(server), top_logprobs=3)
 
-    if language.name == "anthropic":
+    if language.name in ("anthropic", "bedrock"):
         assert isinstance(answer, Unanswered)
-        assert answer.error.startswith("unsupported: Anthropic's API gives no log-probabilities")
+        assert answer.error.startswith("unsupported: ")
+        assert " API gives no log-probabilities" in answer.error
         assert server.requests == []
     else:
         assert isinstance(answer, Reply)
@@ -389,11 +390,59 @@ def test_azure_is_asked_at_its_deployment(serve: Serve, openai: Any, put: Put, k
     assert "authorization" not in request.headers
 
 
+def of_amazon(status: int, code: str, message: str) -> dict[str, Any]:
+    return {"status": status, "headers": {"x-amzn-ErrorType": f"{code}:http://x/"}, "json": {"message": message}}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "is_passing"),
+    [
+        (429, "ThrottlingException", "rate_limited", True),
+        (429, "ModelNotReadyException", "rate_limited", True),
+        (408, "ModelTimeoutException", "http_error", True),
+        (500, "InternalServerException", "server_error", True),
+        (503, "ServiceUnavailableException", "overloaded", True),
+        (400, "ValidationException", "bad_request", False),
+        (403, "AccessDeniedException", "forbidden", False),
+        (403, "ExpiredTokenException", "forbidden", False),
+        (404, "ResourceNotFoundException", "not_found", False),
+        (424, "ModelErrorException", "http_error", False),
+    ],
+)
+def test_the_errors_of_amazon_have_their_classes(
+    serve: Serve, languages: Mapping[str, Any], put: Put, status: int, code: str, kind: str, is_passing: bool
+) -> None:
+    bedrock = languages["bedrock"]
+    server = serve(of_amazon(status, code, "So it is."), bedrock.reply("Paris"))
+
+    answer = put(bedrock.model(server))
+
+    (failed,) = transport_errors(answer)
+    assert str(failed).startswith(f"{kind}: HTTP {status}: So it is.")
+    assert isinstance(answer, Reply) is is_passing
+
+
+def test_a_model_of_bedrock_without_tools_is_asked_without(
+    serve: Serve, languages: Mapping[str, Any], put: Put, contract: Any
+) -> None:
+    bedrock = languages["bedrock"]
+    refusal = of_amazon(400, "ValidationException", "This model doesn't support tool use.")
+    server = serve(refusal, bedrock.reply("Paris"))
+    model = bedrock.model(server)
+
+    first, second = put(model, contract=contract), put(model, contract=contract)
+
+    assert transport_errors(first) == ["format_refused: HTTP 400: This model doesn't support tool use."]
+    assert transport_errors(second) == []
+    assert ["toolConfig" in request.json for request in server.requests] == [True, False, False]
+
+
 HEADERS_WITH_KEY = {
     "openai": ("authorization", "Bearer {}"),
     "anthropic": ("x-api-key", "{}"),
     "gemini": ("x-goog-api-key", "{}"),
     "ollama": ("authorization", "Bearer {}"),
+    "bedrock": ("authorization", "Bearer {}"),
 }
 
 

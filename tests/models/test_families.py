@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.models.providers import family_of, same_family
+from evenhand.models.families import family_of, same_family
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ PLUG = """
 from evenhand import Scripted
 
 def make(name):
-    return Scripted(["Paris"], name=f"bedrock/{name}")
+    return Scripted(["Paris"], name=f"google_anthropic_vertex/{name}")
 """
 
 
@@ -32,6 +32,8 @@ def test_every_name_leads_to_a_provider_that_there_is() -> None:
         ("azure_openai:ours", "azure/ours"),
         (" mistralai/mistral-small-latest", "mistral/mistral-small-latest"),
         ("ollama:qwen2.5:7b", "ollama/qwen2.5:7b"),
+        ("bedrock:us.anthropic.claude-x-v1:0", "bedrock/us.anthropic.claude-x-v1:0"),
+        ("bedrock_converse:amazon.nova-lite-v1:0", "bedrock/amazon.nova-lite-v1:0"),
         ("somebodys:model", "somebodys/model"),
         ("gpt-5-mini", "gpt-5-mini"),
     ],
@@ -47,13 +49,15 @@ def test_a_registered_provider_of_such_a_name_is_the_one_that_is_meant(
     about = tmp_path / "plug-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n", encoding="utf-8")
-    (about / "entry_points.txt").write_text("[evenhand.models]\nbedrock = plug_names:make\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(
+        "[evenhand.models]\ngoogle_anthropic_vertex = plug_names:make\n", encoding="utf-8"
+    )
     (tmp_path / "plug_names.py").write_text(PLUG, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     points.cache_clear()
 
     try:
-        assert resolve("bedrock:claude").name == "bedrock/claude"
+        assert resolve("google_anthropic_vertex:claude").name == "google_anthropic_vertex/claude"
     finally:
         points.cache_clear()
 

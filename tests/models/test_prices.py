@@ -226,6 +226,7 @@ COUNTS: dict[str, tuple[dict[str, Any], float]] = {
         0.0019,
     ),
     "ollama": ({"prompt_eval_count": 1000, "eval_count": 100}, 0.0028),
+    "bedrock": ({"usage": {"inputTokens": 400, "outputTokens": 100, "cacheReadInputTokens": 600}}, 0.0019),
 }
 
 

@@ -15,6 +15,7 @@ from evenhand.models.client import HttpModel
 from evenhand.models.providers import (
     ANTHROPIC,
     AZURE,
+    BEDROCK,
     CEREBRAS,
     DEEPSEEK,
     FIREWORKS,
@@ -47,12 +48,14 @@ ADDRESSES = [
     (FIREWORKS, "FIREWORKS_API_KEY", "https://api.fireworks.ai/inference/v1/chat/completions"),
     (CEREBRAS, "CEREBRAS_API_KEY", "https://api.cerebras.ai/v1/chat/completions"),
     (XAI, "XAI_API_KEY", "https://api.x.ai/v1/chat/completions"),
+    (BEDROCK, "AWS_BEARER_TOKEN_BEDROCK", "https://bedrock-runtime.eu-west-1.amazonaws.com/model/m/converse"),
 ]
 EVERY = pytest.mark.parametrize(("provider", "variable", "url"), ADDRESSES, ids=[row[0].name for row in ADDRESSES])
 
 
 @pytest.fixture(autouse=True)
 def no_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
     for name in ("AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"):
         monkeypatch.delenv(name, raising=False)
 
@@ -86,7 +89,7 @@ def test_every_provider_is_registered_under_its_name() -> None:
     rows = {one.name: one for one in vars(providers).values() if isinstance(one, Provider)}
 
     assert {name: points(MODELS)[name].load() for name in rows} == rows
-    assert len(rows) == 15
+    assert len(rows) == 16
 
 
 def test_a_key_that_is_blank_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +163,7 @@ def test_a_header_of_the_user_stands_for_the_key() -> None:
         (GEMINI, "GOOGLE_GEMINI_BASE_URL", "http://[::1]:9", "http://[::1]:9/v1beta/models/m:generateContent"),
         (VLLM, "VLLM_BASE_URL", "http://gpu:8000/v1", "http://gpu:8000/v1/chat/completions"),
         (LLAMACPP, "LLAMA_BASE_URL", "http://gpu:8080", "http://gpu:8080/chat/completions"),
+        (BEDROCK, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "http://127.0.0.1:9", "http://127.0.0.1:9/model/m/converse"),
         (OLLAMA, "OLLAMA_HOST", "gpu", "http://gpu:11434/api/chat"),
         (OLLAMA, "OLLAMA_HOST", "gpu:80", "http://gpu:80/api/chat"),
         (OLLAMA, "OLLAMA_HOST", "0.0.0.0", "http://127.0.0.1:11434/api/chat"),
@@ -330,3 +334,81 @@ def test_a_model_name_goes_into_the_address_as_one_piece() -> None:
     model = GEMINI("models/../x?y", api_key="k")
 
     assert model.endpoint.url.endswith("/v1beta/models/..%2Fx%3Fy:generateContent")
+
+
+# Amazon Bedrock
+
+
+def test_the_region_of_bedrock_is_a_setting_or_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def host(**settings: Any) -> str:
+        return BEDROCK("m", api_key="k", **settings).endpoint.url.split("/")[2]
+
+    assert host(region="us-gov-west-1") == "bedrock-runtime.us-gov-west-1.amazonaws.com"
+    assert host() == "bedrock-runtime.eu-west-1.amazonaws.com"
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "ap-south-1")
+    assert host() == "bedrock-runtime.ap-south-1.amazonaws.com"
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(ConfigError, match="bedrock/m needs region; give it, or set AWS_REGION or AWS_DEFAULT_REGION"):
+        host()
+
+
+def test_a_region_is_not_needed_where_the_address_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REGION")
+
+    model = BEDROCK("m", base_url="https://gateway.example/bedrock", api_key="k")
+
+    assert model.endpoint.url == "https://gateway.example/bedrock/model/m/converse"
+    assert BEDROCK("m", base_url="http://127.0.0.1:9").endpoint.headers.keys().isdisjoint({"authorization"})
+
+
+@pytest.mark.parametrize("region", ["evil.example/", "us east 1", "US-EAST-1", "a@b", "x" * 61])
+@pytest.mark.parametrize("by", ["setting", "variable"])
+def test_a_region_that_would_lead_elsewhere_is_refused(region: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", region)
+
+    with pytest.raises(ConfigError, match=r"bedrock/m: region is .*; it must be like us-east-1") as caught:
+        BEDROCK("m", api_key="k", **({"region": region} if by == "setting" else {}))
+
+    assert caught.value.key == "region"
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")],
+)
+def test_one_of_the_two_keys_of_an_account_is_not_enough(
+    given: str, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(given, "one")
+
+    with pytest.raises(MissingKeyError, match=f"bedrock/m needs both keys of an AWS account: {missing} is not set"):
+        BEDROCK("m")
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])
+def test_a_key_of_an_account_that_cannot_be_sent_is_refused_unseen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv(name, "hush\r\nX-Evil: 1")
+
+    with pytest.raises(ConfigError, match="has a character that cannot be sent") as caught:
+        BEDROCK("m")
+
+    assert "hush" not in str(caught.value)
+
+
+def test_a_profile_of_the_aws_command_line_is_not_read_and_it_is_said_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "work")
+
+    with pytest.raises(MissingKeyError, match=r"aws configure export-credentials --profile work --format env"):
+        BEDROCK("m")
+
+
+def test_settings_of_one_provider_are_not_those_of_another() -> None:
+    with pytest.raises(ConfigError, match="openai/m: no setting 'region'"):
+        OPENAI("m", api_key="k", region="eu-west-1")
+    with pytest.raises(ConfigError, match="bedrock/m: no setting 'seed'"):
+        BEDROCK("m", api_key="k", seed=7)

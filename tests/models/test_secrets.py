@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.secret import Secret
-from evenhand.models.providers import OPENAI
+from evenhand.models.providers import BEDROCK, OPENAI
 
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]
@@ -304,3 +304,59 @@ def test_a_login_in_base64_is_hidden_with_the_password_in_it(serve: Serve, opena
 
     assert isinstance(unanswered, Unanswered)
     assert unanswered.error == "unauthorized: HTTP 401: *** is wrong"
+
+
+# Requests that are signed
+
+AWS_KEYS = {
+    "AWS_ACCESS_KEY_ID": "AKIA7CANARY41ID00001",
+    "AWS_SECRET_ACCESS_KEY": "wJalr/canary+52/bPxRfiCYEXAMPLEKEY0000001",
+    "AWS_SESSION_TOKEN": "FwoG/canary+63/////wEaDExampleToken0001==",
+}
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The keys of an AWS account in the environment."""
+    for name, value in {**AWS_KEYS, "AWS_REGION": "eu-west-1"}.items():
+        monkeypatch.setenv(name, value)
+    return AWS_KEYS
+
+
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
+@pytest.mark.parametrize("name", AWS_KEYS)
+def test_a_key_with_which_requests_are_signed_is_hidden_where_it_is_repeated(
+    serve: Serve,
+    put: Put,
+    name: str,
+    account: dict[str, str],
+    echo: Callable[[str], dict[str, Any]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server = serve(echo(account[name]))
+    model = BEDROCK("m", base_url=server.origin, backoff=0.001, max_transport_attempts=2)
+
+    answer = put(model)
+
+    assert isinstance(answer, Unanswered)
+    said = everything_said(answer, caplog) + repr(model) + repr(model.endpoint) + str(model.identity) + model.account
+    assert [form for form in forms(account[name]) if form in said] == []
+    assert account[name][:12] not in said
+
+
+def test_the_secret_key_of_an_account_is_not_sent_and_signed_models_stay_in_the_process(
+    serve: Serve, put: Put, account: dict[str, str]
+) -> None:
+    server = serve({"json": {"message": "The canonical string should have been …"}, "status": 403})
+    model = BEDROCK("m", base_url=server.origin)
+
+    answer = put(model)
+
+    (request,) = server.requests
+    assert account["AWS_SECRET_ACCESS_KEY"] not in f"{request}"
+    assert isinstance(answer, Unanswered)
+    assert answer.error == "forbidden: HTTP 403: The canonical string should have been …"
+    with pytest.raises(TypeError, match="a Secret is not pickled"):
+        pickle.dumps(model)
+    assert copy.deepcopy(model) == model

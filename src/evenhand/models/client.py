@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from evenhand.domain.ask import Ask, Turn
 from evenhand.domain.contract import storable
 from evenhand.domain.reply import Reply, TokenChoice, Unanswered
-from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, complaint_in, without_setting
+from evenhand.models.dialects.dialect import Complaint, Dialect, Generation, without_setting
 from evenhand.models.endpoint import Endpoint
 from evenhand.models.environment import tell_address
 from evenhand.models.rate_limit import exhausted_seconds
@@ -74,6 +74,8 @@ class HttpModel:
     def account(self) -> str:
         """Whose limits count: the server and the key, which is distinguished from others but not shown."""
         keys = [value.reveal() for value in self.endpoint.headers.values() if not isinstance(value, str)]
+        if self.endpoint.signer is not None:
+            keys.append(self.endpoint.signer.access_key.reveal())
         digest = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
         return f"{_server(self.endpoint.written_url)} {digest}"
 
@@ -151,7 +153,7 @@ class HttpModel:
                 f"HTTP {status}: redirects are not followed, so that a key does not travel; base_url leads to {target}",
                 retryable=False,
             )
-        complaint = complaint_in(response.json) or Complaint(None, response.page)
+        complaint = self.dialect.complaint(response.json, response.headers) or Complaint(None, response.page)
         message, code = complaint.message, complaint.code
         if status in (400, 422):
             other = without_setting(forms[-1], complaint)

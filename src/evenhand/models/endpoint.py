@@ -9,6 +9,7 @@ from typing import Final
 
 from evenhand.domain.scrubber import Scrubber
 from evenhand.domain.secret import Secret, scrubber_of
+from evenhand.models.signature import Signer
 from evenhand.models.wire.route import Route, request_head, route_to
 
 USUAL_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip"}
@@ -33,6 +34,8 @@ class Endpoint:
     url: str = field(repr=False)
     headers: Mapping[str, str | Secret] = field(repr=False, hash=False)
     secrets: tuple[Secret, ...] = field(default=(), repr=False)
+    # Who signs each request, where a key in the headers is not enough.
+    signer: Signer | None = field(default=None, repr=False)
     proxy: Secret | None = None
     ca_file: str | None = None
     timeout: float = 300.0

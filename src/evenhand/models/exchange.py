@@ -85,7 +85,6 @@ _MOST_MEMBERS = 32
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
     """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
     body, prepared = _encode(request), endpoint.prepared
-    message = b"%b%d\r\n\r\n%b" % (prepared.head, len(body), body)
     pool = current_pool() or await open_pool()
     place = pool.place(prepared.route)
     connection = None
@@ -99,6 +98,9 @@ async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -
                 progress = functools.partial(alarm.allow, step=endpoint.first_byte_timeout)
                 progress()
                 try:
+                    # Signed now, and not before the wait: a signature is good for minutes.
+                    signature = b"" if endpoint.signer is None else endpoint.signer.lines(prepared.head, body)
+                    message = b"%b%d%b\r\n\r\n%b" % (prepared.head, len(body), signature, body)
                     response = await connection.exchange(message, most=endpoint.max_body_bytes, progress=progress)
                 finally:
                     place.give_back(connection)

@@ -1,19 +1,20 @@
-"""The providers of models, and which models are of one family."""
+"""The providers of models."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import quote
 
 from evenhand.domain.errors import ConfigError, MissingKeyError, about
 from evenhand.domain.secret import Secret
 from evenhand.models.client import HttpModel
 from evenhand.models.dialects.anthropic import ANTHROPIC as ANTHROPIC_DIALECT
+from evenhand.models.dialects.bedrock import BEDROCK as BEDROCK_DIALECT
 from evenhand.models.dialects.dialect import Dialect, Generation, Structured
 from evenhand.models.dialects.gemini import GEMINI as GEMINI_DIALECT
 from evenhand.models.dialects.ollama import OLLAMA as OLLAMA_DIALECT
@@ -32,61 +33,14 @@ from evenhand.models.environment import (
 )
 from evenhand.models.resolve import is_unasked
 from evenhand.models.settings import ModelSettings
+from evenhand.models.signature import Signer
 from evenhand.models.wire.route import trusting
-
-# Family -> how the names of its models begin; whole words only, so that "dolphin" is no phi.
-_FAMILIES: Final[Mapping[str, str]] = {
-    "openai": r"(?:chat)?gpt|o[1-9](?![a-z0-9])|davinci|codex",
-    "claude": r"claude",
-    "gemini": r"gemini|gemma|codegemma|medgemma",
-    "llama": r"(?:code|tiny)?llama",
-    "qwen": r"(?:code)?qwen|qwq|qvq",
-    "mistral": r"(?:mi|mini|magi|code|dev)stral|(?:mix|pix|vox)tral",
-    "deepseek": r"deepseek",
-    "grok": r"grok",
-    "phi": r"phi(?![a-z])",
-    "command": r"command(?![a-z])|c4ai|aya(?![a-z])",
-    "nova": r"nova(?![a-z])",
-    "glm": r"(?:chat)?glm",
-    "kimi": r"kimi|moonshot",
-    "granite": r"granite",
-    "minimax": r"minimax",
-}
-_FAMILY: Final = re.compile(
-    "(?<![a-z0-9])(?:" + "|".join(f"(?P<{family}>{names})" for family, names in _FAMILIES.items()) + ")"
-)
-
-
-def family_of(model: str) -> str | None:
-    """Name the family of a model, whoever serves it; None where its name does not say.
-
-    >>> family_of("openrouter/meta-llama/llama-3.3-70b-instruct"), family_of("openai:o4-mini")
-    ('llama', 'openai')
-    >>> family_of("azure/our-deployment") is None
-    True
-    """
-    # The provider says who serves the model, not who made it: anybody's model may run on ollama, or behind openai/….
-    _, *rest = re.split("[/:]", model.lower(), maxsplit=1)
-    # Of two names the first counts: a distilled model is named after its teacher first.
-    match = _FAMILY.search(rest[0] if rest else model.lower())
-    return match.lastgroup if match else None
-
-
-def same_family(judge: str, target: str) -> str | None:
-    """Warn of a judge that is kin to the model whose answers it judges; None where it is not, or that is unknown."""
-    family = family_of(judge)
-    if judge == target:
-        kin = f"judge and target are the same model, {judge}"
-    elif family is not None and family == family_of(target):
-        kin = f"judge {judge} and target {target} are of the same family, {family}"
-    else:
-        return None
-    return f"{kin}: models tend to favour answers of their own kind; a judge of another family would be more impartial"
-
 
 _SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})
 _MOST_WORDS = 64
+# Settings that only some providers have.
+_OF_FEW = frozenset({"api_version", "region", "project", "location"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +48,7 @@ class Provider:
     """A provider of models: its dialect, its addresses and the variables that hold its keys.
 
     ``path`` follows the base URL. ``names`` are its own names for settings, ``lacks`` the settings that it has not.
+    ``settled`` says what settings and variables make of it, where its address or its keys depend on them.
     The environment is read when a model is made, and not later.
     """
 
@@ -108,17 +63,24 @@ class Provider:
     key_variables: tuple[str, ...] = ()
     key_header: str = "authorization"
     key_form: str = "Bearer {}"
+    key_advice: str = ""
     needs_key: bool = True
+    signer: Signer | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     structured: Structured = "json_schema"
     strict: bool = True
-    lacks: frozenset[str] = frozenset({"api_version"})
+    lacks: frozenset[str] = _OF_FEW
+    settled: Callable[[Provider, ModelSettings, str], Provider] | None = None
 
     def __call__(self, model: str, /, **settings: Any) -> HttpModel:
         """Make a model of this provider, with the settings of ``ModelSettings``."""
         name = f"{self.name}/{model}"
         checked = ModelSettings.of(settings, where=name, lacks=self.lacks)
+        provider = self if self.settled is None else self.settled(self, checked, name)
+        return provider._model(model, checked, name)
+
+    def _model(self, model: str, checked: ModelSettings, name: str) -> HttpModel:
         base_url = self._base_url(checked, name)
         address = base_url.text
         generation = Generation(
@@ -187,6 +149,7 @@ class Provider:
                 written_url=(settings.base_url or "").rstrip("/") + path if written.values else "",
                 headers=headers,
                 secrets=tuple(secrets),
+                signer=None if self.key_header in headers else self.signer,
                 proxy=proxy,
                 ca_file=ca_file,
                 timeout=settings.timeout,
@@ -215,7 +178,9 @@ class Provider:
                 in_header += _secret_words(value, are_all_secret=not values)
             secrets += in_header
             headers[header.lower()] = Secret(value) if in_header else value
-        if self.key_header not in headers and (key := self._key(settings, base_url, name)):
+        if self.key_header not in headers and self.signer is not None:
+            secrets += self.signer.secrets
+        elif self.key_header not in headers and (key := self._key(settings, base_url, name)):
             secrets.append(Secret(key))
             headers[self.key_header] = Secret(self.key_form.format(key))
         return headers, secrets
@@ -225,7 +190,7 @@ class Provider:
             return expanded(settings.api_key.reveal(), f"{name}: api_key").text
         key = variable(*self.key_variables)
         if key is None and self.needs_key and not is_loopback(base_url) and not is_unasked():
-            variables = " or ".join(self.key_variables)
+            variables = self.key_advice or " or ".join(self.key_variables)
             raise MissingKeyError(
                 f"{name} needs an API key: set {variables}, or give api_key",
                 need=f"{name} needs an API key: set {variables}",
@@ -250,6 +215,45 @@ def _name_values(names: Iterable[str]) -> str:
     return " and ".join(f"the value of {name}" for name in names)
 
 
+def _settled_bedrock(provider: Provider, settings: ModelSettings, name: str) -> Provider:
+    """Find the region, and where no key of Bedrock is given, the keys of an account, to sign requests with."""
+    own = replace(provider, key_variables=provider.key_variables[:1])
+    access_key, secret_key = variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")
+    is_signed = settings.api_key is None and not variable(*own.key_variables) and bool(access_key or secret_key)
+    if is_signed or not (settings.base_url or variable(*own.base_url_variables)):
+        region = _place(name, "region", settings.region, "AWS_REGION", "AWS_DEFAULT_REGION")
+        own = replace(own, base_url=(own.base_url or "").format(region=region))
+    if not is_signed:
+        profile = variable("AWS_PROFILE")
+        command = f"aws configure export-credentials --profile {profile} --format env"
+        return replace(own, key_advice=f"{own.key_advice} (`{command}` prints them)") if profile else own
+    if not (access_key and secret_key):
+        unset = "AWS_SECRET_ACCESS_KEY" if access_key else "AWS_ACCESS_KEY_ID"
+        raise MissingKeyError(f"{name} needs both keys of an AWS account: {unset} is not set")
+    token = variable("AWS_SESSION_TOKEN")
+    with about("api_key"):
+        signer = Signer(
+            access_key=Secret(access_key),
+            secret_key=Secret(secret_key),
+            session_token=Secret(token) if token else None,
+            region=region,
+            service="bedrock",
+        )
+    return replace(own, signer=signer)
+
+
+def _place(name: str, setting: str, value: str | None, *variables: str, usual: str | None = None) -> str:
+    """Return a region by its setting or its variable; it becomes part of the name of a host."""
+    region = value or variable(*variables) or usual
+    if region is None:
+        raise ConfigError(f"{name} needs {setting}; give it, or set {' or '.join(variables)}", key=setting)
+    if not _REGION.fullmatch(region):
+        raise ConfigError(f"{name}: {setting} is {region!r:.80}; it must be like us-east-1", key=setting)
+    return region
+
+
+_REGION = re.compile("[a-z0-9-]{1,60}")
+
 OPENAI = Provider(
     name="openai",
     base_url="https://api.openai.com/v1",
@@ -268,7 +272,7 @@ AZURE = Provider(
     names={"max_tokens": "max_completion_tokens"},
     api_version="2024-10-21",
     api_version_variables=("OPENAI_API_VERSION",),
-    lacks=frozenset(),
+    lacks=_OF_FEW - {"api_version"},
 )
 ANTHROPIC = Provider(
     name="anthropic",
@@ -280,7 +284,7 @@ ANTHROPIC = Provider(
     key_header="x-api-key",
     key_form="{}",
     headers={"anthropic-version": "2023-06-01"},
-    lacks=frozenset({"api_version", "seed"}),
+    lacks=_OF_FEW | {"seed"},
 )
 GEMINI = Provider(
     name="gemini",
@@ -338,3 +342,14 @@ FIREWORKS = Provider(
 )
 CEREBRAS = Provider(name="cerebras", base_url="https://api.cerebras.ai/v1", key_variables=("CEREBRAS_API_KEY",))
 XAI = Provider(name="xai", base_url="https://api.x.ai/v1", key_variables=("XAI_API_KEY",))
+BEDROCK = Provider(
+    name="bedrock",
+    dialect=BEDROCK_DIALECT,
+    base_url="https://bedrock-runtime.{region}.amazonaws.com",
+    base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+    path="/model/{model}/converse",
+    key_variables=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
+    key_advice="AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    lacks=_OF_FEW - {"region"} | {"seed"},
+    settled=_settled_bedrock,
+)

@@ -147,8 +147,10 @@ def _short(value: object) -> str:
 
 # What LangChain, LiteLLM, pydantic-ai and Inspect call a provider, and what it is called here.
 OTHER_NAMES: Final[Mapping[str, str]] = {
+    "anthropic_bedrock": "bedrock",
     "azure_openai": "azure",
     "azureopenai": "azure",
+    "bedrock_converse": "bedrock",
     "fireworks_ai": "fireworks",
     "google": "gemini",
     "google-genai": "gemini",
@@ -162,20 +164,16 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "together_ai": "together",
 }
 
-_BEDROCK: Final = (
-    "Amazon Bedrock is not supported by name; in Python, give a LangChain model such as ChatBedrockConverse, or for "
-    "models that Bedrock serves by OpenAI's API {'model': 'openai/…', 'base_url': "
-    "'https://bedrock-runtime.REGION.amazonaws.com/openai/v1'}"
-)
 _VERTEX: Final = (
     "Vertex AI is not supported by name; write gemini/… and set GEMINI_API_KEY, or in Python give a LangChain model "
     "such as ChatVertexAI"
 )
 # Providers that others have and we have not, and what to do about that.
 NOT_HERE: Final[Mapping[str, str]] = {
-    "bedrock": _BEDROCK,
-    "bedrock_converse": _BEDROCK,
-    "anthropic_bedrock": _BEDROCK,
+    "google_anthropic_vertex": (
+        "Claude on Vertex AI is not supported by name; write anthropic/… or bedrock/…, or in Python give a LangChain "
+        "model such as ChatAnthropicVertex"
+    ),
     "google-vertex": _VERTEX,
     "google-vertexai": _VERTEX,
     "google_vertexai": _VERTEX,

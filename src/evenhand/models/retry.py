@@ -230,9 +230,10 @@ _LONGEST_QUOTE = 500
 _LONGEST_READ = 16_384
 _QUOTA = "quota"
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "account_deactivated"})
-# What OpenAI, Anthropic and Google call mistakes that a second request would only repeat.
+# What OpenAI, Anthropic, Google and Amazon call mistakes that a second request would only repeat.
 _LASTING_CODES = frozenset(
     {
+        "accessdeniedexception",
         "authentication_error",
         "context_length_exceeded",
         "failed_precondition",
@@ -245,7 +246,9 @@ _LASTING_CODES = frozenset(
         "permission_denied",
         "permission_error",
         "request_too_large",
+        "resourcenotfoundexception",
         "unauthenticated",
+        "validationexception",
     }
 )
 _WORTH_ANOTHER_TRY = frozenset({408, 409, 425, 429})

@@ -23,13 +23,16 @@ class ModelSettings:
 
     ``timeout`` bounds one request, ``first_byte_timeout`` the wait until the response begins. ``backoff`` is the wait
     before the second try; later ones double it. ``rpm`` and ``tpm`` are the requests and tokens that may be sent in a
-    minute. ``proxy=""`` means no proxy, whatever the environment says.
+    minute. ``proxy=""`` means no proxy and ``project=""`` no project, whatever the environment says.
     ``ca_file`` has the only certificate authorities to trust. ``extra_body`` goes into each request as it is.
     """
 
     base_url: str | None = None
     api_key: Secret | None = None
     api_version: str | None = None
+    region: str | None = None
+    project: str | None = None
+    location: str | None = None
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
@@ -151,6 +154,9 @@ _CHECKS: Mapping[str, Any] = {
     "base_url": _text,
     "api_key": _key,
     "api_version": _text,
+    "region": _text,
+    "project": _text,
+    "location": _text,
     "temperature": _number,
     "top_p": _share,
     "seed": _whole,

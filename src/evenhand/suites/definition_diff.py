@@ -127,7 +127,9 @@ def _is_model(target: object) -> bool:
 def _target_fields(path: str, target: Any, tried: set[str]) -> dict[str, Any]:
     settings = {} if isinstance(target, str) else target
     # Where a model is found is part of which model it is.
-    apart = _OF_THE_WAY | {"model", "base_url", "api_version", "headers", "name"} | tried
+    apart = (
+        _OF_THE_WAY | {"model", "base_url", "api_version", "region", "project", "location", "headers", "name"} | tried
+    )
     return dict(_leaves(path, "target", {name: value for name, value in settings.items() if name not in apart}))
 
 

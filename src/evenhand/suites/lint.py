@@ -17,7 +17,7 @@ from evenhand.engine.targets.several import has_prompts, stands_for_several, tak
 from evenhand.evaluators.prompt_settings import has_text, names_needed
 from evenhand.evaluators.prompts.ready import IN_A_CASE, READY, value_in
 from evenhand.evaluators.value_text import shown
-from evenhand.models.providers import same_family
+from evenhand.models.families import same_family
 from evenhand.suites.definition import Definition
 from evenhand.suites.evaluators import JUDGE_TYPE, lacks_judge, members_of, name_of, names_judge, type_of
 from evenhand.suites.values import MOST_GUESSED, Fault

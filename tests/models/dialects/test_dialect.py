@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evenhand.models.dialects.anthropic import ANTHROPIC
+from evenhand.models.dialects.bedrock import BEDROCK
 from evenhand.models.dialects.dialect import Dialect, Generation, Said, merged, without_structure
 from evenhand.models.dialects.gemini import GEMINI
 from evenhand.models.dialects.ollama import OLLAMA
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.retry import TransportFault
 
-DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA}
+DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA, "bedrock": BEDROCK}
 # The words that bodies are made of, so that what is generated goes deep.
 WORDS = """
 choices message content error code details retryDelay finish_reason refusal usage prompt_tokens logprobs text token
 top_logprobs logprob type input stop_reason candidates parts promptFeedback blockReason finishReason logprobsResult
-topCandidates logProbability usageMetadata metadata raw object eval_count thought model modelVersion
+topCandidates logProbability usageMetadata metadata raw object eval_count thought model modelVersion output toolUse stopReason inputTokens
+totalTokens __type
 """
 KEYS = st.sampled_from(WORDS.split())
 NO_COUNTS = [-1, True, 1.0, 10.5, "10", [10], {"tokens": 10}, 10**400, 2**53, float("nan"), float("inf")]
@@ -56,6 +58,7 @@ def test_numbers_of_any_size_are_read_or_left(dialect: Dialect) -> None:
             "candidates": [{"logprobsResult": {"topCandidates": [{"candidates": [huge]}]}}],
             "message": {},
             "content": [],
+            "output": {},
             "logprobs": [{"top_logprobs": [huge]}],
         }
     )
@@ -108,6 +111,9 @@ def counted(dialect: str, count: Any) -> dict[str, Any]:
         case "gemini":
             parts = {"candidates": [{"content": {"parts": [{"text": "so"}]}}]}
             return {**parts, "usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": count}}
+        case "bedrock":
+            counts = {"inputTokens": 5, "cacheReadInputTokens": count, "outputTokens": 5}
+            return {"output": {"message": {"content": [{"text": "so"}]}}, "usage": counts}
         case _:
             return {"message": {"content": "so"}, "prompt_eval_count": 5, "eval_count": count}
 

@@ -35,7 +35,7 @@ from evenhand.workspace.prompt_run import is_trial
 _MAX_ACTIONS_SHOWN = 5
 _PLAIN_DATA = ("metadata", "config")
 # Where the prompts are sent, and what is sent with them. Literal values are not shown: they may be secrets.
-_ADDRESSES = ("base_url", "proxy", "ca_file")
+_ADDRESSES = ("base_url", "region", "project", "location", "proxy", "ca_file")
 _SENT = ("api_key", "headers", "extra_body", "env")
 
 

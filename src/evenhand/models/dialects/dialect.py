@@ -90,17 +90,24 @@ def without_setting(generation: Generation, complaint: Complaint) -> Generation 
     return replace(generation, top_p=None)
 
 
+def complaint_of(body: object, _headers: Mapping[str, str]) -> Complaint | None:
+    """Find what went wrong in the body, where most providers say it."""
+    return complaint_in(body)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """A provider's language. All three are pure functions.
+    """A provider's language. All four are pure functions.
 
     ``encode`` makes the request body for an ask; ``decode`` reads a response body or raises ``TransportFault``;
-    ``otherwise`` says how else to ask a server that refused a request for its form (None: there is no other way).
+    ``otherwise`` says how else to ask a server that refused a request for its form (None: there is no other way);
+    ``complaint`` finds what went wrong in the body and the headers of a response that is no success.
     """
 
     encode: Callable[[Ask, Generation], dict[str, Any]]
     decode: Callable[[Any], Said]
     otherwise: Callable[[Generation, str], Generation | None] = without_structure
+    complaint: Callable[[object, Mapping[str, str]], Complaint | None] = complaint_of
 
 
 def complaint_in(body: object) -> Complaint | None:

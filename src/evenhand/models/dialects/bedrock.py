@@ -1,0 +1,105 @@
+"""Amazon Bedrock's Converse API, which is the same for the models of all makers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.domain.ask import Ask
+from evenhand.domain.evaluation import Usage, token_sum, token_usage
+from evenhand.domain.reply import Finish
+from evenhand.models.dialects.dialect import (
+    Complaint,
+    Dialect,
+    Generation,
+    Said,
+    complaint_in,
+    listing,
+    mapping,
+    merged,
+    reply_in,
+    split_system,
+    text_of,
+)
+from evenhand.models.retry import TransportFault, error_body_fault
+
+_FINISHES: Mapping[str, Finish] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "filtered",
+    "content_filtered": "filtered",
+}
+
+
+def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
+    """Make the request body for an ask; the model's name is in the URL, a contract is a tool that it must call."""
+    if ask.top_logprobs:
+        raise TransportFault(
+            "unsupported",
+            "Bedrock's Converse API gives no log-probabilities; use score_from 'text' or 'samples'",
+            retryable=False,
+        )
+    system, turns = split_system(ask)
+    body: dict[str, Any] = {
+        # The roles must alternate.
+        "messages": [
+            {"role": role, "content": [{"text": content} for _, content in texts]}
+            for role, texts in itertools.groupby(turns, key=lambda turn: turn[0])
+        ]
+    }
+    if system:
+        body["system"] = [{"text": system}]
+    config = generation.sampling(top_p="topP")
+    if (limit := generation.limit(ask)) is not None:
+        config["maxTokens"] = limit
+    if config:
+        body["inferenceConfig"] = config
+    if ask.contract is not None and generation.structured != "none":
+        schema, name = ask.contract.schema(), ask.contract.name
+        if schema.get("type") == "object":
+            tool = {"name": name, "description": "Give the reply.", "inputSchema": {"json": schema}}
+            body["toolConfig"] = {"tools": [{"toolSpec": tool}], "toolChoice": {"tool": {"name": name}}}
+    return merged(body, generation.extra_body)
+
+
+def decode(body: Any) -> Said:
+    """Read a response body: the input of the tool call where there is one, else the text."""
+    if "output" not in mapping(body) and (problem := complaint(body, {})):
+        raise error_body_fault(problem.message, code=problem.code, retry_after=problem.retry_after)
+    whole = reply_in(body, "output")
+    message = mapping(mapping(whole["output"]).get("message"))
+    blocks = [mapping(block) for block in listing(message.get("content"))]
+    calls = [mapping(block.get("toolUse")) for block in blocks]
+    called = [call["input"] for call in calls if "input" in call]
+    return Said(
+        text=json.dumps(called[0], ensure_ascii=False)
+        if called
+        else "".join(text_of(block.get("text")) for block in blocks),
+        finish=_FINISHES.get(text_of(whole.get("stopReason")), "stop"),
+        usage=_usage(mapping(whole.get("usage"))),
+    )
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    read, written = usage.get("inputTokens"), usage.get("outputTokens")
+    cached = usage.get("cacheReadInputTokens")
+    # Most models count the cached tokens beside the input, some within it: the total tells.
+    if usage.get("totalTokens") != token_sum(read, written):
+        read = token_sum(read, usage.get("cacheWriteInputTokens"), cached)
+    return token_usage(read, written, cached)
+
+
+def complaint(body: object, headers: Mapping[str, str]) -> Complaint | None:
+    """Find what Amazon says went wrong, a bare message with its code in a header; a gateway may say it otherwise."""
+    if usual := complaint_in(body):
+        return usual
+    whole = mapping(body)
+    message = text_of(whole.get("message")) or text_of(whole.get("Message"))
+    # Before the code there may be the name of its service, and after it an address.
+    code = headers.get("x-amzn-errortype") or text_of(whole.get("__type"))
+    return Complaint(code.partition(":")[0].rpartition("#")[2] or None, message) if message else None
+
+
+BEDROCK = Dialect(encode=encode, decode=decode, complaint=complaint)
