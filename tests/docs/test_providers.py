@@ -50,6 +50,7 @@ def test_every_provider_can_be_named() -> None:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_names_a_model(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "ours")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://models.example")
     for provider in PROVIDERS:
         monkeypatch.setenv(provider.key_variables[0], "sk-example")

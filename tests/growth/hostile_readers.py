@@ -361,6 +361,8 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
             tried(resolve, settings | {"proxy": text}),
             tried(resolve, settings | {"headers": {"X-Api-Key": text}}),
             tried(resolve, settings | {"headers": {text: "x"}}),
+            tried(resolve, {"model": "bedrock/x", "api_key": "k", "region": text}),
+            tried(resolve, {"model": "vertex/x", "api_key": text, "project": text, "location": text}),
         ]
 
     secret = Secret("sk-0123456789abcdef")

@@ -16,7 +16,7 @@ from evenhand.domain.contract import Contract
 from evenhand.domain.evaluation import Usage
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
-from evenhand.models.providers import AZURE
+from evenhand.models.providers import AZURE, VERTEX
 
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]
@@ -388,6 +388,36 @@ def test_azure_is_asked_at_its_deployment(serve: Serve, openai: Any, put: Put, k
     assert request.target == "/openai/deployments/my%20judge/chat/completions?api-version=2025-01-01-preview"
     assert request.headers["api-key"] == key
     assert "authorization" not in request.headers
+
+
+@pytest.mark.parametrize(
+    ("project", "path", "name", "value"),
+    [
+        ("ours", "projects/ours/locations/global/", "authorization", "Bearer {}"),
+        ("", "", "x-goog-api-key", "{}"),
+    ],
+)
+def test_vertex_is_asked_as_gemini_is_at_an_address_of_its_own(
+    serve: Serve,
+    languages: Mapping[str, Any],
+    put: Put,
+    key: str,
+    contract: Any,
+    project: str,
+    path: str,
+    name: str,
+    value: str,
+) -> None:
+    gemini = languages["gemini"]
+    server = serve(gemini.reply())
+
+    reply = put(VERTEX("m", base_url=server.origin, api_key=key, project=project), contract=contract)
+
+    assert isinstance(reply, Reply)
+    (request,) = server.requests
+    assert request.target == f"/v1/{path}publishers/google/models/m:generateContent"
+    assert request.headers[name] == value.format(key)
+    assert request.json["generationConfig"]["responseJsonSchema"] == contract.schema()
 
 
 def of_amazon(status: int, code: str, message: str) -> dict[str, Any]:

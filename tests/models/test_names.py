@@ -34,6 +34,8 @@ def test_every_name_leads_to_a_provider_that_there_is() -> None:
         ("ollama:qwen2.5:7b", "ollama/qwen2.5:7b"),
         ("bedrock:us.anthropic.claude-x-v1:0", "bedrock/us.anthropic.claude-x-v1:0"),
         ("bedrock_converse:amazon.nova-lite-v1:0", "bedrock/amazon.nova-lite-v1:0"),
+        ("google_vertexai:gemini-x", "vertex/gemini-x"),
+        ("vertex_ai/gemini-x", "vertex/gemini-x"),
         ("somebodys:model", "somebodys/model"),
         ("gpt-5-mini", "gpt-5-mini"),
     ],

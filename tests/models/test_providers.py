@@ -27,6 +27,7 @@ from evenhand.models.providers import (
     OPENAI,
     OPENROUTER,
     TOGETHER,
+    VERTEX,
     VLLM,
     XAI,
     Provider,
@@ -89,7 +90,7 @@ def test_every_provider_is_registered_under_its_name() -> None:
     rows = {one.name: one for one in vars(providers).values() if isinstance(one, Provider)}
 
     assert {name: points(MODELS)[name].load() for name in rows} == rows
-    assert len(rows) == 16
+    assert len(rows) == 17
 
 
 def test_a_key_that_is_blank_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +162,12 @@ def test_a_header_of_the_user_stands_for_the_key() -> None:
         (OPENAI, "OPENAI_BASE_URL", "http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1/chat/completions"),
         (ANTHROPIC, "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"),
         (GEMINI, "GOOGLE_GEMINI_BASE_URL", "http://[::1]:9", "http://[::1]:9/v1beta/models/m:generateContent"),
+        (
+            VERTEX,
+            "GOOGLE_VERTEX_BASE_URL",
+            "http://[::1]:9",
+            "http://[::1]:9/v1/publishers/google/models/m:generateContent",
+        ),
         (VLLM, "VLLM_BASE_URL", "http://gpu:8000/v1", "http://gpu:8000/v1/chat/completions"),
         (LLAMACPP, "LLAMA_BASE_URL", "http://gpu:8080", "http://gpu:8080/chat/completions"),
         (BEDROCK, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "http://127.0.0.1:9", "http://127.0.0.1:9/model/m/converse"),
@@ -412,3 +419,119 @@ def test_settings_of_one_provider_are_not_those_of_another() -> None:
         OPENAI("m", api_key="k", region="eu-west-1")
     with pytest.raises(ConfigError, match="bedrock/m: no setting 'seed'"):
         BEDROCK("m", api_key="k", seed=7)
+
+
+# Vertex AI
+
+TOKEN = "ya29.token"
+MODELS_OF_GOOGLE = "publishers/google/models/gemini-x:generateContent"
+
+
+@pytest.mark.parametrize(
+    ("location", "host", "path"),
+    [
+        ("europe-west4", "europe-west4-aiplatform.googleapis.com", "europe-west4"),
+        ("global", "aiplatform.googleapis.com", "global"),
+        ("eu", "aiplatform.eu.rep.googleapis.com", "eu"),
+        (None, "aiplatform.googleapis.com", "global"),
+    ],
+)
+@pytest.mark.parametrize("by", ["settings", "variables"])
+def test_a_model_of_vertex_is_asked_in_its_project_and_at_its_location(
+    location: str | None, host: str, path: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where: dict[str, Any] = {"project": "example.com:ours", "location": location}
+    if by == "variables":
+        for name, value in where.items():
+            if value:
+                monkeypatch.setenv(f"GOOGLE_CLOUD_{name.upper()}", value)
+        where = {}
+
+    model = VERTEX("gemini-x", api_key=TOKEN, **where)
+
+    assert model.endpoint.url == f"https://{host}/v1/projects/example.com%3Aours/locations/{path}/{MODELS_OF_GOOGLE}"
+    assert header(model, "authorization") == f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize("name", ["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"])
+def test_an_access_token_may_stand_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, TOKEN)
+    monkeypatch.setenv("GOOGLE_API_KEY", "of the Gemini API")
+
+    model = VERTEX("gemini-x", project="ours")
+
+    assert header(model, "authorization") == f"Bearer {TOKEN}"
+    assert "x-goog-api-key" not in model.endpoint.headers
+
+
+def test_without_a_project_the_key_is_one_of_express_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "ours")
+    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "europe-west4")
+    monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN)
+
+    model = VERTEX("gemini-x", project="", api_key="AQ.key")
+
+    assert model.endpoint.url == f"https://aiplatform.googleapis.com/v1/{MODELS_OF_GOOGLE}"
+    assert header(model, "x-goog-api-key") == "AQ.key"
+    assert "authorization" not in model.endpoint.headers
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT")
+    monkeypatch.setenv("GOOGLE_API_KEY", "AQ.usual")
+    assert header(VERTEX("gemini-x"), "x-goog-api-key") == "AQ.usual"
+
+
+def test_a_location_without_a_project_would_be_ignored_and_is_refused() -> None:
+    with pytest.raises(ConfigError, match="vertex/gemini-x: location needs a project; give it, or set GOOGLE_CLOUD_P"):
+        VERTEX("gemini-x", location="europe-west4", api_key="AQ.key")
+
+
+@pytest.mark.parametrize("location", ["evil.example/", "eu west", "a@b"])
+def test_a_location_that_would_lead_elsewhere_is_refused(location: str) -> None:
+    with pytest.raises(ConfigError, match=r"vertex/gemini-x: location is .*; it must be like europe-west4"):
+        VERTEX("gemini-x", project="ours", location=location, api_key=TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("variables", "advice"),
+    [
+        (
+            {},
+            "set GOOGLE_CLOUD_PROJECT and GOOGLE_OAUTH_ACCESS_TOKEN, or in express mode GOOGLE_API_KEY, or give api_key",
+        ),
+        (
+            {"GOOGLE_CLOUD_PROJECT": "ours"},
+            "set GOOGLE_OAUTH_ACCESS_TOKEN to what `gcloud auth print-access-token` prints",
+        ),
+        (
+            {"GOOGLE_CLOUD_PROJECT": "ours", "GOOGLE_APPLICATION_CREDENTIALS": "account.json"},
+            "set GOOGLE_OAUTH_ACCESS_TOKEN to what `gcloud auth application-default print-access-token` prints",
+        ),
+    ],
+)
+def test_a_model_of_vertex_without_a_key_is_refused_with_where_to_get_one(
+    variables: dict[str, str], advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(MissingKeyError) as caught:
+        VERTEX("gemini-x")
+
+    assert str(caught.value).startswith(f"vertex/gemini-x needs an API key: {advice}")
+    assert ("files of credentials are not read" in str(caught.value)) is (len(variables) == 2)
+
+
+@pytest.mark.parametrize("key", ["account.json", '{"type": "service_account", "private_key": "hush"}'])
+def test_the_file_of_a_service_account_is_no_key_and_is_not_sent(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_ACCOUNT", key)
+
+    with pytest.raises(ConfigError, match="vertex/gemini-x: api_key is the file of a service account") as caught:
+        VERTEX("gemini-x", project="ours", api_key="${THE_ACCOUNT}")
+
+    assert "gcloud auth application-default print-access-token" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "mistral-large", "meta/llama-3.3-70b"])
+def test_models_that_google_has_not_made_are_asked_otherwise_there_and_are_refused(model: str) -> None:
+    with pytest.raises(ConfigError, match=rf"vertex/{model}: on Vertex AI, only models of Google can be asked"):
+        VERTEX(model, project="ours", api_key=TOKEN)

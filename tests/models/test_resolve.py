@@ -140,7 +140,7 @@ class Unaskable:
         ("bedrock:anthropic.claude-x", None, ConfigError, "bedrock/anthropic.claude-x needs region; give it, or set AWS_REGION or AWS_DEFAULT_REGION"),
         ({"model": "bedrock_converse:x", "region": "eu-west-1"}, None, MissingKeyError, "bedrock/x needs an API key: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give api_key"),
         ("google_anthropic_vertex:claude-x", None, UnknownNameError, "model 'google_anthropic_vertex:claude-x': Claude on Vertex AI is not supported by name; write anthropic/"),
-        ("google_vertexai:gemini-x", None, UnknownNameError, "model 'google_vertexai:gemini-x': Vertex AI is not supported by name; write gemini/"),
+        ("google_vertexai:gemini-x", None, MissingKeyError, "vertex/gemini-x needs an API key: set GOOGLE_CLOUD_PROJECT and GOOGLE_OAUTH_ACCESS_TOKEN"),
         ("", None, ConfigError, "model '' names no provider; write 'openai/gpt-5-mini'"),
         ("openai/", None, ConfigError, "model 'openai/' must be a provider and a name, such as 'openai/gpt-5-mini'"),
         ("/gpt", None, ConfigError, "model '/gpt' must be a provider and a name"),

@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.secret import Secret
-from evenhand.models.providers import BEDROCK, OPENAI
+from evenhand.models.providers import BEDROCK, OPENAI, VERTEX
 
 Put = Callable[..., Reply | Unanswered]
 Serve = Callable[..., Any]
@@ -142,6 +142,18 @@ def test_a_key_is_hidden_in_replies_and_a_placeholder_is_not_taken_for_one(
     assert isinstance(hidden, Reply)
     assert hidden.text == said.replace(key, "***")
     assert [getattr(answer, "text", None) for answer in placeholders] == [said, said]
+
+
+@pytest.mark.parametrize("project", ["ours", ""])
+def test_a_key_of_vertex_is_hidden(serve: Serve, put: Put, key: str, project: str) -> None:
+    server = serve({"status": 401, "json": {"error": {"message": f"Wrong: {key} {in_base64(f'Bearer {key}')}"}}})
+    model = VERTEX("m", base_url=server.origin, api_key=key, project=project)
+
+    answer = put(model)
+
+    assert isinstance(answer, Unanswered)
+    assert key in str(server.requests[0].headers), "the key was sent"
+    assert [form for form in forms(key) if form in f"{answer!r}{model!r}{model.endpoint!r}{model.identity}"] == []
 
 
 @pytest.mark.parametrize("url", ["http://u:secret@host/v1?x=1", "u:secret@host", "http://u:secret@host:99999"])

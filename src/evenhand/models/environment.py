@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import functools
 import ipaddress
 import logging
@@ -115,6 +117,10 @@ _LONGEST_URL = 8192
 # Of a value that is a whole URL, "v1" may be shown.
 _LEAST_PART = 4
 _SCHEME_PARTS = frozenset({"http:", "https:", "http", "https"})
+# Headers with such names hold what must not be seen.
+_SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
+_SCHEMES = frozenset({"basic", "bearer", "token"})
+_MOST_WORDS = 64
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -169,6 +175,27 @@ def address_secrets(written: Expanded) -> list[Secret]:
             for part in dict.fromkeys((*parts, *hosts))
             if len(part) >= _LEAST_PART and part != whole.reveal()
         ]
+    return secrets
+
+
+def header_secrets(name: str, written: Expanded) -> list[Secret]:
+    """Return what is secret in the value of a header: the values of variables, and all of it where the name says so."""
+    secrets = [Secret(value) for value in written.values.values()]
+    if _SECRET_HEADERS.search(name):
+        secrets += _secret_words(written.text, are_all_secret=not written.values)
+    return secrets
+
+
+def _secret_words(value: str, *, are_all_secret: bool) -> list[Secret]:
+    """Return what is secret in the value of a header: its words, and the login that a word may be in Base64."""
+    words = [word for word in value.split(None, _MOST_WORDS) if len(word) > 3 and word.lower() not in _SCHEMES]
+    secrets = [Secret(word) for word in words] if are_all_secret else []
+    if words and value[:6].lower() == "basic ":
+        try:
+            login = base64.b64decode(words[0], validate=True).decode()
+        except (binascii.Error, ValueError):
+            return secrets
+        secrets += [Secret(login), Secret(login.partition(":")[2])]
     return secrets
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,20 +23,19 @@ from evenhand.models.environment import (
     address_secrets,
     base_url_of,
     expanded,
+    header_secrets,
     is_loopback,
     proxy_for,
     proxy_of,
     set_variable,
     variable,
 )
+from evenhand.models.families import family_of
 from evenhand.models.resolve import is_unasked
 from evenhand.models.settings import ModelSettings
 from evenhand.models.signature import Signer
 from evenhand.models.wire.route import trusting
 
-_SECRET_HEADERS = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
-_SCHEMES = frozenset({"basic", "bearer", "token"})
-_MOST_WORDS = 64
 # Settings that only some providers have.
 _OF_FEW = frozenset({"api_version", "region", "project", "location"})
 
@@ -172,12 +169,10 @@ class Provider:
         headers: dict[str, str | Secret] = {**USUAL_HEADERS, **self.headers}
         secrets: list[Secret] = []
         for header, text in settings.headers.items():
-            value, values = expanded(text, f"{name}: header {header}")
-            in_header = [Secret(referenced) for referenced in values.values()]
-            if _SECRET_HEADERS.search(header):
-                in_header += _secret_words(value, are_all_secret=not values)
+            value = expanded(text, f"{name}: header {header}")
+            in_header = header_secrets(header, value)
             secrets += in_header
-            headers[header.lower()] = Secret(value) if in_header else value
+            headers[header.lower()] = Secret(value.text) if in_header else value.text
         if self.key_header not in headers and self.signer is not None:
             secrets += self.signer.secrets
         elif self.key_header not in headers and (key := self._key(settings, base_url, name)):
@@ -198,19 +193,6 @@ class Provider:
         return key
 
 
-def _secret_words(value: str, *, are_all_secret: bool) -> list[Secret]:
-    """Return what is secret in the value of a header: its words, and the login that a word may be in Base64."""
-    words = [word for word in value.split(None, _MOST_WORDS) if len(word) > 3 and word.lower() not in _SCHEMES]
-    secrets = [Secret(word) for word in words] if are_all_secret else []
-    if words and value[:6].lower() == "basic ":
-        try:
-            login = base64.b64decode(words[0], validate=True).decode()
-        except (binascii.Error, ValueError):
-            return secrets
-        secrets += [Secret(login), Secret(login.partition(":")[2])]
-    return secrets
-
-
 def _name_values(names: Iterable[str]) -> str:
     return " and ".join(f"the value of {name}" for name in names)
 
@@ -221,7 +203,10 @@ def _settled_bedrock(provider: Provider, settings: ModelSettings, name: str) -> 
     access_key, secret_key = variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")
     is_signed = settings.api_key is None and not variable(*own.key_variables) and bool(access_key or secret_key)
     if is_signed or not (settings.base_url or variable(*own.base_url_variables)):
-        region = _place(name, "region", settings.region, "AWS_REGION", "AWS_DEFAULT_REGION")
+        given = settings.region or variable("AWS_REGION", "AWS_DEFAULT_REGION")
+        if given is None:
+            raise ConfigError(f"{name} needs region; give it, or set AWS_REGION or AWS_DEFAULT_REGION", key="region")
+        region = _place(name, "region", given, like="us-east-1")
         own = replace(own, base_url=(own.base_url or "").format(region=region))
     if not is_signed:
         profile = variable("AWS_PROFILE")
@@ -242,17 +227,59 @@ def _settled_bedrock(provider: Provider, settings: ModelSettings, name: str) -> 
     return replace(own, signer=signer)
 
 
-def _place(name: str, setting: str, value: str | None, *variables: str, usual: str | None = None) -> str:
-    """Return a region by its setting or its variable; it becomes part of the name of a host."""
-    region = value or variable(*variables) or usual
-    if region is None:
-        raise ConfigError(f"{name} needs {setting}; give it, or set {' or '.join(variables)}", key=setting)
-    if not _REGION.fullmatch(region):
-        raise ConfigError(f"{name}: {setting} is {region!r:.80}; it must be like us-east-1", key=setting)
+def _settled_vertex(provider: Provider, settings: ModelSettings, name: str) -> Provider:
+    """Find the project and its location; without a project, the key is one of express mode, which has neither."""
+    if family_of(name) not in (None, "gemini"):
+        raise ConfigError(
+            f"{name}: on Vertex AI, only models of Google can be asked by name; in Python, give a LangChain model",
+            key="model",
+        )
+    key = "" if settings.api_key is None else expanded(settings.api_key.reveal(), f"{name}: api_key").text
+    if key.startswith("{") or key.endswith(".json"):
+        raise ConfigError(
+            f"{name}: api_key is the file of a service account, which is not read; give what `{_OF_FILES}` prints",
+            key="api_key",
+        )
+    project = variable("GOOGLE_CLOUD_PROJECT") if settings.project is None else settings.project
+    if not project and settings.location:
+        raise ConfigError(f"{name}: location needs a project; give it, or set GOOGLE_CLOUD_PROJECT", key="location")
+    if not project:
+        return replace(
+            provider,
+            base_url=_VERTEX_HOSTS["global"],
+            path=f"/v1{provider.path}",
+            key_variables=provider.key_variables[2:],
+            key_header="x-goog-api-key",
+            key_form="{}",
+        )
+    given = settings.location or variable("GOOGLE_CLOUD_LOCATION") or "global"
+    location = _place(name, "location", given, like="europe-west4")
+    has_file = variable("GOOGLE_APPLICATION_CREDENTIALS") is not None
+    command = _OF_FILES if has_file else "gcloud auth print-access-token"
+    advice = f"GOOGLE_OAUTH_ACCESS_TOKEN to what `{command}` prints"
+    return replace(
+        provider,
+        base_url=_VERTEX_HOSTS.get(location, provider.base_url or "").format(location=location),
+        path=f"/v1/projects/{quote(project, safe='')}/locations/{location}{provider.path}",
+        key_variables=provider.key_variables[:2],
+        key_advice=f"{advice} (files of credentials are not read)" if has_file else advice,
+    )
+
+
+_OF_FILES = "gcloud auth application-default print-access-token"
+_VERTEX_HOSTS: Mapping[str, str] = {
+    "global": "https://aiplatform.googleapis.com",
+    "eu": "https://aiplatform.{location}.rep.googleapis.com",
+    "us": "https://aiplatform.{location}.rep.googleapis.com",
+}
+
+
+def _place(name: str, setting: str, region: str, *, like: str) -> str:
+    """Check a region, which becomes part of the name of a host."""
+    if not re.fullmatch("[a-z0-9-]{1,60}", region):
+        raise ConfigError(f"{name}: {setting} is {region!r:.80}; it must be like {like}", key=setting)
     return region
 
-
-_REGION = re.compile("[a-z0-9-]{1,60}")
 
 OPENAI = Provider(
     name="openai",
@@ -352,4 +379,15 @@ BEDROCK = Provider(
     key_advice="AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     lacks=_OF_FEW - {"region"} | {"seed"},
     settled=_settled_bedrock,
+)
+VERTEX = Provider(
+    name="vertex",
+    dialect=GEMINI_DIALECT,
+    base_url="https://{location}-aiplatform.googleapis.com",
+    base_url_variables=("GOOGLE_VERTEX_BASE_URL",),
+    path="/publishers/google/models/{model}:generateContent",
+    key_variables=("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", "GOOGLE_API_KEY"),
+    key_advice="GOOGLE_CLOUD_PROJECT and GOOGLE_OAUTH_ACCESS_TOKEN, or in express mode GOOGLE_API_KEY",
+    lacks=_OF_FEW - {"project", "location"},
+    settled=_settled_vertex,
 )

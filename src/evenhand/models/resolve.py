@@ -155,29 +155,25 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "google": "gemini",
     "google-genai": "gemini",
     "google-gla": "gemini",
+    "google-vertex": "vertex",
+    "google-vertexai": "vertex",
     "google_genai": "gemini",
+    "google_vertexai": "vertex",
     "grok": "xai",
     "hosted_vllm": "vllm",
     "mistralai": "mistral",
     "ollama_chat": "ollama",
     "openai-chat": "openai",
     "together_ai": "together",
+    "vertex_ai": "vertex",
 }
 
-_VERTEX: Final = (
-    "Vertex AI is not supported by name; write gemini/… and set GEMINI_API_KEY, or in Python give a LangChain model "
-    "such as ChatVertexAI"
-)
 # Providers that others have and we have not, and what to do about that.
 NOT_HERE: Final[Mapping[str, str]] = {
     "google_anthropic_vertex": (
         "Claude on Vertex AI is not supported by name; write anthropic/… or bedrock/…, or in Python give a LangChain "
         "model such as ChatAnthropicVertex"
     ),
-    "google-vertex": _VERTEX,
-    "google-vertexai": _VERTEX,
-    "google_vertexai": _VERTEX,
-    "vertex_ai": _VERTEX,
 }
 
 # Whose model a name without provider probably is, by how it begins.
