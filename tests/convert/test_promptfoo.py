@@ -191,6 +191,9 @@ def test_a_test_whose_variable_cannot_be_read_is_left_whole(tmp_path: Path) -> N
         ("google:gemini-2.5-flash", "gemini/gemini-2.5-flash"),
         ("azureopenai:chat:desk", None),
         ("togetherai:chat:meta/llama", "together/meta/llama"),
+        ("vertex:gemini-2.5-flash", "vertex/gemini-2.5-flash"),
+        ("vertex:claude-x", None),
+        ("bedrock:us.anthropic.claude-x-v1:0", None),
         ("openai:embedding:text-embedding-3-small", None),
         ("exec: python provider.py", None),
         ("file://provider.js", None),
@@ -223,6 +226,60 @@ def test_the_settings_of_a_provider_are_those_of_the_model(tmp_path: Path) -> No
         "max_tokens": 50,
         "api_key": "${DESK_KEY}",
     }
+
+
+@pytest.mark.parametrize(
+    ("identity", "config", "target"),
+    [
+        (
+            "bedrock:us.anthropic.claude-x-v1:0",
+            "{temperature: 0, region: us-west-2}",
+            {"model": "bedrock/us.anthropic.claude-x-v1:0", "region": "us-west-2", "temperature": 0},
+        ),
+        (
+            "bedrock:converse:amazon.nova-lite-v1:0",
+            "{region: eu-west-1, maxTokens: 50}",
+            {"model": "bedrock/amazon.nova-lite-v1:0", "region": "eu-west-1", "max_tokens": 50},
+        ),
+        (
+            "vertex:gemini-2.5-flash",
+            "{region: europe-west4, projectId: ours, apiKeyEnvar: TOKEN}",
+            {
+                "model": "vertex/gemini-2.5-flash",
+                "project": "ours",
+                "location": "europe-west4",
+                "api_key": "${TOKEN}",
+            },
+        ),
+    ],
+)
+def test_where_a_model_of_a_cloud_is_asked_is_carried_over(
+    tmp_path: Path, identity: str, config: str, target: dict[str, Any]
+) -> None:
+    suite, left = converted(
+        tmp_path,
+        f'prompts: ["{{{{a}}}} {{{{b}}}}"]\nproviders: [{{id: "{identity}", config: {config}}}]\n'
+        "tests: [{vars: {a: 1, b: 2}}]",
+    )
+
+    assert left == []
+    assert suite["target"] == target
+
+
+def test_keys_of_an_account_that_are_written_out_stay_out_of_the_suite_and_the_list(tmp_path: Path) -> None:
+    config = "{region: us-west-2, accessKeyId: AKIDSECRET, secretAccessKey: sk-secret, sessionToken: st-secret}"
+
+    suite, left = converted(
+        tmp_path,
+        f'prompts: ["{{{{q}}}}"]\nproviders: [{{id: "bedrock:x.y", config: {config}}}]\ntests: [{{vars: {{q: a}}}}]',
+    )
+
+    assert suite["target"]["model"] == "bedrock/x.y"
+    said = (tmp_path / "suite.yaml").read_text() + "".join(left)
+    assert not any(key in said for key in ("AKIDSECRET", "sk-secret", "st-secret"))
+    assert [line.split(" is ")[0] for line in left] == [
+        f"2: provider 1: config: {key}" for key in ("accessKeyId", "secretAccessKey", "sessionToken")
+    ]
 
 
 def test_a_key_that_is_written_out_stays_out_of_the_suite_and_the_list(tmp_path: Path) -> None:

@@ -19,15 +19,18 @@ _PROVIDERS: Final[Mapping[str, str]] = {
     "openai": "openai", "anthropic": "anthropic", "azure": "azure", "azureopenai": "azure", "google": "gemini",
     "mistral": "mistral", "groq": "groq", "ollama": "ollama", "openrouter": "openrouter", "deepseek": "deepseek",
     "xai": "xai", "togetherai": "together", "cerebras": "cerebras", "fireworks": "fireworks", "vllm": "vllm",
+    "bedrock": "bedrock", "vertex": "vertex",
 }  # fmt: skip
-_CHATS: Final = ("chat", "responses", "messages")
+_CHATS: Final = ("chat", "responses", "messages", "converse")
 _OTHER_MODES: Final = frozenset(
     {
         "completion", "embedding", "embeddings", "image", "video", "realtime", "assistant", "moderation", "live",
         "transcription", "tts", "agents", "chatkit", "codex-sdk", "codex", "claude-agent-sdk",
     }
 )  # fmt: skip
+# Where a model is asked comes first: without that, some cannot have other settings.
 _SETTINGS: Final[Mapping[str, str]] = {
+    "projectId": "project", "region": "region",
     "apiBaseUrl": "base_url", "base_url": "base_url",
     "temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens", "top_p": "top_p",
     "topP": "top_p", "seed": "seed", "apiVersion": "api_version",
@@ -73,15 +76,16 @@ def model_of(provider: Any, *, name: str, file: str, line: int, draft: Draft) ->
         model = {"model": model_name(identity)}
         part.leave("transform", "the answer is judged as it is")
         config = part.part("config", f"{name}: config")
-        settings = {} if config is None else _settings(config)
-        _keep_accepted(model, settings, draft, config)
+        names = {**_SETTINGS, "region": "location"} if model["model"].startswith("vertex/") else _SETTINGS
+        settings = {} if config is None else _settings(config, names)
+        _keep_accepted(model, settings, names, draft, config)
     return model if len(model) > 1 else model["model"]
 
 
-def _settings(config: Part) -> dict[str, Any]:
+def _settings(config: Part, names: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     with config:
-        for theirs, ours in _SETTINGS.items():
+        for theirs, ours in names.items():
             if config.has(theirs) and ours not in settings:
                 settings[ours] = plain(config.take(theirs))
         host = config.take("apiHost")
@@ -95,19 +99,20 @@ def _settings(config: Part) -> dict[str, Any]:
         elif reference is not None:
             config.take("apiKey")
             settings["api_key"] = f"${{{reference[1] or reference[2]}}}"
-        config.leave("apiKey", _NO_KEYS)
+        for secret in ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken", "credentials"):
+            config.leave(secret, _NO_KEYS)
     return settings
 
 
-def _keep_accepted(model: dict[str, Any], settings: dict[str, Any], draft: Draft, config: Part | None) -> None:
+def _keep_accepted(
+    model: dict[str, Any], settings: dict[str, Any], names: Mapping[str, str], draft: Draft, config: Part | None
+) -> None:
     for key, value in settings.items():
         problem = draft.model_problem("judge", {**model, key: value})
         if problem is None:
             model[key] = value
         elif config is not None:
-            theirs = next(
-                (name for name, ours in _SETTINGS.items() if ours == key and name in config.mapping), "apiKey"
-            )
+            theirs = next((name for name, ours in names.items() if ours == key and name in config.mapping), "apiKey")
             config.leave(theirs, problem)
 
 

@@ -293,6 +293,8 @@ OF_ITS_OWN: dict[str, tuple[dict[str, Any], str]] = {
     "a body": ({"extra_body": {"user": "them"}}, "extra_body with literal values"),
     "a proxy": ({"proxy": "http://${PROXY_HOST}:1"}, "proxy http://${PROXY_HOST}:1"),
     "an authority": ({"ca_file": "theirs.pem"}, "ca_file theirs.pem"),
+    "a region": ({"region": "eu-west-1"}, "region eu-west-1"),
+    "somebody's project": ({"project": "theirs"}, "project theirs"),
     "an address": ({"base_url": "https://${HOME}.example"}, "base_url https://${HOME}.example"),
 }
 
