@@ -48,6 +48,7 @@ PUBLIC_NAMES = [
     "EvenhandError",
     "Exec",
     "FewShotExample",
+    "FieldAccuracy",
     "GroupRankingEvaluator",
     "IContains",
     "IsJson",

@@ -18,6 +18,7 @@ from evenhand.domain.rubric import Rubric
 from evenhand.domain.verdict import Thresholds
 from evenhand.engine.job import DEFAULT_CONCURRENCY
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
+from evenhand.evaluators.checks.field import JsonField
 from evenhand.models.settings import ModelSettings
 
 SCHEMA: Final[dict[str, Any]] = json.loads(files("evenhand.suites").joinpath("suite.schema.json").read_text("utf-8"))
@@ -33,6 +34,7 @@ KINDS: Final[Mapping[str, str]] = {
     "case": "[case](#a-case)",
     "context_document": "[document](#a-document)",
     "evaluator": "[evaluator](#evaluators)",
+    "json_field": "[field](#a-field)",
     "message": "[message](#a-message)",
     "model": "text, or a [model](#a-model)",
     "rubric": "[item](#a-rubric-item)",
@@ -114,6 +116,9 @@ def _parts() -> Iterator[Part]:
     yield Part(heading="## A rubric item", name="rubric", schema=rubric, defaults=_of_class(Rubric), words=words)
     (bands, _) = rubric["properties"]["score_ranges"]["anyOf"]
     yield Part(heading="### A score band", name="score_range", schema=bands["items"], words="The bands cover 0 to 10.")
+    words = "Of a [`field_accuracy`](#field_accuracy). Where no other key is needed, the path alone will do."
+    field = PARTS["json_field"]
+    yield Part(heading="## A field", name="json_field", schema=field, defaults=_of_class(JsonField), words=words)
     yield Part(heading="## Thresholds", name="thresholds", schema=PARTS["thresholds"], defaults=THRESHOLDS)
     yield Part(heading="## Gates", name="gates", schema=SCHEMA["properties"]["gates"])
     price = SCHEMA["properties"]["prices"]["additionalProperties"]

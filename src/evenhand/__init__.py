@@ -83,6 +83,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
+    from evenhand.evaluators.field_accuracy import FieldAccuracy as FieldAccuracy
     from evenhand.evaluators.group_ranking import GroupRankingEvaluator as GroupRankingEvaluator
     from evenhand.evaluators.pairwise import PairwiseEvaluator as PairwiseEvaluator
     from evenhand.evaluators.profile_score import ProfileScoreEvaluator as ProfileScoreEvaluator
@@ -139,6 +140,7 @@ _HOMES = {
     ),
     "evaluators.code": ("CodeJudgeEvaluator",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
+    "evaluators.field_accuracy": ("FieldAccuracy",),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
     "evaluators.checks.levenshtein": ("Levenshtein",),
     "evaluators.pairwise": ("PairwiseEvaluator",),

@@ -181,7 +181,7 @@ def evaluators() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("the name of a ready prompt", ("evaluators/prompts/ready.py",), ready_prompt)
 
 
-def checks() -> Iterator[Reader]:
+def checks() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read answers without a judge."""
     from evenhand import (
         Case,
@@ -189,6 +189,7 @@ def checks() -> Iterator[Reader]:
         Contains,
         EndsWith,
         Equals,
+        FieldAccuracy,
         IContains,
         IsJson,
         JsonMatch,
@@ -197,6 +198,7 @@ def checks() -> Iterator[Reader]:
         StartsWith,
     )
     from evenhand.domain.ask import Exec
+    from evenhand.domain.errors import ConfigError
     from evenhand.domain.reply import Exited
     from evenhand.evaluators.checks.text import Regex
     from evenhand.evaluators.schema.compiled import compile_schema
@@ -206,6 +208,22 @@ def checks() -> Iterator[Reader]:
 
     def of_json(text: str) -> object:
         return JsonMatch().evaluate(Case(candidate_answer=json.dumps([text] * 3), reference_answer=json.dumps([text])))
+
+    def of_fields(text: str) -> object:
+        answer, reference = json.dumps({"a": [text] * 3, "b": text}), json.dumps({"a": [text], "b": "2025-01-15"})
+        rules = [
+            {"path": "a[*]", "match": "text"},
+            {"path": "b", "match": "date", "formats": ["YYYY-MM-DD", "D MMM YYYY"]},
+        ]
+        return FieldAccuracy(fields=rules, list_mode="unordered").evaluate(
+            Case(candidate_answer=answer, reference_answer=reference)
+        )
+
+    def of_path(text: str) -> object:
+        try:
+            return FieldAccuracy(fields=[text[:1000]])
+        except ConfigError as error:
+            return error
 
     def of_pattern(text: str) -> object:
         return Regex(value=text[:2000]).evaluate(Case(candidate_answer=text))
@@ -241,6 +259,8 @@ def checks() -> Iterator[Reader]:
     yield Reader("the pattern of regex", ("evaluators/checks/text.py",), of_pattern)
     yield Reader("is_json", ("evaluators/checks/json.py", "evaluators/reading.py"), of(IsJson()))
     yield Reader("json_match", ("evaluators/checks/json.py",), of_json)
+    yield Reader("field_accuracy", ("evaluators/field_accuracy.py", "evaluators/checks/fields.py"), of_fields)
+    yield Reader("the path of a field", ("evaluators/checks/field.py",), of_path)
     yield Reader("numeric", ("evaluators/checks/numeric.py",), of(Numeric()), numbers)
     yield Reader("a schema", ("evaluators/schema/compiled.py", "evaluators/schema/patterns.py"), of_schema)
     yield Reader("the text of a schema", ("evaluators/schema/graph.py",), of_schema_text)

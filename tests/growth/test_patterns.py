@@ -46,6 +46,7 @@ REASONS = {
 }
 # Patterns that are put together where they are used, one in a module, as they may come out.
 PUT_TOGETHER: dict[str, str] = {
+    "evaluators/checks/field.py": "(?P<day>[0-9]{1,2})\\ (?P<name>[A-Za-z]{3,9})\\ (?P<year>[0-9]{4})",
     "evaluators/reasoning_block.py": r"</think>",
     "models/dialects/openai.py": r"(?<!\w)max_tokens(?!\w)",
     "suites/yaml_reader.py": r"\n {0,40}(?:[^\s#-]|-(?!\s))",

@@ -63,6 +63,15 @@ def takes_judge(kind: str) -> bool:
     return _has_option(kind, "judge")
 
 
+def asks_judge(definition: Defined) -> bool:
+    """Return whether an evaluator asks a judge; of some types, only those that are defined so do."""
+    kind = type_of(definition)
+    if kind not in registry.points(registry.EVALUATORS) or not takes_judge(kind):
+        return False
+    asks = getattr(registry.find(registry.EVALUATORS, kind, what="evaluator type"), "asks_judge", None)
+    return True if asks is None else bool(asks(definition))
+
+
 @functools.cache
 def takes_ambiguous(kind: str) -> bool:
     """Return whether evaluators of a type say which of several verdicts in one reply counts."""
@@ -76,8 +85,7 @@ def _has_option(kind: str, name: str) -> bool:
 
 def lacks_judge(definition: Defined) -> bool:
     """Return whether an evaluator, a member of it or its meta-judge asks a judge and names none."""
-    kind = type_of(definition)
-    if kind in registry.points(registry.EVALUATORS) and takes_judge(kind) and definition.get("judge") is None:
+    if asks_judge(definition) and definition.get("judge") is None:
         return True
     aggregator = _aggregator(definition)
     if aggregator is not None and aggregator["type"] == JUDGE_TYPE and aggregator.get("judge") is None:
@@ -104,7 +112,7 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
         )  # SPEC-P7
     if isinstance(made.get("type"), str):
         made["type"] = type_of(made)
-        if judge is not None and made.get("judge") is None and takes_judge(made["type"]):
+        if judge is not None and made.get("judge") is None and asks_judge(made):
             made["judge"] = judge
         if takes_ambiguous(made["type"]):
             _settle_ambiguous(made, ambiguous)
@@ -145,7 +153,8 @@ def _with_clients(definition: Defined, folder: Path | None, client: Callable[[ob
                 f"evaluator {name_of(made)!r} ({kind}): no option 'model'; name the judge: judge: {made['model']}",
                 key="model",
             )
-        made["judge"] = client(made.get("judge"))
+        if asks_judge(made):
+            made["judge"] = client(made.get("judge"))
     if kind == PROGRAM_TYPE:
         _prepare_program(made, folder)
     if isinstance(made.get("members"), list):
