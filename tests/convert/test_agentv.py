@@ -349,3 +349,58 @@ def test_the_context_of_a_test_is_that_of_the_case(tmp_path: Path) -> None:
     assert [line.split(": ", 1)[1] for line in conversion.left] == [
         "test 'b': context is not carried over: a context is a text, or a list of texts"
     ]
+
+
+FIELDS = """\
+tests:
+  - id: invoice
+    criteria: Extracts the invoice
+    input: Extract it
+    expected_output:
+      - role: assistant
+        content: '{"number": "INV-7", "day": "2025-01-15", "net": 1000, "lines": [{"net": 600}, {"net": 400}]}'
+    assertions:
+      - name: fields
+        type: field-accuracy
+        aggregation: %s
+        fields:
+          - {path: number, match: exact, weight: 2}
+          - {path: day, match: date, formats: [DD-MMM-YYYY, YYYY-MM-DD]}
+          - {path: net, match: numeric_tolerance, tolerance: 1, relative: false, required: true}
+          - {path: lines.1.net, match: exact}
+          - {path: importer.name, match: exact, required: false}
+"""
+
+
+@pytest.mark.parametrize(("aggregation", "score"), [("weighted_average", 0.8), ("all_or_nothing", 0.0)])
+def test_field_accuracy_gives_the_score_of_the_fields(tmp_path: Path, aggregation: str, score: float) -> None:
+    answer = (
+        '```json\n{"number": "INV-7", "day": "15-JAN-2025", "net": 1000.5, "lines": [{"net": 600}, {"net": 4}]}\n```'
+    )
+
+    (result,) = judged(tmp_path, FIELDS % aggregation, answer=answer)
+
+    (evaluation,) = evaluations(result)
+    assert (evaluation.type, evaluation.score) == ("field_accuracy", score)
+    assert evaluation.misses == ("$.lines[1].net: expected 400, found 4",)
+
+
+def test_what_field_accuracy_reads_in_another_way_is_listed(tmp_path: Path) -> None:
+    text = FIELDS % "weighted_average"
+    text = text.replace("formats: [DD-MMM-YYYY, YYYY-MM-DD]", "weight: 1").replace("relative: false", "relative: true")
+
+    (result,) = judged(tmp_path, text, answer='{"number": "INV-7", "day": "1/15/2025"}', whole=False)
+
+    (evaluation,) = evaluations(result)
+    assert evaluation.score == 0.6
+    left = convert(tmp_path / "eval.yaml").left
+    assert any("the month comes first" in line for line in left)
+    assert any("a relative tolerance allows nothing here" in line for line in left)
+
+
+def test_a_match_that_is_not_here_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "eval.yaml").write_text(FIELDS.replace("match: exact, weight: 2", "match: fuzzy") % "weighted_average")
+
+    left = convert(tmp_path / "eval.yaml").left
+
+    assert any("match is 'fuzzy'; it must be one of exact" in line for line in left)

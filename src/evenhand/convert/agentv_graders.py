@@ -22,12 +22,12 @@ _TRACES: Final = "Evenhand judges answers, not what an agent did on the way"
 _NOT_CARRIED: Final[Mapping[str, str]] = {
     "tool-trajectory": _TRACES, "execution-metrics": _TRACES, "skill-trigger": _TRACES,
     "token-usage": "tokens are counted, but not judged; cost can be",
-    "field-accuracy": "it compares fields by paths; json_match compares whole values, and schema can check fields",
 }  # fmt: skip
 _NAMES: Final[Mapping[str, str]] = {
     "llm-judge": "llm", "llm-grader": "llm", "rubric": "rubrics", "rubrics": "rubrics", "code": "code",
     "code-judge": "code", "code-grader": "code", "script": "code", "composite": "composite", "equals": "equals",
     "starts-with": "starts_with", "ends-with": "ends_with", "latency": "latency", "cost": "cost", "regex": "regex",
+    "field-accuracy": "fields",
 }  # fmt: skip
 _SHELL: Final = re.compile(r"[|&;<>$`\n]")
 _PLACE: Final = re.compile(r"\{\{[ \t]{0,9}([^\W\d]\w{0,99})[ \t]{0,9}\}\}")
@@ -116,7 +116,7 @@ def _common(part: Part, definition: Definition) -> Definition:
     if is_finite_number(least):
         options["thresholds"] = {"pass": least, "borderline": least}
     if part.take("negate") is True:
-        if definition["type"] in {"llm_judge", "code_judge", "composite", "schema"}:
+        if definition["type"] in {"llm_judge", "code_judge", "composite", "schema", "field_accuracy"}:
             raise CannotCarryError("its opposite cannot be judged; say in the rubric what must not be")
         options["negate"] = not definition.get("negate", False)
     return options
@@ -313,6 +313,59 @@ def _regex(part: Part, _: Source, __: Draft) -> Definition:
     return {"type": "regex", "value": f"(?{ours}){value}" if ours else value}
 
 
+# A number within a path that names the place in a list.
+_PLACE_IN_LIST: Final = re.compile(r"\.([0-9]{1,6})(?![^.\[])")
+_MATCHES: Final = {"exact": "exact", "numeric_tolerance": "number", "date": "date"}
+
+
+def _fields(part: Part, _: Source, draft: Draft) -> Definition:
+    listed = part.listed("fields")
+    made = []
+    for number, (item, line) in enumerate(items(listed), 1):
+        name = f"{part.name}: field {number}"
+        if not isinstance(item, Mapped) or not isinstance(item.get("path"), str):
+            raise CannotCarryError(f"its field {number}, in line {line}, has no path")
+        with draft.part(item, name, part.file) as rule:
+            made.append(_field(rule))
+    if not made:
+        raise CannotCarryError("it has no fields")
+    aggregation = part.take("aggregation")
+    aggregator = "all" if aggregation == "all_or_nothing" else aggregation or "weighted_average"
+    return {"type": "field_accuracy", "fields": made, "parse": "tolerant", "aggregator": aggregator}
+
+
+def _field(part: Part) -> Definition:
+    match = str(part.take("match") or "exact").replace("-", "_")
+    path = _PLACE_IN_LIST.sub(r"[\1]", part.take("path"))
+    rule: Definition = {"path": path, "match": _MATCHES.get(match, match)}
+    if (weight := part.take("weight")) is not None:
+        rule["weight"] = weight
+    if part.take("required") is False:
+        rule["optional"] = True
+    if match == "numeric_tolerance":
+        tolerance, relative = part.take("tolerance"), part.take("relative")
+        if relative is True:
+            part.note("of an expected 0, a relative tolerance allows nothing here", "relative")
+        rule["relative" if relative is True else "tolerance"] = tolerance or 0
+    if match == "date":
+        rule["formats"] = _formats(part)
+    return rule
+
+
+def _formats(part: Part) -> list[str]:
+    """Return formats of dates as ours; where the day and the month may both come first, only the month may here."""
+    written = plain(part.take("formats"))
+    forms = ["DD-MMM-YYYY", "MM/DD/YYYY", "MM-DD-YYYY", "DD/MM/YYYY"] if written is None else written
+    if not isinstance(forms, list) or not all(isinstance(form, str) for form in forms):
+        raise CannotCarryError("its formats must be a list of texts")
+    days = [form.replace("DD", "D") for form in forms if not form.startswith("YYYY")]
+    month_first = any(form.startswith("MM") for form in days)
+    kept = [form for form in days if "MMM" in form or not (month_first and form.startswith("D"))]
+    if len(kept) < len(days):
+        part.note("of dates such as 01/02/2025 the month comes first; no date is read with its day first", "formats")
+    return ["YYYY-MM-DD", *(form if "MMM" in form else form.replace("MM", "M") for form in dict.fromkeys(kept))]
+
+
 def _limit(kind: str, key: str, unit: float) -> Callable[[Part, Source, Draft], Definition]:
     def make(part: Part, _: Source, __: Draft) -> Definition:
         limit = part.take(key)
@@ -332,6 +385,7 @@ _CARRIED: Final[Mapping[str, Callable[[Part, Source, Draft], Definition]]] = {
     "starts_with": _text_check("starts_with"),
     "ends_with": _text_check("ends_with"),
     "regex": _regex,
+    "fields": _fields,
     "latency": _limit("latency", "threshold", 1000),
     "cost": _limit("cost", "budget", 1),
 }
