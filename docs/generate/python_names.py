@@ -38,7 +38,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Evaluators that ask nobody": (
         "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "EndsWith", "Regex",
-        "IsJson", "JsonMatch", "Levenshtein", "Numeric", "Latency", "Cost",
+        "IsJson", "JsonMatch", "Levenshtein", "TokenF1", "Rouge", "Bleu", "Chrf", "Numeric", "Latency", "Cost",
     ),
     "Models": ("resolve", "Scripted", "ModelClient", "Secret"),
     "Evaluators and models of your own": (

@@ -194,8 +194,10 @@ def checks() -> Iterator[Reader]:  # noqa: C901 - a list
         IsJson,
         JsonMatch,
         Numeric,
+        Rouge,
         SchemaEvaluator,
         StartsWith,
+        TokenF1,
     )
     from evenhand.domain.ask import Exec
     from evenhand.domain.errors import ConfigError
@@ -211,7 +213,7 @@ def checks() -> Iterator[Reader]:  # noqa: C901 - a list
 
     def of_fields(text: str) -> object:
         answer, reference = json.dumps({"a": [text] * 3, "b": text}), json.dumps({"a": [text], "b": "2025-01-15"})
-        rules = [
+        rules: list[dict[str, Any]] = [
             {"path": "a[*]", "match": "text"},
             {"path": "b", "match": "date", "formats": ["YYYY-MM-DD", "D MMM YYYY"]},
         ]
@@ -261,6 +263,8 @@ def checks() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("json_match", ("evaluators/checks/json.py",), of_json)
     yield Reader("field_accuracy", ("evaluators/field_accuracy.py", "evaluators/checks/fields.py"), of_fields)
     yield Reader("the path of a field", ("evaluators/checks/field.py",), of_path)
+    yield Reader("token_f1", ("evaluators/checks/wording.py",), of(TokenF1()))
+    yield Reader("rouge", ("evaluators/checks/wording.py",), of(Rouge()))
     yield Reader("numeric", ("evaluators/checks/numeric.py",), of(Numeric()), numbers)
     yield Reader("a schema", ("evaluators/schema/compiled.py", "evaluators/schema/patterns.py"), of_schema)
     yield Reader("the text of a schema", ("evaluators/schema/graph.py",), of_schema_text)
