@@ -28,7 +28,10 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",
     ),
-    "The judge factory": ("create_llm_as_judge", "create_async_llm_as_judge", "EvaluatorResult", "FewShotExample"),
+    "The judge factory": (
+        "create_llm_as_judge", "create_async_llm_as_judge", "create_json_match_evaluator",
+        "create_async_json_match_evaluator", "EvaluatorResult", "FewShotExample",
+    ),
     "Cases and results": (
         "Case", "Message", "Rubric", "Evaluation", "Status", "Verdict", "Thresholds", "Check", "Attempt", "Usage",
     ),

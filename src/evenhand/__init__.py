@@ -13,7 +13,9 @@ from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
     from evenhand.api.judges import (
+        create_async_json_match_evaluator as create_async_json_match_evaluator,
         create_async_llm_as_judge as create_async_llm_as_judge,
+        create_json_match_evaluator as create_json_match_evaluator,
         create_llm_as_judge as create_llm_as_judge,
     )
     from evenhand.api.profiles import (
@@ -99,7 +101,12 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
 _HOMES = {
-    "api.judges": ("create_async_llm_as_judge", "create_llm_as_judge"),
+    "api.judges": (
+        "create_async_json_match_evaluator",
+        "create_async_llm_as_judge",
+        "create_json_match_evaluator",
+        "create_llm_as_judge",
+    ),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),

@@ -31,6 +31,7 @@ OTHERS = {
     "engine/overview.py": "reads what it has written into the store, behind a checksum",
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",
+    "evaluators/json_factory.py": "hands values to parse_strict",
     "evaluators/schema/worker.py": "reads what its parent process has written",
     "drive/held_keys.py": "looks at names of attributes",
     "reports/terminal_case.py": "reads JSON that it has just written",

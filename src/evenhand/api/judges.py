@@ -11,24 +11,27 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.drive import background
 from evenhand.drive.driver import drive
-from evenhand.evaluators.factory import PromptedJudge
+from evenhand.evaluators.factory import EvaluatorResult, PromptedJudge
+from evenhand.evaluators.json_factory import KeyMatcher
 
 Options = ParamSpec("Options")
+Made = TypeVar("Made")
 Result = TypeVar("Result")
 
 
 def _with_options_of(
-    make: Callable[Options, PromptedJudge],
-) -> Callable[[Callable[[PromptedJudge], Result]], Callable[Options, Result]]:
+    make: Callable[Options, Made],
+) -> Callable[[Callable[[Made], Result]], Callable[Options, Result]]:
     """Add the options that make a judge to the signature of a function, for callers, type checkers and ``help``."""
 
-    def decorate(function: Callable[[PromptedJudge], Result]) -> Callable[Options, Result]:
+    def decorate(function: Callable[[Made], Result]) -> Callable[Options, Result]:
         @functools.wraps(function)
         def create(*args: Options.args, **options: Options.kwargs) -> Result:
             if args:
-                raise ConfigError(f"{function.__name__} takes its options by name, such as prompt=…")
-            judge: PromptedJudge = registry.make(make, options, where=function.__name__)
-            return function(judge)
+                first = next(iter(inspect.signature(make).parameters))
+                raise ConfigError(f"{function.__name__} takes its options by name, such as {first}=…")
+            made: Made = registry.make(make, options, where=function.__name__)
+            return function(made)
 
         signature = inspect.signature(make).replace(return_annotation=inspect.signature(function).return_annotation)
         create.__signature__ = signature  # type: ignore[attr-defined]  # for help()
@@ -72,5 +75,44 @@ def create_async_llm_as_judge(judge: PromptedJudge) -> Callable[..., Awaitable[A
         """Judge these values."""
         arguments = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
         return await drive(judge.steps(arguments))
+
+    return evaluator
+
+
+@_with_options_of(KeyMatcher)
+def create_json_match_evaluator(matcher: KeyMatcher) -> Callable[..., list[EvaluatorResult]]:
+    """Return a function that compares ``outputs`` with ``reference_outputs``, key by key, as openevals does.
+
+    >>> from evenhand import create_json_match_evaluator
+    >>> match = create_json_match_evaluator(aggregator="average", exclude_keys=["id"])
+    >>> match(outputs={"id": 1, "a": 1, "b": 2}, reference_outputs={"id": 2, "a": 1, "b": 3})[0]["score"]
+    0.5
+
+    Both are objects, or lists of objects. Each key must have the expected value; ``rubric`` maps keys to what a
+    ``judge`` decides instead. The results are one for each key, ``json_match:KEY``, or with ``aggregator`` a single
+    one: the ``average`` of the keys, or whether ``all`` are right. ``list_match_mode`` says how lists may differ, and
+    ``list_aggregator`` how their items are combined.
+    """
+
+    def evaluator(
+        *, outputs: Any = None, reference_outputs: Any = None, inputs: Any = None, **_: Any
+    ) -> list[EvaluatorResult]:
+        """Compare these values and wait for the results."""
+        values = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs}
+        return background.run(drive(matcher.steps(values)))
+
+    return evaluator
+
+
+@_with_options_of(KeyMatcher)
+def create_async_json_match_evaluator(matcher: KeyMatcher) -> Callable[..., Awaitable[list[EvaluatorResult]]]:
+    """Return the async form of ``create_json_match_evaluator``: same options, same results, awaited."""
+
+    async def evaluator(
+        *, outputs: Any = None, reference_outputs: Any = None, inputs: Any = None, **_: Any
+    ) -> list[EvaluatorResult]:
+        """Compare these values."""
+        values = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs}
+        return await drive(matcher.steps(values))
 
     return evaluator

@@ -13,14 +13,14 @@ from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import Checks, FieldContract, storable
 from evenhand.domain.errors import ConfigError, ContractError, about, require_flag
-from evenhand.domain.evaluation import Check, Evaluation
+from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric
-from evenhand.domain.verdict import Verdict
+from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.checks.check import NO_ANSWER, NO_REFERENCE
-from evenhand.evaluators.checks.field import FieldLike, JsonField, json_fields, problem_with
+from evenhand.evaluators.checks.field import FieldLike, JsonField, Path, json_fields, problem_with
 from evenhand.evaluators.checks.fields import Compared, FieldComparison, ListMode, field_scores
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous, first_value, parse_strict
@@ -160,7 +160,9 @@ class FieldAccuracy(BaseEvaluator):
         judged = [each for each in compared if each.right is None]
         if not judged:
             return self._evaluation(compared)
-        asked = yield from self._ask(case, judged)
+        asked = yield from ask_about(
+            judged, case, judge=self.client, max_attempts=self.max_attempts, ambiguous=self.ambiguous
+        )
         if isinstance(asked, GaveUp):
             return self.failed(asked.error, details=judge_details(self.client), **asked.record.fields())
         evaluation = self._evaluation(compared, asked)
@@ -186,7 +188,7 @@ class FieldAccuracy(BaseEvaluator):
         except ContractError as error:
             return self.scored(0.0, verdict=Verdict.FAIL, misses=(f"The answer is not JSON: {error}.",))
         try:
-            return _with_few_judged(self._comparison().compare(expected, answer))
+            return with_few_judged(self._comparison().compare(expected, answer))
         except ContractError as error:
             return self.failed(error.failure)
 
@@ -199,39 +201,11 @@ class FieldAccuracy(BaseEvaluator):
             extra_keys=self.extra_keys,
         )
 
-    def _ask(self, case: Case, judged: Sequence[Compared]) -> Steps[Answered | GaveUp]:
-        material = {
-            **context_sections(case),
-            "question": case.question_text or "",
-            **{f"expected_{number}": _text(each.expected) for number, each in enumerate(judged, start=1)},
-            **{f"found_{number}": _text(each.found) for number, each in enumerate(judged, start=1)},
-        }
-        items = tuple(Rubric(id=path_text(each.path), description=_rubric(each)) for each in judged)
-        contract = FieldContract(name="fields", fields=(Checks(items=items, thresholds=self.marks),))
-        listed = [
-            f"{n}. id {json.dumps(item.id, ensure_ascii=False)}: {item.description}"
-            for n, item in enumerate(items, start=1)
-        ]
-        task = "\n".join([texts.FIELD_TASK, "", "The items:", *listed])
-        system = "\n\n".join(
-            [texts.FIELDS, texts.with_context(texts.FIELD_MATERIAL, case), task, contract.instructions()]
-        )
-        return (
-            yield from inquire(
-                (Message("system", system), Message("user", sections(material))),
-                judge=self.client,
-                contract=contract,
-                max_attempts=self.max_attempts or DEFAULT_ATTEMPTS,
-                ambiguous=self.ambiguous,
-            )
-        )
-
     def _evaluation(self, compared: Sequence[Compared], asked: Answered | None = None) -> Evaluation:
         """Return the evaluation that follows from what was compared, with what the judge said of some of it."""
-        checks: dict[str, Check] = {}
+        reasons: dict[Path, str] = {}
         if asked is not None:
-            checks = {check.id: check for check in asked.accepted.values["checks"]}
-            compared = [_decided(each, checks) for each in compared]
+            compared, reasons = decided(compared, asked)
         scores = field_scores(compared)
         weighed = [(score, each.weight) for each, score in scores.items()]
         weighed += [(float(bool(each.right)), float(each.size)) for each in compared if each.field is None]
@@ -240,7 +214,7 @@ class FieldAccuracy(BaseEvaluator):
         score = weighted_mean(weighed)
         if self.aggregator == "all":
             score = float(all(value == 1 for value, weight in weighed if weight))
-        lines = [(bool(each.right), _line(each, checks)) for each in compared]
+        lines = [(bool(each.right), _line(each, reasons)) for each in compared]
         details: dict[str, Any] = {"fields": {storable(each.path): value for each, value in scores.items()}}
         record = {} if asked is None else {"flags": all_flags([asked]), **asked.record.fields()}
         if asked is not None:
@@ -256,7 +230,51 @@ class FieldAccuracy(BaseEvaluator):
         )
 
 
-def _with_few_judged(compared: list[Compared]) -> list[Compared]:
+def ask_about(
+    judged: Sequence[Compared],
+    case: Case,
+    *,
+    judge: ModelClient,
+    max_attempts: int | None = None,
+    ambiguous: Ambiguous = "ask_again",
+) -> Steps[Answered | GaveUp]:
+    """Ask a judge, in one question, which of these values meet the rubrics of their fields."""
+    material = {
+        **context_sections(case),
+        "question": case.question_text or "",
+        **{f"expected_{number}": _text(each.expected) for number, each in enumerate(judged, start=1)},
+        **{f"found_{number}": _text(each.found) for number, each in enumerate(judged, start=1)},
+    }
+    items = tuple(Rubric(id=path_text(each.path), description=_rubric(each)) for each in judged)
+    contract = FieldContract(name="fields", fields=(Checks(items=items, thresholds=Thresholds()),))
+    listed = [
+        f"{number}. id {json.dumps(item.id, ensure_ascii=False)}: {item.description}"
+        for number, item in enumerate(items, start=1)
+    ]
+    task = "\n".join([texts.FIELD_TASK, "", "The items:", *listed])
+    about_material = texts.with_context(texts.FIELD_MATERIAL, case)
+    system = "\n\n".join([texts.FIELDS, about_material, task, contract.instructions()])
+    return (
+        yield from inquire(
+            (Message("system", system), Message("user", sections(material))),
+            judge=judge,
+            contract=contract,
+            max_attempts=max_attempts or DEFAULT_ATTEMPTS,
+            ambiguous=ambiguous,
+        )
+    )
+
+
+def decided(compared: Sequence[Compared], asked: Answered) -> tuple[list[Compared], dict[Path, str]]:
+    """Return what was compared with what the judge decided of it, and its reasons by their paths."""
+    checks = {check.id: check for check in asked.accepted.values["checks"]}
+    judged = {each.path: checks[path_text(each.path)] for each in compared if each.right is None}
+    made = [each._replace(right=judged[each.path].satisfied) if each.right is None else each for each in compared]
+    return made, {path: check.reasoning for path, check in judged.items() if check.reasoning}
+
+
+def with_few_judged(compared: list[Compared]) -> list[Compared]:
+    """Return what was compared, or refuse more than one question to a judge should be about."""
     judged = sum(each.right is None for each in compared)
     if judged > MOST_JUDGED:
         raise ContractError(
@@ -270,14 +288,8 @@ def _rubric(compared: Compared) -> str:
     return compared.field.rubric if compared.field is not None else ""
 
 
-def _decided(compared: Compared, checks: Mapping[str, Check]) -> Compared:
-    return compared._replace(right=checks[path_text(compared.path)].satisfied) if compared.right is None else compared
-
-
-def _line(compared: Compared, checks: Mapping[str, Check]) -> str:
-    check = checks.get(path_text(compared.path))
-    reasoning = f"; {check.reasoning}" if check is not None and check.reasoning else ""
-    return f"{compared.line}{reasoning}"
+def _line(compared: Compared, reasons: Mapping[Path, str]) -> str:
+    return f"{compared.line}; {reasons[compared.path]}" if compared.path in reasons else compared.line
 
 
 def _text(value: object) -> str:

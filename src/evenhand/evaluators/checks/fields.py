@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections import defaultdict, deque
@@ -59,7 +60,10 @@ def _shown(value: object) -> str:
 
 
 class FieldComparison:
-    """Holds answers against what was expected: by the fields, and by all other values where ``others`` is true."""
+    """Holds answers against what was expected: by the fields, and by all other values where ``others`` is true.
+
+    ``whole`` is how the values of fields are compared that are objects or lists; in the same way, if it is not given.
+    """
 
     def __init__(
         self,
@@ -69,12 +73,14 @@ class FieldComparison:
         ignore: Collection[str] = (),
         others: bool,
         extra_keys: bool,
+        whole: FieldComparison | None = None,
     ) -> None:
         self._fields = tuple((field, field.steps) for field in fields)
         self._list_mode = list_mode
         self._ignore = ignore
         self._others = others
         self._extra_keys = extra_keys
+        self._whole = self if whole is None else whole
         weights = [exact(field.weight) for field in fields]
         self._scale = math.lcm(*(weight.denominator for weight in weights)) if weights else 1
         self._steps_left = MOST_STEPS
@@ -84,9 +90,9 @@ class FieldComparison:
 
     def compare(self, expected: object, answer: object) -> list[Compared]:
         """Compare an answer; ``ContractError`` means that its lists are too long to pair."""
-        return list(self._walk(expected, answer, (), self._fields, self._others))
+        return list(self.walk(expected, answer, (), self._fields, self._others))
 
-    def _walk(self, expected: object, found: object, path: Path, fields: _Fields, others: bool) -> Iterator[Compared]:
+    def walk(self, expected: object, found: object, path: Path, fields: _Fields, others: bool) -> Iterator[Compared]:
         """Compare two values; ``fields`` are those that are here or further in."""
         self._spend(_STEPS_A_VALUE)
         for field, steps in fields:
@@ -120,7 +126,7 @@ class FieldComparison:
     def _is_right(self, field: JsonField, expected: object, found: object, path: Path) -> bool:
         if field.match != "exact":
             return field.is_right(expected, found)
-        return all(compared.right for compared in self._walk(expected, found, path, (), others=True))
+        return all(compared.right for compared in self._whole.walk(expected, found, path, (), others=True))
 
     def _keys(
         self, expected: dict[str, Any], found: dict[str, Any], path: Path, fields: _Fields, others: bool
@@ -131,18 +137,19 @@ class FieldComparison:
             inner = _further(fields, path, key)
             if inner or (others and key not in self._ignore):
                 both = expected.get(key, ABSENT), found.get(key, ABSENT)
-                yield from self._walk(*both, (*path, key), inner, others and key not in self._ignore)
+                yield from self.walk(*both, (*path, key), inner, others and key not in self._ignore)
 
     def _items(
         self, expected: list[Any], found: list[Any], path: Path, fields: _Fields, others: bool
     ) -> Iterator[Compared]:
         if not expected and not found and others:
             yield Compared(path, None, expected, found, right=True)
+        # The places are those of the expected items; further ones of the answer follow, so that no two share a path.
+        further = itertools.count(len(expected))
         for ours, theirs in self._pairs(expected, found, path, fields, others):
-            place = theirs if ours is None else ours
-            inner = _further(fields, path, 0 if place is None else place)
+            place = next(further) if ours is None else ours
             both = (ABSENT if ours is None else expected[ours]), (ABSENT if theirs is None else found[theirs])
-            yield from self._walk(*both, (*path, place or 0), inner, others)
+            yield from self.walk(*both, (*path, place), _further(fields, path, place), others)
 
     def _pairs(
         self, expected: list[Any], found: list[Any], path: Path, fields: _Fields, others: bool
@@ -213,7 +220,7 @@ class FieldComparison:
         if containers and both in self._gains:
             return self._gains[both]
         right = wrong = 0
-        for compared in self._walk(expected, found, (*path, 0), fields, others):
+        for compared in self.walk(expected, found, (*path, 0), fields, others):
             weight = Fraction(compared.size) if compared.field is None else exact(compared.field.weight)
             is_right = compared.right
             if is_right is None:  # the judge is asked about those that are paired
