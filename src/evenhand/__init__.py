@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         evaluate as evaluate,
         win_rate as win_rate,
     )
+    from evenhand.convert.conversion import import_results as import_results
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import (
         Ask as Ask,
@@ -109,6 +110,7 @@ _HOMES = {
     ),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
+    "convert.conversion": ("import_results",),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
     "domain.case": ("Case", "Profile"),

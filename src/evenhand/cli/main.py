@@ -179,6 +179,11 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Import a run that was exported elsewhere.",
         examples=("evenhand import run.jsonl --dry-run",),
     ),
+    "import-results": Command(
+        function="transfer:import_results",
+        help="Import results that promptfoo or Inspect recorded.",
+        examples=("evenhand import-results results.json", "evenhand import-results logs/task.eval --dry-run"),
+    ),
     "prompts": PROMPTS,
     "serve": Command(
         function="serve:serve",

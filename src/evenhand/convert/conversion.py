@@ -1,15 +1,27 @@
-"""Find out which tool a file is from, and turn it into a suite; here, too, the data sets of openevals."""
+"""Find out which tool a file is from, and turn it into a suite or, if it has results, into a run.
+
+Here, too, the data sets of openevals.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.convert import agentv, promptfoo
+from evenhand.convert import agentv, inspect_results, promptfoo, promptfoo_results
 from evenhand.convert.draft import Conversion, Draft, finished, named
+from evenhand.convert.recorded_file import Row, ZipLog, is_zip, read_document, read_lines, require_strict
+from evenhand.convert.recording import ImportedResults, Recording, store_recording
 from evenhand.convert.source import CannotCarryError, Loaded, Source, as_context, items
 from evenhand.domain.errors import ConfigError
+from evenhand.engine.run import Run
+from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
+from evenhand.store.store import Store
+from evenhand.store.transfer import KIND as EXPORTED
 from evenhand.suites.cases import id_problem
 from evenhand.suites.text_file import require_file
 from evenhand.suites.values import Listed, Mapped, plain
@@ -152,3 +164,65 @@ def _carry_data_set(loaded: Loaded, draft: Draft) -> None:
                 draft.add_case(case, named([evaluator]))
             except CannotCarryError as error:
                 part.leave_whole(str(error))
+
+
+# Results
+
+_RESULTS: Final = (
+    "promptfoo writes results.json or results.jsonl with promptfoo eval -o, and Inspect a log that ends in .eval or "
+    ".json"
+)
+
+
+def import_results(path: str | os.PathLike[str], *, again: bool = False, store: PlaceLike = DEFAULT) -> Run:
+    """Read results that promptfoo or Inspect recorded into the store, as a finished run, and return it.
+
+    Nothing is asked and nothing is spent. A file that was imported before is not imported once more, unless ``again``
+    is set: the run that it became is returned. What is not as it was is listed in the definition of the run.
+    """
+    place = StoreLocation.of(store)
+    with place.opened() as opened:
+        imported = results_into(opened, Path(path), again=again)
+        return Run(opened.runs.find(imported.id), place)
+
+
+def results_into(store: Store, path: Path, *, again: bool = False, dry_run: bool = False) -> ImportedResults:
+    """Read a file of results into an open store, and say what came of it; a dry run finds the same mistakes."""
+    with contextlib.ExitStack() as stack:
+        try:
+            return store_recording(store, path, _recording_of(path, stack), again=again, dry_run=dry_run)
+        except OSError as error:
+            raise ConfigError(f"{path}: it cannot be read: {error.strerror}") from None
+        except RecursionError:
+            raise ConfigError(f"{path}: something in it is nested too deeply") from None
+
+
+def _recording_of(path: Path, stack: contextlib.ExitStack) -> Recording:
+    """Recognise a file of results by what is in it; zip files are closed with the stack."""
+    if is_zip(path):
+        log = ZipLog(path)
+        stack.callback(log.close)
+        return inspect_results.read_archive(path, log)
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        where, first = next(read_lines(path), Row(path.name, {}))
+        if promptfoo_results.is_line(first):
+            return promptfoo_results.read_rows(path)
+        raise _other_file(where, first)
+    if path.suffix.lower() in {".yaml", ".yml", ".csv", ".html", ".xml", ".txt"}:
+        raise ConfigError(f"{path.name}: results are read from JSON; {_RESULTS}")
+    document = read_document(path, allows_nan=True)
+    if inspect_results.is_document(document):
+        return inspect_results.read_log(path, document)
+    if promptfoo_results.is_document(document):
+        require_strict(path)
+        return promptfoo_results.read_results(path, document)
+    raise _other_file(path.name, document)
+
+
+def _other_file(where: str, value: Mapping[str, Any]) -> ConfigError:
+    if value.get("kind") == EXPORTED:
+        return ConfigError(f"{where}: this is a run that Evenhand exported; import it with: evenhand import")
+    if value.keys() & promptfoo.KEYS:
+        return ConfigError(f"{where}: this defines tests and has no results; make a suite of it with: evenhand convert")
+    keys = ", ".join(sorted(map(str, value))[:8]) or "none"
+    return ConfigError(f"{where}: these are no results that can be imported: {_RESULTS}; its keys are {keys:.200}")

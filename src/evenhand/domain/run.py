@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.aggregate import CaseScore, Weighed, case_score
 from evenhand.domain.case import Case
@@ -16,6 +16,9 @@ from evenhand.domain.message import Message
 from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.rubric import exact
 from evenhand.domain.verdict import Thresholds, Verdict
+
+# The key of a definition that says which tool recorded the results, and in which file.
+IMPORTED_FROM: Final = "imported_from"
 
 
 class RunStatus(StrEnum):
@@ -64,6 +67,15 @@ class RunRecord:
     def thresholds(self) -> Thresholds:
         """The thresholds for the verdict on a whole case."""
         return Thresholds.of(self.definition.get("thresholds"))
+
+    @property
+    def origin(self) -> str:
+        """The tool and the file that recorded the results, where another tool did; empty for a run of Evenhand."""
+        origin = self.definition.get(IMPORTED_FROM)
+        if not isinstance(origin, Mapping):
+            return ""
+        tool = " ".join(str(origin[key]) for key in ("tool", "version") if origin.get(key))
+        return ", ".join(str(part) for part in (tool or "another tool", origin.get("file"), origin.get("date")) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

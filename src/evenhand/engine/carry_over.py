@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
@@ -12,6 +13,15 @@ from evenhand.engine.plan import planned_cases
 from evenhand.store.store import Store
 
 _MOST_NAMED = 5
+
+
+def require_own(run: RunRecord) -> None:
+    """Refuse to go on with a run whose results another tool recorded: what judged it is not here."""
+    if run.origin:
+        raise ConfigError(
+            f"run {run.id} was imported from {run.origin}, and what judged it is not here; a suite whose cases have "
+            f"the same ids can judge its answers anew: evenhand run SUITE --answers-from {run.id}"
+        )
 
 
 def scope_of(run: RunRecord) -> Scope:

@@ -15,6 +15,7 @@ from evenhand.reports.phrases import (
     counted,
     effort_sentence,
     flag_phrases,
+    imported_sentence,
     interval_text,
     judges_phrase,
     mean_sentence,
@@ -47,6 +48,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# {escaped(run.name)}"
     yield ""
     yield f"{counted(summary.cases.n, 'case')}, {run.status.value}{f': {escaped(run.reason)}' if run.reason else ''}"
+    yield from (f"\n{escaped(words, None)}" for words in filter(None, [imported_sentence(run)]))
     yield ""
     seen = [
         f"{standing.glyph} {standing.word} {count:,}" for standing, count in standings(summary.cases).items() if count

@@ -306,7 +306,8 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
     '312 calls to models, 20 replies from the cache, 5,200 tokens in and 900 out, cost $0.12'
     """
     effort = Effort.of(summary, run)
-    parts = [f"{counted(effort.models, 'call')} to models"]
+    is_imported = run is not None and bool(run.origin)
+    parts = ["as recorded" if is_imported else f"{counted(effort.models, 'call')} to models"]
     if effort.programs:
         parts.append(counted(effort.programs, "program"))
     if effort.functions:
@@ -326,6 +327,16 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
     if abandoned := "" if run is None else abandoned_phrase(run):
         parts.append(abandoned)
     return ", ".join(parts)
+
+
+def imported_sentence(run: RunRecord) -> str:
+    """Say which tool recorded the results of a run, and where; empty for a run of Evenhand.
+
+    >>> origin = {"tool": "promptfoo", "version": "0.119.0", "file": "results.json", "date": "2026-11-15 09:30 UTC"}
+    >>> imported_sentence(RunRecord(number=1, id="r", name="", status="finished", definition={"imported_from": origin}))
+    'Imported from promptfoo 0.119.0, results.json, 2026-11-15 09:30 UTC'
+    """
+    return f"Imported from {run.origin}" if run.origin else ""
 
 
 def judges_phrase(summary: Summary) -> str:

@@ -27,6 +27,7 @@ from evenhand.reports.phrases import (
     counted,
     effort_sentence,
     flag_phrases,
+    imported_sentence,
     interval_text,
     judges_phrase,
     mean_sentence,
@@ -86,8 +87,8 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     summary, run = report.summary, report.run
     name = plain(run.name, max(width - 40, 20))  # so short that the line is not broken
     yield Text(f"{name}: {counted(summary.cases.n, 'case')}, {run.status.value}", style="bold")
-    if run.reason:
-        yield Padding(Text(plain(run.reason, None)), (0, 0, 0, 2))
+    for words in filter(None, (run.reason, imported_sentence(run))):
+        yield Padding(Text(plain(words, None)), (0, 0, 0, 2))
     yield Text("")
     yield _counts(summary.cases)
     yield Text(mean_sentence(summary.cases))

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import slices_of
-from evenhand.domain.run import RunStatus
+from evenhand.domain.run import IMPORTED_FROM, RunStatus
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
 from evenhand.store.rows import answer_of, evaluation_row, judgment_of, planned_from
@@ -29,13 +29,27 @@ _MISSING: Final = object()
 
 def parse_line(line: bytes, where: str) -> dict[str, Any]:
     """Read a line as one JSON object: no key twice, no NaN, no half of a character, and whole numbers as they are."""
+    value: dict[str, Any] = parse_object(line, where, what="a line")
+    return value
+
+
+def parse_object(
+    content: bytes, where: str, *, what: str = "the file", allows_nan: bool = False, allows_list: bool = False
+) -> Any:
+    """Read strict JSON that must be one object.
+
+    With ``allows_nan``, NaN and infinities are read as they are, and halves of characters too; with ``allows_list``, a
+    list may be there in place of the object.
+    """
+    decoder = _DECODER_WITH_NAN if allows_nan else _DECODER
     try:
-        orjson.loads(line)  # refuses bytes that are no UTF-8, lone surrogates, and what is nested too deeply
-        value = _DECODER.decode(line.decode())
+        if not allows_nan:
+            orjson.loads(content)  # refuses bytes that are no UTF-8, lone surrogates, and what is nested too deeply
+        value = decoder.decode(content.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: this is not strict JSON: {error!s:.200}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{where}: a line must be one JSON object")
+    if not isinstance(value, dict) and not (allows_list and isinstance(value, list)):
+        raise ConfigError(f"{where}: {what} must be one JSON object")
     return value
 
 
@@ -62,6 +76,7 @@ def _finite(text: str) -> float:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique_members, parse_constant=_refuse_constant, parse_float=_finite
 )
+_DECODER_WITH_NAN: Final = json.JSONDecoder(object_pairs_hook=_unique_members)
 
 
 class Kind(NamedTuple):
@@ -157,6 +172,7 @@ _DEFINITION: Final = {
     "judge": _MODEL,
     "target": _MODEL,
     "prompt": _or_absent(_OBJECT),
+    IMPORTED_FROM: _or_absent(_OBJECT),
     "profiles": _or_absent(_OBJECT),
     "prices": _or_absent(_or_null(_OBJECT)),
     "timeout": _or_absent(_or_null(_AMOUNT)),

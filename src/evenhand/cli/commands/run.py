@@ -33,6 +33,7 @@ from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunStatus
+from evenhand.engine.carry_over import require_own
 from evenhand.engine.job import Job
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.store_location import StoreLocation, open_or_empty
@@ -194,6 +195,7 @@ def resume(
     """
     with open_session(ctx, options) as session, StoreLocation(options.db).opened(to_read=True) as store:
         record = store.runs.find(run)
+        require_own(record)
         if record.status is RunStatus.FINISHED and not (fork or options.retry_errors):
             session.console.note(f"run {record.id} is finished; --retry-errors retries its errors")
             return session.end(store, record)

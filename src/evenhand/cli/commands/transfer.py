@@ -1,4 +1,4 @@
-"""`evenhand export RUN` and `evenhand import FILE`: a complete run, as one file."""
+"""`evenhand export RUN`, `import FILE` and `import-results FILE`: a complete run, as one file."""
 
 from __future__ import annotations
 
@@ -67,4 +67,41 @@ def import_run(
         console.note(f"{name} is valid: {content}{renamed}; nothing was stored")
     else:
         console.note(f"imported {content}{renamed}")
+        console.result(imported.id)
+
+
+def import_results(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="Results of promptfoo (.json, .jsonl), or a log of Inspect (.eval, .json)."
+        ),
+    ],
+    *,
+    again: Annotated[bool, typer.Option("--again", help="Import a file that was imported before once more.")] = False,
+    dry_run: DryRun = False,
+    db: Db = DB,
+    quiet: Quiet = False,
+) -> None:
+    """Import results that promptfoo or Inspect recorded, as a finished run.
+
+    Nothing is asked and nothing is spent. Scores and verdicts are those in the file; what is not as it was is listed
+    on standard error. All of the file is imported, or nothing if a part of it is wrong.
+    """
+    from evenhand.convert.conversion import results_into  # noqa: PLC0415 - it loads the readers of all tools
+
+    console = Console(quiet=quiet)
+    with open_or_empty(db) if dry_run else StoreLocation(db).opened() as store:
+        imported = results_into(store, Path(file), again=again, dry_run=dry_run)
+    if not imported.is_new:
+        console.note(f"{file} is there already: run {imported.id}; --again imports it once more")
+        console.result(imported.id)
+        return
+    for note in imported.notes:
+        console.note(note)
+    content = f"{counted(imported.cases, 'case')} and {counted(imported.evaluations, 'evaluation')}"
+    if dry_run:
+        console.note(f"{file} is valid: {content} from {imported.origin}; nothing was stored")
+    else:
+        console.note(f"imported {content} from {imported.origin}")
         console.result(imported.id)

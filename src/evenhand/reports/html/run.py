@@ -53,6 +53,8 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
     yield f"{noun.capitalize()}s", f"{run.cases:,}{times}"
     if run.forked_from is not None:
         yield "Forked from", run.forked_from
+    if run.origin:
+        yield "Imported from", run.origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

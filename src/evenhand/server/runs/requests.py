@@ -14,6 +14,7 @@ from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import EvaluationMode, FieldError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
@@ -111,6 +112,7 @@ NO_CACHE = "no_cache"
 
 def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tuple[RunRecord, Job, Pace]:
     """Claim a run and make its job from what it stored, or say why it cannot go on here."""
+    require_own(run)
     use_cache = run.options.get(NO_CACHE) is not True
     pace = change(Pace.of(concurrency=run.definition.get("concurrency"), use_cache=use_cache))
     if run.status is RunStatus.FINISHED and not pace.retry_errors:
