@@ -107,6 +107,7 @@ PUBLIC_NAMES = [
     "create_llm_as_judge",
     "evaluate",
     "evaluate_profiles",
+    "import_results",
     "jury",
     "rank",
     "resolve",

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import pyarrow
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 from evenhand import CaseResult, Run, Status, import_results
@@ -240,7 +240,7 @@ def test_a_log_that_did_not_succeed_says_so(tmp_path: Path) -> None:
 
 
 def test_a_zip_file_is_read_one_sample_at_a_time_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    members = {"header.json": header(), "summaries.json": [], "reductions.json": []}
+    members: dict[str, object] = {"header.json": header(), "summaries.json": [], "reductions.json": []}
     members |= {f"samples/{number}_epoch_1.json": sample(number) for number in (10, 2, 1)}
 
     run = import_results(archive(tmp_path / "log.eval", members), store=None)
@@ -250,7 +250,7 @@ def test_a_zip_file_is_read_one_sample_at_a_time_in_the_order_of_their_numbers(t
 
 def test_a_large_sample_in_a_folder_of_its_own_is_read(tmp_path: Path) -> None:
     shell = {key: value for key, value in sample("a").items() if key != "metadata"}
-    members = {
+    members: dict[str, object] = {
         "header.json": header(), "samples/a_epoch_1/sample.json": shell, "samples/a_epoch_1/messages/0.json": [],
         "samples/a_epoch_1/metadata.json": {"continent": "Asia"},
     }  # fmt: skip
@@ -281,7 +281,7 @@ def zstandard_archive(path: Path, members: dict[str, object], *, spoil: bool = F
     for name, content in members.items():
         raw, encoded = json.dumps(content).encode(), name.encode()
         half = len(raw) // 2  # in two frames, as large members are
-        packed = b"".join(pyarrow.compress(piece, codec="zstd", asbytes=True) for piece in (raw[:half], raw[half:]))
+        packed = b"".join(pa.compress(piece, codec="zstd", asbytes=True) for piece in (raw[:half], raw[half:]))
         checksum = zlib.crc32(raw) ^ spoil
         fields = struct.pack("<HHHHHLLLHH", 63, 0, 93, 0, 0, checksum, len(packed), len(raw), len(encoded), 0)
         index += (
@@ -346,9 +346,10 @@ def with_huge_index(path: Path) -> Path:
 
 
 def twice(path: Path) -> Path:
-    with zipfile.ZipFile(path, "w") as made, pytest.warns(UserWarning, match="Duplicate name"):
+    with zipfile.ZipFile(path, "w") as made:
         made.writestr("header.json", json.dumps(header()))
-        made.writestr("header.json", json.dumps(header()))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            made.writestr("header.json", json.dumps(header()))
     return path
 
 

@@ -404,7 +404,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -
     with (tmp_path / "a.json").open("wb") as file:
         file.truncate(1_000_000_000)  # takes no room on the disk
 
-    with pytest.raises(ConfigError, match="the file has 1,000 MB, .* up to 200 MB; promptfoo writes results.jsonl"):
+    with pytest.raises(ConfigError, match=r"the file has 1,000 MB, .* up to 200 MB; promptfoo writes results\.jsonl"):
         import_results(tmp_path / "a.json", store=None)
 
 

@@ -14,10 +14,11 @@ from rich.cells import cell_len
 from evenhand import Case, Equals, evaluate
 from evenhand.domain.run import Judgment, MadeAnswer, RunStatus
 from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, Highlights, errors_once
 from evenhand.reports.html.page import write_html
 from evenhand.reports.markdown import markdown
-from evenhand.reports.phrases import Standing, effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.phrases import Standing, mean_sentence, pass_rate_sentence
 from evenhand.reports.safe_text import escaped
 from evenhand.reports.terminal import terminal
 

@@ -12,7 +12,8 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Thresholds, Verdict
-from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence
+from evenhand.reports.effort import effort_sentence
+from evenhand.reports.phrases import mean_sentence, pass_rate_sentence
 from evenhand.reports.summary import Summarizer, summarize
 
 # A broken judge is not a zero (REL-J1)

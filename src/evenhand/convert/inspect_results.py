@@ -28,7 +28,7 @@ from evenhand.domain.evaluation import Evaluation, Usage, token_sum, token_usage
 from evenhand.domain.message import Message
 from evenhand.domain.run import Judgment, MadeAnswer
 from evenhand.domain.scale import is_finite_number
-from evenhand.engine.targets.model import MODEL, TEST_CASE
+from evenhand.engine.targets.several import MODEL, TEST_CASE
 from evenhand.reports.safe_text import plain as one_line
 
 TOOL: Final = "inspect"

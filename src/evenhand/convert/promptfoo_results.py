@@ -29,7 +29,7 @@ from evenhand.domain.evaluation import Evaluation, Usage, token_usage
 from evenhand.domain.run import Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.identity import digest_of
-from evenhand.engine.targets.model import MODEL, TEST_CASE
+from evenhand.engine.targets.several import MODEL, TEST_CASE
 from evenhand.reports.safe_text import plain as one_line
 
 TOOL: Final = "promptfoo"

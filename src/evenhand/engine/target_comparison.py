@@ -8,7 +8,7 @@ from evenhand.domain.comparison import Compared, TargetComparison
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import RunRecord
 from evenhand.engine.case_scores import cases_by_target
-from evenhand.engine.targets.several import own_name, stands_for_several, targets_by_name
+from evenhand.engine.targets.several import own_name, targets_of
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 from evenhand.stats.paired import holm
 from evenhand.store.store import Store
@@ -21,8 +21,7 @@ def compare_targets(
 
     The run is read once: a case is kept only until all targets have answered it, which come one after the other.
     """
-    target = run.definition.get("target")
-    targets = targets_by_name(target) if stands_for_several(target) else {}
+    targets = targets_of(run)
     if len(targets) < 2:
         return None
     names = list(targets)
@@ -39,7 +38,7 @@ def compare_targets(
     for answered in waiting.values():
         _add(summarizers, first, answered)
     others = _corrected(summarizers, evaluator)
-    noun = "model" if all(own_name(target) == name for name, target in targets.items()) else "target"
+    noun = "model" if run.origin or all(own_name(target) == name for name, target in targets.items()) else "target"
     return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun)
 
 

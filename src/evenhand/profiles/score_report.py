@@ -11,8 +11,9 @@ from typing import Any, Final, TextIO
 from evenhand.domain.run import RunStatus
 from evenhand.profiles.scores import ProfileScore, ScoringNumbers, from_0_to_10, scores_and_numbers
 from evenhand.reports.csv import cell
+from evenhand.reports.effort import effort_sentence
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
-from evenhand.reports.phrases import counted, effort_sentence, judges_phrase, mean_sentence, next_step, score_text
+from evenhand.reports.phrases import counted, judges_phrase, mean_sentence, next_step, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 

@@ -20,12 +20,12 @@ from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import target_parts
+from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
     Standing,
     counted,
-    effort_sentence,
     flag_phrases,
     imported_sentence,
     interval_text,

@@ -14,7 +14,7 @@ from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.failure import Failure
-from evenhand.domain.run import MadeAnswer, PlannedCase
+from evenhand.domain.run import MadeAnswer, PlannedCase, RunRecord
 from evenhand.engine.targets.base import Target
 from evenhand.models.resolve import normal_name
 
@@ -156,6 +156,16 @@ def targets_by_name(target: object) -> dict[str, Any]:
     except ConfigError:
         return {}
     return {name: definition for name, definition in named if name}
+
+
+def targets_of(run: RunRecord) -> dict[str, Any]:
+    """Return the targets of a run of several, by the names that its cases have; none where there is one target."""
+    target = run.definition.get("target")
+    if not stands_for_several(target):
+        return {}
+    if run.origin and isinstance(target, Mapping):  # which has the names that another tool gave them
+        return {str(name): name for name in target.get(MODELS) or ()}
+    return targets_by_name(target)
 
 
 def own_name(definition: object) -> str:

@@ -17,11 +17,12 @@ from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.csv import cell
+from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
-from evenhand.reports.phrases import NONE, counted, effort_sentence, interval_text, judges_phrase, next_step, score_text
+from evenhand.reports.phrases import NONE, counted, interval_text, judges_phrase, next_step, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 from evenhand.stats.bias import SIGN

@@ -13,13 +13,14 @@ from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Summary
+from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.case import CaseView, verbatim_json
 from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.html.table import MOST_COLUMNS, case_table
-from evenhand.reports.phrases import effort_sentence, mean_sentence, pass_rate_sentence, standings
+from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
 from evenhand.version import __version__
 

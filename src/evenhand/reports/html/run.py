@@ -14,10 +14,10 @@ from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block
 from evenhand.reports.comparison import target_parts
+from evenhand.reports.effort import Effort
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
-    Effort,
     Standing,
     cost_text,
     counted,

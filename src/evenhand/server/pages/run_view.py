@@ -12,18 +12,10 @@ from evenhand.domain.summary import Tally
 from evenhand.evaluators.profile_score import SCALE
 from evenhand.profiles.job import RANKING, is_audit, mode_of
 from evenhand.profiles.scores import from_0_to_10
+from evenhand.reports.effort import Effort
 from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.json import moment
-from evenhand.reports.phrases import (
-    NONE,
-    Effort,
-    Standing,
-    cost_text,
-    counted,
-    duration_text,
-    moment_text,
-    names_in,
-)
+from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, moment_text, names_in
 from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import scale_of

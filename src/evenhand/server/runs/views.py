@@ -11,7 +11,7 @@ from typing import Any, Final
 from evenhand.domain.case import Case
 from evenhand.domain.message import messages_from
 from evenhand.domain.run import RunRecord
-from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
+from evenhand.engine.targets.several import MODEL, targets_of
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import judged_order, member_ids
 from evenhand.reports.json import run_row, summary_row
@@ -26,8 +26,7 @@ from evenhand.workspace.prompt_run import PROMPT
 
 def models_of(run: RunRecord) -> list[str]:
     """Return the models that answered, if a run has several, so that each case names its own."""
-    target = run.definition.get("target")
-    return target_names(target) if stands_for_several(target) else []
+    return list(targets_of(run))
 
 
 def judge_of(run: RunRecord) -> str | None:
