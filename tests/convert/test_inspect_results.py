@@ -7,6 +7,7 @@ import struct
 import time
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def imported(folder: Path, *samples: dict[str, Any], **rest: Any) -> Run:
     return import_results(folder / "log.json", store=None)
 
 
-def archive(path: Path, members: dict[str, object], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def archive(path: Path, members: Mapping[str, object], method: int = zipfile.ZIP_DEFLATED) -> Path:
     with zipfile.ZipFile(path, "w", method) as made:
         for name, content in members.items():
             made.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))

@@ -227,6 +227,10 @@ def test_two_models_of_a_run_can_be_compared(tmp_path: Path) -> None:
 
     assert comparison.cases.scores.difference == -1.0
     assert comparison.cases.scores.n == 3
+    targets = run.compare_targets()
+    assert targets is not None
+    assert (targets.baseline, targets.noun) == ("openai:gpt-5-mini", "model")
+    assert targets.others["worse"].scores == comparison.cases.scores
 
 
 def test_a_run_of_several_models_meets_that_of_one_of_them(tmp_path: Path) -> None:

@@ -248,12 +248,7 @@ def around_text(tally: Tally, interval: Interval | None) -> str:
 
 
 def imported_sentence(run: RunRecord) -> str:
-    """Say which tool recorded the results of a run, and where; empty for a run of Evenhand.
-
-    >>> origin = {"tool": "promptfoo", "version": "0.119.0", "file": "results.json", "date": "2026-11-15 09:30 UTC"}
-    >>> imported_sentence(RunRecord(number=1, id="r", name="", status="finished", definition={"imported_from": origin}))
-    'Imported from promptfoo 0.119.0, results.json, 2026-11-15 09:30 UTC'
-    """
+    """Say which tool recorded the results of a run, and where; empty for a run of Evenhand."""
     return f"Imported from {run.origin}" if run.origin else ""
 
 
