@@ -64,6 +64,7 @@ def _cost_text(summary: Summary, *, target_is_code: bool) -> str:
 def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
     """Say what a run took; with the run itself, also what it took and gave up.
 
+    >>> from evenhand.domain.summary import Tally
     >>> effort_sentence(Summary(cases=Tally(), calls=312, cached=20, input_tokens=5200, output_tokens=900, cost=0.12))
     '312 calls to models, 20 replies from the cache, 5,200 tokens in and 900 out, cost $0.12'
     """
