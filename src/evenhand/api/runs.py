@@ -58,6 +58,7 @@ def planned_evaluation(
     prices: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
     slices: Sequence[str] | None = None,
+    label: str | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
@@ -95,7 +96,7 @@ def planned_evaluation(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    scope = Scope(repeat=usual_repeat if repeat is None else repeat)
+    scope = Scope(repeat=usual_repeat if repeat is None else repeat, label=label)
     execution = execution_of(job, scope, pace, store=store, progress=progress)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []

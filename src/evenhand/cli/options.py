@@ -174,6 +174,9 @@ Only = Annotated[
 AnswersFrom = Annotated[
     str | None, option("--answers-from", metavar="RUN", help="Judge the answers of this run instead of new ones.")
 ]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="TEXT", help="What to call this run, to tell it from others.")
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")

@@ -236,6 +236,6 @@ class TargetComparison:
 
 def _run(run: RunRecord) -> dict[str, Any]:
     return {
-        "id": run.id, "name": run.name, "status": run.status.value, "cases": run.cases, "repeat": run.repeat,
-        "target": run.definition.get("target"), "version": run.version,
+        "id": run.id, "name": run.name, "label": run.label, "status": run.status.value, "cases": run.cases,
+        "repeat": run.repeat, "target": run.definition.get("target"), "version": run.version,
     }  # fmt: skip

@@ -19,6 +19,16 @@ from evenhand.domain.verdict import Thresholds, Verdict
 
 # The key of a definition that says which tool recorded the results, and in which file.
 IMPORTED_FROM: Final = "imported_from"
+MOST_LABEL: Final = 200
+
+
+def is_label(value: object) -> bool:
+    r"""Return whether a value can be the label of a run: a line of text that shows something.
+
+    >>> is_label("shorter prompt"), is_label(" "), is_label("a\nb")
+    (True, False, False)
+    """
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= MOST_LABEL
 
 
 class RunStatus(StrEnum):
@@ -67,6 +77,12 @@ class RunRecord:
     def thresholds(self) -> Thresholds:
         """The thresholds for the verdict on a whole case."""
         return Thresholds.of(self.definition.get("thresholds"))
+
+    @property
+    def label(self) -> str:
+        """What the user called the run when it was started; empty without a label."""
+        label = self.options.get("label")
+        return label if isinstance(label, str) else ""
 
     @property
     def origin(self) -> str:

@@ -32,6 +32,7 @@ def scope_of(run: RunRecord) -> Scope:
         limit=options.get("limit"),
         repeat=run.repeat,
         answers_from=options.get("answers_from"),
+        label=run.label or None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.run import MOST_LABEL, PlannedCase, RunRecord, is_label
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
@@ -59,22 +59,26 @@ class Scope:
     """Which of the cases a run takes, and how often: this belongs to the run and is stored with it.
 
     ``only`` are ids or patterns such as ``refund-*``; ``limit`` is how many of them at most; ``answers_from`` is the
-    id of a run whose answers are judged instead of new ones.
+    id of a run whose answers are judged instead of new ones. ``label`` is what the user calls the run.
     """
 
     only: tuple[str, ...] = ()
     limit: int | None = None
     repeat: int = 1
     answers_from: str | None = None
+    label: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("repeat", self.repeat)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
+        if self.label is not None and not is_label(self.label):
+            raise ConfigError(f"label is {self.label!r:.80}; it must be a line of 1 to {MOST_LABEL} characters")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""
-        return {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
+        scope: dict[str, Any] = {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
+        return scope if self.label is None else scope | {"label": self.label}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,11 @@ class Run:
         return self.record.name
 
     @property
+    def label(self) -> str:
+        """What it was called when it was started, to tell it from others of its suite; empty without a label."""
+        return self.record.label
+
+    @property
     def status(self) -> RunStatus:
         """How far it has come: ``finished``, ``stopped``, ``interrupted`` …."""
         return self.record.status

@@ -104,7 +104,8 @@ def _who(run: RunRecord) -> str:
     target = run.definition.get("target")
     named = target.get("model") if isinstance(target, Mapping) else target
     answered = f", answered by {plain(named, _NAME)}" if isinstance(named, str) else ""
-    return f"{run.id} {plain(run.name, _NAME)}{answered}"
+    label = f" ({plain(run.label, _CASE)})" if run.label else ""
+    return f"{run.id} {plain(run.name, _NAME)}{label}{answered}"
 
 
 def _of_clusters(paired: PairedDifference) -> str:

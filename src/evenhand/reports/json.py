@@ -62,6 +62,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
     return {
         "id": run.id,
         "name": run.name,
+        "label": run.label,
         "status": run.status.value,
         "reason": run.reason,
         "source": run.source,
@@ -203,7 +204,8 @@ def write_jsonl(report: Report, out: TextIO) -> None:
 
 # What depends on when, where and how often it was run, and not on what was found.
 _OF_THE_RUN: Final = (
-    "id", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls", "abandoned_cost",
+    "id", "label", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls",
+    "abandoned_cost",
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
     "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults",

@@ -48,7 +48,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# {escaped(run.name)}"
     yield ""
     yield f"{counted(summary.cases.n, 'case')}, {run.status.value}{f': {escaped(run.reason)}' if run.reason else ''}"
-    yield from (f"\n{escaped(words, None)}" for words in filter(None, [imported_sentence(run)]))
+    yield from (f"\n{escaped(words, None)}" for words in filter(None, [run.label, imported_sentence(run)]))
     yield ""
     seen = [
         f"{standing.glyph} {standing.word} {count:,}" for standing, count in standings(summary.cases).items() if count

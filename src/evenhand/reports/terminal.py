@@ -87,7 +87,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     summary, run = report.summary, report.run
     name = plain(run.name, max(width - 40, 20))  # so short that the line is not broken
     yield Text(f"{name}: {counted(summary.cases.n, 'case')}, {run.status.value}", style="bold")
-    for words in filter(None, (run.reason, imported_sentence(run))):
+    for words in filter(None, (run.label, run.reason, imported_sentence(run))):
         yield Padding(Text(plain(words, None)), (0, 0, 0, 2))
     yield Text("")
     yield _counts(summary.cases)

@@ -163,6 +163,7 @@ _OPTIONS: Final = {
     "answers_from": _or_absent(_or_null(_TEXT)),
     "judge": _or_absent(_TEXT),
     "target": _or_absent(_either(_TEXT, _list_of(_TEXT))),
+    "label": _or_absent(_TEXT),
 }
 # A model by its name, by its settings, or several of these.
 _MODEL: Final = _or_absent(_or_null(_either(_ANY_TEXT, _OBJECT, _list_of(_either(_ANY_TEXT, _OBJECT)))))

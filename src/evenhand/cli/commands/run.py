@@ -16,6 +16,7 @@ from evenhand.cli.options import (
     Estimate,
     Fork,
     Judge,
+    Label,
     Limit,
     Only,
     Repeat,
@@ -54,6 +55,7 @@ def run(
     limit: Limit = None,
     repeat: Repeat = None,
     answers_from: AnswersFrom = None,
+    label: Label = None,
     estimate: Estimate = False,
     options: RetryOptions,
 ) -> ExitCode:
@@ -78,6 +80,7 @@ def run(
                 limit=limit,
                 repeat=repeat or read.built.repeat,
                 answers_from=answers_from,
+                label=label,
                 overrides=overrides,
                 no_cache=options.no_cache,
             )

@@ -60,7 +60,7 @@ class ListedRun:
         run, tally = self.run, self.tally
         return _line(
             run.id,
-            plain(run.name, 24),
+            plain(f"{run.name}: {run.label}" if run.label else run.name, 24),
             self.status.value,
             moment_text(run.created),
             f"{run.cases:,}",
@@ -75,6 +75,7 @@ class ListedRun:
         return {
             "id": run.id,
             "name": run.name,
+            "label": run.label,
             "status": self.status.value,
             "reason": run.reason,
             "created": moment(run.created),

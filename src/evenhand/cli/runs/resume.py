@@ -209,6 +209,7 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
         limit=scope.limit,
         repeat=scope.repeat,
         answers_from=scope.answers_from,
+        label=before.label or None,
         overrides=overrides,
         no_cache=before.options.get("no_cache") is True,
     )

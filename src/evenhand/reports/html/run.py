@@ -55,6 +55,8 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
         yield "Forked from", run.forked_from
     if run.origin:
         yield "Imported from", run.origin
+    if run.label:
+        yield "Label", run.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
