@@ -409,3 +409,38 @@ def test_what_differs_in_judging_a_context_is_listed(tmp_path: Path) -> None:
         f"assert 'context-recall' is not carried over: {one}",
     ]
     assert any("reads the whole input of the case as the question" in line for line in left)
+
+
+SEVERAL = """
+prompts: ["Capital of {{country}}?"]
+providers: [openai:gpt-5-mini, {id: "ollama:chat:llama3.2:1b", config: {temperature: 0}}, python:mine.py]
+tests:
+  - {vars: {country: France}, assert: [{type: contains, value: Paris}]}
+"""
+
+
+def test_several_providers_are_targets_that_all_answer(tmp_path: Path) -> None:
+    suite, left = converted(tmp_path, SEVERAL)
+
+    targets = suite["target"]
+    assert [(target["model"], target["prompt"]) for target in targets] == [
+        ("openai/gpt-5-mini", "Capital of {{ input }}?"), ("ollama/llama3.2:1b", "Capital of {{ input }}?"),
+    ]  # fmt: skip
+    assert targets[1]["temperature"] == 0
+    assert [line for line in left if "python:mine.py" in line]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("vars: {", "providerOutput: Lyon, vars: {"), "a test has its output already"),
+        (("country: France", "country: France, model: big"), "a test has the variable 'model'"),
+    ],
+)
+def test_where_several_could_not_answer_the_first_does_and_the_others_are_listed(
+    tmp_path: Path, change: tuple[str, str], reason: str
+) -> None:
+    suite, left = converted(tmp_path, SEVERAL.replace(*change))
+
+    assert suite["target"]["model"] == "openai/gpt-5-mini"
+    assert any("ollama:chat:llama3.2:1b" in line and reason in line for line in left)

@@ -1,4 +1,4 @@
-"""A promptfoo configuration as a suite: its first provider and prompt as the target, its tests as cases."""
+"""A promptfoo configuration as a suite: its providers and first prompt as targets, its tests as cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.convert.asserts import Scope, evaluators_of, rendered
 from evenhand.convert.draft import Draft, named
 from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, is_file, items
 from evenhand.convert.tables import row_as_test
-from evenhand.convert.targets import ONE_TARGET, Prompt, model_of, prompt_of
+from evenhand.convert.targets import Prompt, keep_one_target, model_of, prompt_of
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
 from evenhand.suites.values import Listed, Mapped, plain, walk
@@ -73,9 +73,10 @@ class _Configuration:
             draft.header["metadata"] = metadata
             self._carry_defaults()
             prompt = prompt_of(root, self._source, draft)
-            self._carry_target(prompt)
+            providers = self._carry_target(prompt)
             self._carry_options()
             self._carry_tests(prompt)
+            keep_one_target(draft, root.file, providers)
             for key, reason in _REASONS.items():
                 root.leave(key, reason)
             for key in [key for key in self._templates if key not in self._used_templates]:
@@ -84,8 +85,6 @@ class _Configuration:
         draft.header["gates"] = {"max_failed": 0}
         for key in [key for key, value in draft.header.items() if value is None or value == {}]:
             del draft.header[key]
-
-    # The target
 
     def _template(self, name: str) -> Any:
         self._used_templates.add(name)
@@ -100,29 +99,30 @@ class _Configuration:
             raise CannotCarryError(problem)
         return made
 
-    def _carry_target(self, prompt: Prompt | None) -> None:
+    def _carry_target(self, prompt: Prompt | None) -> list[tuple[int, str]]:
         root = self._root
         key = "providers" if root.has("providers") else "targets"
-        line = root.line(key)
-        taken = root.take(key)
+        line, taken = root.line(key), root.take(key)
         providers = [*items(taken)] if isinstance(taken, Listed) else [(taken, line)] if taken is not None else []
+        targets: list[Any] = []
+        carried: list[tuple[int, str]] = []
         for number, (provider, where) in enumerate(providers, 1):
             name = f"provider {number}"
-            if prompt is None or "target" in self._draft.header:
-                reason = ONE_TARGET if prompt is not None else "there is no prompt for it"
-                self._draft.left.add(root.file, where, f"{name}{_identity(provider)}", reason)
-                continue
             try:
+                if prompt is None:
+                    raise CannotCarryError("there is no prompt for it")
                 model = model_of(provider, name=name, file=root.file, line=where, draft=self._draft)
                 if prompt.name is not None:
                     model = {**(model if isinstance(model, dict) else {"model": model}), "prompt": prompt.content}
-                if problem := self._draft.model_problem("target", model):
+                if problem := self._draft.model_problem("target", [*targets, model] if targets else model):
                     raise CannotCarryError(problem)
-                self._draft.header["target"] = model
+                targets.append(model)
+                carried.append((where, f"{name}{_identity(provider)}"))
             except CannotCarryError as error:
                 self._draft.left.add(root.file, where, f"{name}{_identity(provider)}", str(error))
-
-    # The rest of the configuration
+        if targets:
+            self._draft.header["target"] = targets[0] if len(targets) == 1 else targets
+        return carried
 
     def _carry_defaults(self) -> None:
         root = self._root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from evenhand.convert.asserts import rendered, text_of
 from evenhand.convert.draft import Draft
 from evenhand.convert.source import CannotCarryError, Part, Source, items
 from evenhand.domain.template import Template
+from evenhand.engine.targets.several import taken_names
 from evenhand.suites.values import Listed, Mapped, plain
 
 # Providers that answer chats, by their name in promptfoo.
@@ -116,11 +117,31 @@ def _keep_accepted(
             config.leave(theirs, problem)
 
 
+def keep_one_target(draft: Draft, file: str, providers: Sequence[tuple[int, str]]) -> None:
+    """Keep the first of several targets where cases have answers of their own, or keys that tell targets apart.
+
+    ``providers`` are the lines and the names of those that became targets.
+    """
+    targets = draft.header.get("target")
+    taken = taken_names(has_prompts=False)
+    why_not = next((why for case in draft.cases for why in _why_not_several(case, taken)), None)
+    if isinstance(targets, list) and why_not is not None:
+        draft.header["target"] = targets[0]
+        for line, provider in providers[1:]:
+            draft.left.add(file, line, provider, f"{why_not}, so only the first provider can answer")
+
+
+def _why_not_several(case: Mapping[str, Any], taken: Sequence[str]) -> Iterator[str]:
+    if case.get("candidate_answer") is not None:
+        yield "a test has its output already"
+    yield from (f"a test has the variable {key!r}" for key in taken if key in case.get("metadata", {}))
+
+
 # Prompts
 
 _USUAL_PROMPT: Final = "{{prompt}}"
 _PROMPT_FILES: Final = (".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".py", ".js", ".ts", ".mjs")
-ONE_TARGET: Final = "a suite has one target, and it is the first of them; convert and run again, or use --target"
+_ONE_PROMPT: Final = "only the first is carried over; write the others under prompts, beside the model of the target"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,7 +181,7 @@ def prompt_of(root: Part, source: Source, draft: Draft) -> Prompt | None:
             continue
         for content in contents:
             if chosen is not None:
-                draft.left.add(root.file, where, f"prompt {number}", ONE_TARGET.replace(", or use --target", ""))
+                draft.left.add(root.file, where, f"prompt {number}", _ONE_PROMPT)
                 break
             try:
                 chosen = _prompt_of(content)
