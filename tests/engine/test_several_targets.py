@@ -157,8 +157,12 @@ def test_a_run_of_one_target_has_none_to_compare() -> None:
 
 
 def test_a_target_that_fails_is_counted_and_compared_on_nothing() -> None:
-    compared = run_of({"name": "new", "python": right}, {"name": "broken", "python": crashing}).compare_targets()
+    run = run_of({"name": "new", "python": right}, {"name": "broken", "python": crashing})
 
+    compared = run.compare_targets()
+
+    for kind in ("text", "md", "html"):
+        assert "broken: left out: 8 without a score in the target" in run.report(kind).replace("\\", "")
     assert compared is not None
     broken = compared.others["broken"]
     assert (broken.in_common, broken.scores.n, broken.unscored_b) == (8, 0, 8)

@@ -83,10 +83,10 @@ def import_results(
     db: Db = DB,
     quiet: Quiet = False,
 ) -> None:
-    """Import results that promptfoo or Inspect recorded, as a finished run.
+    """Import results that promptfoo or Inspect recorded.
 
-    Nothing is asked and nothing is spent. Scores and verdicts are those in the file; what is not as it was is listed
-    on standard error. All of the file is imported, or nothing if a part of it is wrong.
+    They become a finished run. Nothing is asked and nothing is spent. Scores and verdicts are those in the file; what
+    is not as it was is listed on standard error. All of the file is imported, or nothing if a part of it is wrong.
     """
     from evenhand.convert.conversion import results_into  # noqa: PLC0415 - it loads the readers of all tools
 
