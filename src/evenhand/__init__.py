@@ -83,7 +83,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         Regex as Regex,
         StartsWith as StartsWith,
     )
-    from evenhand.evaluators.checks.wording import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge, TokenF1 as TokenF1
+    from evenhand.evaluators.checks.text_overlap import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge, TokenF1 as TokenF1
     from evenhand.evaluators.code import CodeJudgeEvaluator as CodeJudgeEvaluator
     from evenhand.evaluators.composite import CompositeEvaluator as CompositeEvaluator, jury as jury
     from evenhand.evaluators.factory import EvaluatorResult as EvaluatorResult, FewShotExample as FewShotExample
@@ -148,7 +148,7 @@ _HOMES = {
         "Regex",
         "StartsWith",
     ),
-    "evaluators.checks.wording": ("Bleu", "Chrf", "Rouge", "TokenF1"),
+    "evaluators.checks.text_overlap": ("Bleu", "Chrf", "Rouge", "TokenF1"),
     "evaluators.code": ("CodeJudgeEvaluator",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.field_accuracy": ("FieldAccuracy",),

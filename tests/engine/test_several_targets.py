@@ -68,8 +68,8 @@ def test_a_definition_names_its_targets_as_the_targets_themselves_do(target: Any
         ({"model": "ollama/a", "prompts": {7: TERSE}}, "target: prompts: a name must be text of one line"),
         ({"model": "ollama/a", "prompts": {"a": "no place"}}, "target: the prompt must use {{ input }}"),
         ({"models": ["ollama/a"], "name": "both"}, "target: name is for one target, and models are several"),
-        (["ollama/a", "ollama:a"], "target: there is 'ollama/a' twice; give each a name of its own"),
-        ([{"name": "x", "model": "ollama/a"}, {"name": "x", "command": ["app"]}], "target: there is 'x' twice"),
+        (["ollama/a", "ollama:a"], "target: two targets are named 'ollama/a'; give each a name of its own"),
+        ([{"name": "x", "model": "ollama/a"}, {"name": "x", "command": ["app"]}], "target: two targets are named 'x'"),
     ],
 )
 def test_targets_that_cannot_be_told_apart_or_asked_are_refused(target: Any, message: str) -> None:
@@ -181,9 +181,9 @@ def test_a_cluster_of_its_own_stays() -> None:
         (Case(id="a", question="say 1", candidate_answer="So."), "case 'a': it has a candidate_answer, and the suite"),
         (
             Case(id="a", question="say 1", metadata={"model": "x"}),
-            "case 'a': its metadata has 'model', which says here",
+            "case 'a': its metadata has the key 'model', which names",
         ),
-        (Case(id="a", question="say 1", metadata={"test_case": 1}), "case 'a': its metadata has 'test_case'"),
+        (Case(id="a", question="say 1", metadata={"test_case": 1}), "case 'a': its metadata has the key 'test_case'"),
     ],
 )
 def test_a_case_that_would_be_answered_or_named_twice_is_refused(case: Case, message: str) -> None:

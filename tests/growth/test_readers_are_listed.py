@@ -34,7 +34,7 @@ OTHERS = {
     "engine/comparison.py": "reads stored cases, which are JSON of our own",
     "evaluators/json_factory.py": "hands values to parse_strict",
     "evaluators/schema/worker.py": "reads what its parent process has written",
-    "convert/recording.py": "tries a recorded prompt as JSON once, and looks at names of settings",
+    "convert/recorded_results.py": "tries a recorded prompt as JSON once, and looks at names of settings",
     "drive/held_keys.py": "looks at names of attributes",
     "reports/terminal_case.py": "reads JSON that it has just written",
     "profiles/audit/artifacts.py": "reads files that it has written",

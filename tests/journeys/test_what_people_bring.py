@@ -279,6 +279,6 @@ def test_repeated_cases_are_shown_with_how_steady_they_are() -> None:
     compared = typed("compare", "previous", "last", "--limit", "0")
 
     assert "How steady" in report
-    assert found is not None
+    assert (found["cases"], found["flipped"]) == (2, 2)
     assert compared.startswith("A: ")
     assert Run.open("previous").summary.repeat == 4

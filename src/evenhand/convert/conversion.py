@@ -15,7 +15,7 @@ from typing import Any, Final
 from evenhand.convert import agentv, inspect_results, promptfoo, promptfoo_results
 from evenhand.convert.draft import Conversion, Draft, finished, named
 from evenhand.convert.recorded_file import Row, ZipLog, is_zip, read_document, read_lines, require_strict
-from evenhand.convert.recording import ImportedResults, Recording, store_recording
+from evenhand.convert.recorded_results import ImportedResults, Recording, store_recording
 from evenhand.convert.source import CannotCarryError, Loaded, Source, as_context, items
 from evenhand.domain.errors import ConfigError
 from evenhand.engine.run import Run
@@ -177,8 +177,8 @@ _RESULTS: Final = (
 def import_results(path: str | os.PathLike[str], *, again: bool = False, store: PlaceLike = DEFAULT) -> Run:
     """Read results that promptfoo or Inspect recorded into the store, as a finished run, and return it.
 
-    Nothing is asked and nothing is spent. A file that was imported before is not imported once more, unless ``again``
-    is set: the run that it became is returned. What is not as it was is listed in the definition of the run.
+    No model is asked. A file that was imported before is not imported again, unless ``again`` is set: the run that it
+    became is returned. Anything that could not be imported unchanged is listed in its definition.
     """
     place = StoreLocation.of(store)
     with place.opened() as opened:

@@ -160,7 +160,7 @@ def finished(draft: Draft, *, source: str, kind: str, is_moved: bool) -> Convers
         )
     head = [f"Made by `evenhand convert` from {source}, a file of {kind}."]
     if draft.left.lines:
-        head += ["Not carried over, or not as it was:", *(f"- {line}" for line in draft.left.lines)]
+        head += ["Not carried over, or changed:", *(f"- {line}" for line in draft.left.lines)]
     text = "".join(f"# {line}\n" for line in head) + "\n" + suite_text(suite)
     return Conversion(text=text, left=draft.left.lines, kind=kind, cases=len(suite["cases"]))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evenhand.convert.recorded_file import ZipLog, items_of, mapping, text_in
-from evenhand.convert.recording import (
+from evenhand.convert.recorded_results import (
     Masked,
     Names,
     Notes,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand.convert.recorded_file import Row, items_of, mapping, read_lines, row_at, text_in
-from evenhand.convert.recording import (
+from evenhand.convert.recorded_results import (
     Masked,
     Names,
     Notes,

@@ -167,8 +167,7 @@ def _matched(side: Side, other: Side, letter: Literal["a", "b"]) -> Side:
 
 def _is_by_model(side: Side) -> bool:
     """Return whether a run has each case once for each of several targets, its own or those of another tool."""
-    is_several = stands_for_several(side.run.definition.get("target")) or bool(side.run.origin)
-    return is_several and len(side.models()) > 1
+    return stands_for_several(side.run.definition.get("target")) and len(side.models()) > 1
 
 
 def _nothing_in_common(a: Side, b: Side) -> ConfigError:

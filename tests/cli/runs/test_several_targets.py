@@ -133,10 +133,13 @@ def test_show_shows_what_each_target_answered(command: Callable[..., Any]) -> No
     ("change", "told"),
     [
         (("{who: Ann}", "{}"), "the system text of 'openai/one + polite' uses 'who', which is not in the metadata"),
-        (("who: Ann", "who: Ann, model: x"), "its metadata has 'model', which says here which of the targets answered"),
-        (("who: Ann", "who: Ann, prompt: x"), "its metadata has 'prompt', which says here which of the targets"),
+        (
+            ("who: Ann", "who: Ann, model: x"),
+            "its metadata has the key 'model', which names the target if there are several",
+        ),
+        (("who: Ann", "who: Ann, prompt: x"), "its metadata has the key 'prompt', which names the target"),
         (("input:", "candidate_answer: Paris, input:"), "it has a candidate_answer, and the suite has several targets"),
-        (("[openai/one, openai/two]", "[openai/one, openai:one]"), "there is 'openai/one + terse' twice"),
+        (("[openai/one, openai/two]", "[openai/one, openai:one]"), "two targets are named 'openai/one + terse'"),
         (("[openai/one, openai/two]", "[openai/one, opnai/two]"), "no model provider 'opnai'; did you mean 'openai'?"),
         (("terse:", "' ':"), "prompts: a name must be text of one line"),
         (('{{ input }}"\n    polite', '"\n    polite'), "the prompt must use {{ input }}"),

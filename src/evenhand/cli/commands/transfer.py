@@ -78,15 +78,15 @@ def import_results(
         ),
     ],
     *,
-    again: Annotated[bool, typer.Option("--again", help="Import a file that was imported before once more.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Import the file even if it was imported before.")] = False,
     dry_run: DryRun = False,
     db: Db = DB,
     quiet: Quiet = False,
 ) -> None:
     """Import results that promptfoo or Inspect recorded.
 
-    They become a finished run. Nothing is asked and nothing is spent. Scores and verdicts are those in the file; what
-    is not as it was is listed on standard error. All of the file is imported, or nothing if a part of it is wrong.
+    They become a finished run, with the scores and verdicts in the file; no model is asked. Anything that could not be
+    imported unchanged is listed on standard error. If a part of the file is wrong, nothing is imported.
     """
     from evenhand.convert.conversion import results_into  # noqa: PLC0415 - it loads the readers of all tools
 
@@ -94,7 +94,7 @@ def import_results(
     with open_or_empty(db) if dry_run else StoreLocation(db).opened() as store:
         imported = results_into(store, Path(file), again=again, dry_run=dry_run)
     if not imported.is_new:
-        console.note(f"{file} is there already: run {imported.id}; --again imports it once more")
+        console.note(f"{file} was imported before, as run {imported.id}; use --again to import it again")
         console.result(imported.id)
         return
     for note in imported.notes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from evenhand.domain.ask import ModelClient, Steps
 from evenhand.domain.case import Case
@@ -214,7 +214,9 @@ class SeveralTargets:
 
     def description(self) -> list[dict[str, Any]]:
         """Say what decides on the answers, in plain JSON values and without secrets."""
-        return [{NAME: name, **_described(target.description())} for name, target in self.by_name.items()]
+        return [
+            {NAME: name, **cast("Mapping[str, Any]", target.description())} for name, target in self.by_name.items()
+        ]
 
     def assigned(self, planned: PlannedCase) -> Iterator[PlannedCase]:
         """Yield a case once for each target; the same case for several of them is no independent evidence."""
@@ -250,11 +252,7 @@ class SeveralTargets:
 
 def twice(label: str) -> str:
     """Say that two targets have the same name."""
-    return f"there is {label!r:.200} twice; give each a name of its own, with name"
-
-
-def _described(description: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return description if isinstance(description, Mapping) else {"target": description}
+    return f"two targets are named {label!r:.200}; give each a name of its own"
 
 
 def taken_names(*, has_prompts: bool) -> tuple[str, ...]:
@@ -264,4 +262,4 @@ def taken_names(*, has_prompts: bool) -> tuple[str, ...]:
 
 def taken_name(key: str) -> str:
     """Say that metadata would be replaced by the name of a target."""
-    return f"its metadata has {key!r}, which says here which of the targets answered; rename that key"
+    return f"its metadata has the key {key!r}, which names the target if there are several; rename it"

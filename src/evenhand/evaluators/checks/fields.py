@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from evenhand.domain.errors import ContractError
 from evenhand.domain.rubric import exact
+from evenhand.evaluators.checks.assignment import best_pairs
 from evenhand.evaluators.checks.field import JsonField, Path, is_step
-from evenhand.evaluators.checks.pairing import best_pairs
 from evenhand.evaluators.value_text import path_text, shown
 
 ListMode: TypeAlias = Literal["ordered", "unordered", "subset", "superset"]

@@ -1,4 +1,4 @@
-"""Pairing the items of two lists so that together the pairs gain most."""
+"""The assignment problem: pair the items of two lists so that the pairs together gain most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the wording of a reference an answer has: token F1, ROUGE, BLEU and chrF."""
+"""How much the text of an answer overlaps with a reference: token F1, ROUGE, BLEU and chrF."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Overlap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wording(GradedCheck):
-    """A check that scores the wording of an answer against one reference or several."""
+class _OverlapCheck(GradedCheck):
+    """A check that scores the text of an answer against one reference or several."""
 
     value: str | Sequence[str] | None = None
 
@@ -101,7 +101,7 @@ class _Wording(GradedCheck):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenF1(_Wording):
+class TokenF1(_OverlapCheck):
     """Scores how many words the answer and the reference share, as SQuAD does: in any order, by their F1.
 
     >>> from evenhand import Case
@@ -117,7 +117,7 @@ class TokenF1(_Wording):
     articles: bool = False
 
     def __post_init__(self) -> None:
-        _Wording.__post_init__(self)
+        _OverlapCheck.__post_init__(self)
         require_flag(self.articles, "articles", where=self.where)
 
     def _lacking(self, reference: str) -> str:  # noqa: ARG002 - where no answer is expected, an empty one is right
@@ -139,8 +139,8 @@ class TokenF1(_Wording):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rouge(_Wording):
-    """Scores how much of the wording of the reference the answer has, by ROUGE.
+class Rouge(_OverlapCheck):
+    """Scores how much text the answer has in common with the reference, by ROUGE.
 
     >>> from evenhand import Case
     >>> Rouge(value="police killed the gunman").evaluate(Case(candidate_answer="the gunman kill police")).score
@@ -158,7 +158,7 @@ class Rouge(_Wording):
     measure: Measure = "f1"
 
     def __post_init__(self) -> None:
-        _Wording.__post_init__(self)
+        _OverlapCheck.__post_init__(self)
         for name, allowed in (("variant", get_args(Variant)), ("measure", get_args(Measure))):
             if getattr(self, name) not in allowed:
                 value = getattr(self, name)
@@ -167,7 +167,7 @@ class Rouge(_Wording):
     def _lacking(self, reference: str) -> str:
         if self.variant == "rouge2" and len(_words(reference)) == 1:
             return "There is only one word in the reference, and rouge2 compares pairs."
-        return _Wording._lacking(self, reference)
+        return _OverlapCheck._lacking(self, reference)
 
     def _score(self, answer: str, references: list[str]) -> tuple[float, str, dict[str, Any]]:
         overlaps = [self._overlap(_words(answer), _words(reference)) for reference in references]
@@ -212,8 +212,8 @@ def longest_common(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bleu(_Wording):
-    """Scores the wording of an answer by BLEU, at the level of the sentence, with sacrebleu (``evenhand[text]``).
+class Bleu(_OverlapCheck):
+    """Scores an answer by BLEU, at the level of the sentence, with sacrebleu (``evenhand[text]``).
 
     >>> from evenhand import Case
     >>> round(Bleu(value="the cat is on the mat").evaluate(Case(candidate_answer="the cat sat on the mat")).score, 4)
@@ -230,7 +230,7 @@ class Bleu(_Wording):
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        _Wording.__post_init__(self)
+        _OverlapCheck.__post_init__(self)
         if self.tokenize not in get_args(Tokenizer):
             names = " or ".join(get_args(Tokenizer))
             raise ConfigError(f"{self.where}: tokenize is {self.tokenize!r:.80}; it must be {names}", key="tokenize")
@@ -243,8 +243,8 @@ class Bleu(_Wording):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chrf(_Wording):
-    """Scores the wording of an answer by chrF, which compares runs of characters, with sacrebleu (``evenhand[text]``).
+class Chrf(_OverlapCheck):
+    """Scores an answer by chrF, which compares runs of characters, with sacrebleu (``evenhand[text]``).
 
     >>> from evenhand import Case
     >>> round(Chrf(value="the cat is on the mat").evaluate(Case(candidate_answer="the cat sat on the mat")).score, 4)
@@ -261,7 +261,7 @@ class Chrf(_Wording):
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        _Wording.__post_init__(self)
+        _OverlapCheck.__post_init__(self)
         if isinstance(self.word_order, bool) or self.word_order not in (0, 1, 2):
             raise ConfigError(
                 f"{self.where}: word_order is {self.word_order!r:.80}; it must be 0, 1 or 2", key="word_order"

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import BaseEvaluator, Bleu, Case, Chrf, Evaluation, Rouge, Status, TokenF1, Verdict
 from evenhand.domain.errors import ConfigError
-from evenhand.evaluators.checks.wording import MOST_CHARACTERS, longest_common
+from evenhand.evaluators.checks.text_overlap import MOST_CHARACTERS, longest_common
 
 FOX = "The quick brown fox jumps over the lazy dog"
 LOG = "The quick brown dog jumps on the log."

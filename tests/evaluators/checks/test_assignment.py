@@ -4,7 +4,7 @@ import itertools
 
 from hypothesis import given, strategies as st
 
-from evenhand.evaluators.checks.pairing import best_pairs
+from evenhand.evaluators.checks.assignment import best_pairs
 
 matrices = st.tuples(st.integers(1, 5), st.integers(1, 5)).flatmap(
     lambda size: st.lists(

@@ -43,7 +43,7 @@ _YEAR_10000: Final = 253_402_300_800
 
 
 class Notes:
-    """What is not as it was, or not carried over: each said once, with its first place and how often it occurs."""
+    """What could not be imported unchanged: each said once, with its first place and how often it occurs."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -101,7 +101,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedResults:
-    """The outcome: the id of the run, counts, and what is not as it was; ``is_new`` is false if it was there before."""
+    """The run, its counts, and what could not be imported unchanged; ``is_new`` is false if it was there before."""
 
     id: str
     origin: str
