@@ -289,7 +289,7 @@ tests:
 def test_the_newest_shape_is_read_as_that_of_promptfoo(tmp_path: Path) -> None:
     (result,) = judged(tmp_path, LIKE_PROMPTFOO)
 
-    assert (result.case.question, result.outcome.score) == ("France", 1.0)
+    assert (result.case.question, result.outcome.score) == ("Capital of France?", 1.0)
 
 
 def test_a_reference_that_is_no_text_and_no_message_leaves_the_test_out(tmp_path: Path) -> None:

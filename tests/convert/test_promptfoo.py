@@ -444,3 +444,87 @@ def test_where_several_could_not_answer_the_first_does_and_the_others_are_listed
 
     assert suite["target"]["model"] == "openai/gpt-5-mini"
     assert any("ollama:chat:llama3.2:1b" in line and reason in line for line in left)
+
+
+PROMPTS = """
+prompts:
+  - "Capital of {{country}}?"
+  - {label: kind, raw: "Dear {{ name }}, the capital of {{ country }}, please."}
+  - [{role: system, content: "Be {{ tone }}."}, {role: user, content: "{{ country }}?"}]
+  - [{role: user, content: Hi}, {role: assistant, content: Hello}, {role: user, content: "{{ country }}?"}]
+  - Hello!
+providers: [openai:gpt-5-mini]
+tests:
+  - {vars: {country: France, name: Ada, tone: brief}, assert: [{type: contains, value: Paris}]}
+  - {vars: {country: Peru, name: Ada}, assert: [{type: contains, value: Lima}]}
+"""
+
+
+def test_several_prompts_are_asked_each_with_the_variables_of_the_case(tmp_path: Path) -> None:
+    suite, left = converted(tmp_path, PROMPTS)
+
+    assert suite["target"] == {
+        "model": "openai/gpt-5-mini",
+        "prompts": {
+            "prompt 1": "Capital of {{ input }}?",
+            "kind": "Dear {{ name }}, the capital of {{ input }}, please.",
+            "prompt 3": {"system": "Be {{ tone }}.", "prompt": "{{ input }}?"},
+        },
+    }
+    assert [(case["input"], case["metadata"]) for case in suite["cases"]] == [
+        ("France", {"name": "Ada", "tone": "brief"})
+    ]
+    why = "of several prompts, each must have a variable and be a text, or a system message and a user message"
+    assert left == [
+        f"6: prompt 4 is not carried over: {why}",
+        f"7: prompt 5 is not carried over: {why}",
+        "11: test 2 is not carried over: the prompt uses the variable 'tone', which has no value",
+    ]
+
+
+def test_every_provider_is_asked_with_every_prompt(tmp_path: Path) -> None:
+    providers = 'providers: [openai:gpt-5-mini, {id: "ollama:chat:llama3.2:1b", config: {temperature: 0}}]'
+
+    suite, _ = converted(tmp_path, PROMPTS.replace("providers: [openai:gpt-5-mini]", providers))
+
+    assert suite["target"]["models"] == ["openai/gpt-5-mini", {"model": "ollama/llama3.2:1b", "temperature": 0}]
+    assert list(suite["target"]["prompts"]) == ["prompt 1", "kind", "prompt 3"]
+
+
+def test_a_question_is_the_input_in_whichever_order_the_variables_are_used(tmp_path: Path) -> None:
+    prompts = 'prompts: ["{{style}}: {{question}}", "{{question}}!"]\nproviders: [openai:x]\n'
+
+    suite, left = converted(tmp_path, f"{prompts}tests: [{{vars: {{style: Brief, question: Why}}}}]")
+
+    assert list(suite["target"]["prompts"].values()) == ["{{ style }}: {{ input }}", "{{ input }}!"]
+    assert (suite["cases"][0]["input"], suite["cases"][0]["metadata"]) == ("Why", {"style": "Brief"})
+    assert not left
+
+
+@pytest.mark.parametrize(
+    ("prompts", "values", "reason"),
+    [
+        ('["{{input}}", "{{question}}"]', "{input: a, question: b}", "named input and question cannot be told apart"),
+        ('["{{q}}", "{{q}}!"]', "{q: a, prompt: b}", "a test has the variable 'prompt'"),
+    ],
+)
+def test_where_prompts_could_not_be_told_apart_the_first_is_carried_over_and_the_other_listed(
+    tmp_path: Path, prompts: str, values: str, reason: str
+) -> None:
+    suite, left = converted(tmp_path, f"prompts: {prompts}\nproviders: [openai:x]\ntests: [{{vars: {values}}}]")
+
+    assert suite["target"] == {"model": "openai/x", "prompt": "{{ input }}"}
+    assert suite["cases"][0]["input"] == "a"
+    assert any("prompt 2 is not carried over" in line and reason in line for line in left)
+
+
+def test_without_a_provider_that_could_ask_the_first_prompt_is_the_input_and_the_others_are_listed(
+    tmp_path: Path,
+) -> None:
+    text = 'prompts: ["Capital of {{country}}?", "{{country}}"]\nproviders: [python:mine.py]\n'
+
+    suite, left = converted(tmp_path, f"{text}tests: [{{vars: {{country: Peru}}}}]")
+
+    assert "target" not in suite
+    assert suite["cases"][0]["input"] == "Capital of Peru?"
+    assert "1: prompt 2 is not carried over: there is no target that could ask with it" in left

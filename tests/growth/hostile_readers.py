@@ -644,7 +644,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     )
     yield Reader("settings of the user", ("cli/settings.py",), of_configuration)
     yield Reader("the design of an audit", ("profiles/audit/design.py",), of_design)
-    reading_others = ("source", "asserts", "tables", "targets")
+    reading_others = ("source", "asserts", "prompts", "tables", "targets")
     yield Reader("a file of promptfoo", tuple(f"convert/{name}.py" for name in reading_others), of_promptfoo)
     yield Reader("a file of AgentV", ("convert/agentv_graders.py",), of_agentv)
     yield Reader("the location of a database", ("store/location.py",), of_location)

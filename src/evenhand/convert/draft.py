@@ -61,7 +61,7 @@ class Draft:
         if faults:
             raise CannotCarryError(faults[0].text)
         if "id" in case:
-            case["id"] = self._distinct(case["id"])
+            case["id"] = numbered(case["id"], self._ids)
         self.cases.append(case)
         self._evaluators.append(evaluators)
 
@@ -87,14 +87,6 @@ class Draft:
             header["evaluators"] = shared
         return {key: header[key] for key in _ORDER if key in header} | {"cases": cases}
 
-    def _distinct(self, name: str) -> str:
-        number, distinct = 1, name
-        while distinct in self._ids:
-            number += 1
-            distinct = f"{name} {number}"
-        self._ids.add(distinct)
-        return distinct
-
 
 _ORDER: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "timeout", "concurrency", "repeat",
@@ -119,17 +111,26 @@ def with_lines(value: Any) -> Any:
     return value
 
 
+def numbered(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, with a number if need be; from now on it is.
+
+    >>> numbered("equals", {"equals"})
+    'equals 2'
+    """
+    number, distinct = 1, name
+    while distinct in taken:
+        number += 1
+        distinct = f"{name} {number}"
+    taken.add(distinct)
+    return distinct
+
+
 def named(definitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give every evaluator of a case a name of its own: its type if it has none, with a number if need be."""
     taken: set[str] = set()
     result = []
     for definition in definitions:
-        usual = str(definition.get("name") or definition["type"])
-        number, name = 1, usual
-        while name in taken:
-            number += 1
-            name = f"{usual} {number}"
-        taken.add(name)
+        name = numbered(str(definition.get("name") or definition["type"]), taken)
         result.append({"name": name, **{key: value for key, value in definition.items() if key != "name"}})
     return result
 

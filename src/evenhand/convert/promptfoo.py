@@ -1,4 +1,4 @@
-"""A promptfoo configuration as a suite: its providers and first prompt as targets, its tests as cases."""
+"""A promptfoo configuration as a suite: its providers and prompts as targets, its tests as cases."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from evenhand.convert.asserts import Scope, evaluators_of, rendered
 from evenhand.convert.draft import Draft, named
+from evenhand.convert.prompts import Prompts, prompts_of
 from evenhand.convert.source import CannotCarryError, Loaded, Part, Source, as_context, is_file, items
 from evenhand.convert.tables import row_as_test
-from evenhand.convert.targets import Prompt, keep_one_target, model_of, prompt_of
+from evenhand.convert.targets import keep_one_target, model_of, targets_of
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.cases import id_problem
 from evenhand.suites.values import Listed, Mapped, plain, walk
@@ -72,11 +73,13 @@ class _Configuration:
             metadata = {**_mapping(root.take("metadata")), **_mapping(root.take("tags"))}
             draft.header["metadata"] = metadata
             self._carry_defaults()
-            prompt = prompt_of(root, self._source, draft)
-            providers = self._carry_target(prompt)
+            prompts = prompts_of(root, self._source, draft)
+            providers = targets_of(root, prompts, draft)
+            if prompts is not None and not providers:
+                prompts = prompts.without_target(root.file, draft)
             self._carry_options()
-            self._carry_tests(prompt)
-            keep_one_target(draft, root.file, providers)
+            self._carry_tests(prompts)
+            keep_one_target(draft, root, providers, prompts)
             for key, reason in _REASONS.items():
                 root.leave(key, reason)
             for key in [key for key in self._templates if key not in self._used_templates]:
@@ -98,31 +101,6 @@ class _Configuration:
         if problem is not None:
             raise CannotCarryError(problem)
         return made
-
-    def _carry_target(self, prompt: Prompt | None) -> list[tuple[int, str]]:
-        root = self._root
-        key = "providers" if root.has("providers") else "targets"
-        line, taken = root.line(key), root.take(key)
-        providers = [*items(taken)] if isinstance(taken, Listed) else [(taken, line)] if taken is not None else []
-        targets: list[Any] = []
-        carried: list[tuple[int, str]] = []
-        for number, (provider, where) in enumerate(providers, 1):
-            name = f"provider {number}"
-            try:
-                if prompt is None:
-                    raise CannotCarryError("there is no prompt for it")
-                model = model_of(provider, name=name, file=root.file, line=where, draft=self._draft)
-                if prompt.name is not None:
-                    model = {**(model if isinstance(model, dict) else {"model": model}), "prompt": prompt.content}
-                if problem := self._draft.model_problem("target", [*targets, model] if targets else model):
-                    raise CannotCarryError(problem)
-                targets.append(model)
-                carried.append((where, f"{name}{_identity(provider)}"))
-            except CannotCarryError as error:
-                self._draft.left.add(root.file, where, f"{name}{_identity(provider)}", str(error))
-        if targets:
-            self._draft.header["target"] = targets[0] if len(targets) == 1 else targets
-        return carried
 
     def _carry_defaults(self) -> None:
         root = self._root
@@ -159,7 +137,7 @@ class _Configuration:
                         options.leave("provider", str(error))
                     _leave_options(options)
             for key in ("provider", "providers", "prompts"):
-                part.leave(key, "every case is answered by the one target")
+                part.leave(key, "every case is answered by every target")
 
     def _carry_options(self) -> None:
         options = self._root.part("evaluateOptions", "evaluateOptions")
@@ -183,13 +161,13 @@ class _Configuration:
 
     # The tests
 
-    def _carry_tests(self, prompt: Prompt | None) -> None:
+    def _carry_tests(self, prompts: Prompts | None) -> None:
         root = self._root
         line = root.line("tests")
         tests = [*self._tests(root.take("tests"), root.file, line)]
         marks = {json.dumps(plain(test.get("threshold", self._defaults.threshold))) for test, _, _ in tests}
         for number, (test, file, name) in enumerate(tests, 1):
-            self._carry_test(test, file, f"test {number}{name}", prompt, is_common=len(marks) == 1)
+            self._carry_test(test, file, f"test {number}{name}", prompts, is_common=len(marks) == 1)
 
     def _tests(self, value: Any, file: str, line: int) -> Iterator[tuple[Mapped, str, str]]:
         """Yield the tests, from whichever files."""
@@ -217,7 +195,7 @@ class _Configuration:
             description = test.get("description")
             yield test, file, f" {description!r:.60}" if isinstance(description, str) else ""
 
-    def _carry_test(self, test: Mapped, file: str, name: str, prompt: Prompt | None, *, is_common: bool) -> None:
+    def _carry_test(self, test: Mapped, file: str, name: str, prompts: Prompts | None, *, is_common: bool) -> None:
         with self._draft.part(test, name, file) as part:
             own_values, problems = self._values(part)
             if problems:
@@ -240,7 +218,7 @@ class _Configuration:
                 answer = None
             part.leave("assertScoringFunction", "no program of another tool is run")
             for key in ("provider", "providers", "prompts"):
-                part.leave(key, "every case is answered by the one target")
+                part.leave(key, "every case is answered by every target")
             asserts = [(own, file)]
             if not flags.get("disableDefaultAsserts"):
                 asserts.insert(0, (self._defaults.asserts, self._defaults.file))
@@ -255,7 +233,7 @@ class _Configuration:
             for combination in combinations:
                 case = _named_case(description, metadata) | {"candidate_answer": answer}
                 try:
-                    self._fill_case(case, combination, prompt, part)
+                    self._fill_case(case, combination, prompts, part)
                     scope = Scope(
                         self._source, self._draft, combination, self._template, self._judge, threshold is None,
                         question=case["input"],
@@ -265,10 +243,10 @@ class _Configuration:
                 except CannotCarryError as error:
                     part.leave_whole(str(error))
 
-    def _fill_case(self, case: dict[str, Any], values: dict[str, Any], prompt: Prompt | None, part: Part) -> None:
+    def _fill_case(self, case: dict[str, Any], values: dict[str, Any], prompts: Prompts | None, part: Part) -> None:
         """Give a case its input and the other variables."""
-        case["input"] = None if prompt is None else prompt.input_of(values)
-        others = {key: value for key, value in values.items() if prompt is None or key != prompt.name}
+        case["input"] = None if prompts is None else prompts.input_of(values)
+        others = {key: value for key, value in values.items() if prompts is None or key != prompts.variable}
         if as_context(others.get("context")) is not None:
             case["context"] = others.pop("context")
         for key in sorted(case["metadata"].keys() & others.keys()):
@@ -349,11 +327,6 @@ def _leave_options(options: Part) -> None:
         options.leave(key, "write it into the prompt; cases are asked without it")
     options.leave("rubricPrompt", "it asks for another format of reply; a template can replace the prompt")
     options.leave_rest("Evenhand has no such option of a case")
-
-
-def _identity(provider: Any) -> str:
-    identity = provider.get("id", next(iter(provider), None)) if isinstance(provider, Mapped) else provider
-    return f", {identity:.80}," if isinstance(identity, str) else ""
 
 
 def _asks(definition: Mapping[str, Any]) -> bool:

@@ -1,18 +1,15 @@
-"""Providers and prompts of promptfoo, as the models, targets and inputs of a suite."""
+"""Providers of promptfoo, as the models and targets of a suite."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.convert.asserts import rendered, text_of
 from evenhand.convert.draft import Draft
-from evenhand.convert.source import CannotCarryError, Part, Source, items
-from evenhand.domain.template import Template
-from evenhand.engine.targets.several import taken_names
+from evenhand.convert.prompts import Prompts
+from evenhand.convert.source import CannotCarryError, Part, items
+from evenhand.engine.targets.several import has_prompts, single_targets, stands_for_several, taken_names
 from evenhand.suites.values import Listed, Mapped, plain
 
 # Providers that answer chats, by their name in promptfoo.
@@ -117,18 +114,61 @@ def _keep_accepted(
             config.leave(theirs, problem)
 
 
-def keep_one_target(draft: Draft, file: str, providers: Sequence[tuple[int, str]]) -> None:
+def targets_of(root: Part, prompts: Prompts | None, draft: Draft) -> list[tuple[int, str]]:
+    """Carry the providers over as targets, each with every prompt; return the lines and names of those that are."""
+    key = "providers" if root.has("providers") else "targets"
+    line, taken = root.line(key), root.take(key)
+    providers = [*items(taken)] if isinstance(taken, Listed) else [(taken, line)] if taken is not None else []
+    models: list[Any] = []
+    carried: list[tuple[int, str]] = []
+    for number, (provider, where) in enumerate(providers, 1):
+        name = f"provider {number}{_identity(provider)}"
+        try:
+            if prompts is None:
+                raise CannotCarryError("there is no prompt for it")
+            model = model_of(provider, name=f"provider {number}", file=root.file, line=where, draft=draft)
+            if problem := draft.model_problem("target", _target([*models, model], prompts)):
+                raise CannotCarryError(problem)
+            models.append(model)
+            carried.append((where, name))
+        except CannotCarryError as error:
+            draft.left.add(root.file, where, name, str(error))
+    if prompts is not None and models:
+        draft.header["target"] = _target(models, prompts)
+    return carried
+
+
+def _target(models: Sequence[Any], prompts: Prompts) -> Any:
+    """Return the target that asks each model with each prompt."""
+    if len(prompts.texts) > 1:
+        texts = {name: text if "system" in text else text["prompt"] for name, text in prompts.texts.items()}
+        asked = {"models": list(models)} if len(models) > 1 else _with_settings(models[0])
+        return {**asked, "prompts": texts}
+    targets = [{**_with_settings(model), **text} for model in models for text in prompts.texts.values()] or [*models]
+    return targets if len(targets) > 1 else targets[0]
+
+
+def _with_settings(model: Any) -> dict[str, Any]:
+    return model if isinstance(model, dict) else {"model": model}
+
+
+def keep_one_target(draft: Draft, root: Part, providers: Sequence[tuple[int, str]], prompts: Prompts | None) -> None:
     """Keep the first of several targets where cases have answers of their own, or keys that tell targets apart.
 
     ``providers`` are the lines and the names of those that became targets.
     """
-    targets = draft.header.get("target")
-    taken = taken_names(has_prompts=False)
+    target = draft.header.get("target")
+    if prompts is None or not stands_for_several(target):
+        return
+    taken = taken_names(has_prompts=has_prompts(target))
     why_not = next((why for case in draft.cases for why in _why_not_several(case, taken)), None)
-    if isinstance(targets, list) and why_not is not None:
-        draft.header["target"] = targets[0]
-        for line, provider in providers[1:]:
-            draft.left.add(file, line, provider, f"{why_not}, so only the first provider can answer")
+    if why_not is None:
+        return
+    draft.header["target"] = next(single_targets(target)).definition
+    for line, provider in providers[1:]:
+        draft.left.add(root.file, line, provider, f"{why_not}, so only the first provider can answer")
+    for name, line in [*prompts.lines.items()][1:]:
+        draft.left.add(root.file, line, name, f"{why_not}, so only the first prompt is carried over")
 
 
 def _why_not_several(case: Mapping[str, Any], taken: Sequence[str]) -> Iterator[str]:
@@ -137,116 +177,6 @@ def _why_not_several(case: Mapping[str, Any], taken: Sequence[str]) -> Iterator[
     yield from (f"a test has the variable {key!r}" for key in taken if key in case.get("metadata", {}))
 
 
-# Prompts
-
-_USUAL_PROMPT: Final = "{{prompt}}"
-_PROMPT_FILES: Final = (".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".py", ".js", ".ts", ".mjs")
-_ONE_PROMPT: Final = "only the first is carried over; write the others under prompts, beside the model of the target"
-
-
-@dataclass(slots=True, kw_only=True)
-class Prompt:
-    """The prompt that is carried over; with ``name`` it has one variable, in whose place the input of a case goes."""
-
-    content: str | list[Any]
-    name: str | None = None
-
-    def input_of(self, values: Mapping[str, Any]) -> Any:
-        """Return what a case asks: the value of the one variable, or the prompt with all variables filled in."""
-        if self.name is not None:
-            if self.name not in values:
-                raise CannotCarryError(f"the prompt uses the variable {self.name!r:.80}, which has no value")
-            return text_of(values[self.name])
-        if isinstance(self.content, str):
-            return rendered(self.content, values)
-        return [
-            {key: rendered(text, values) if isinstance(text, str) else text for key, text in message.items()}
-            for message in self.content
-        ]
-
-
-def prompt_of(root: Part, source: Source, draft: Draft) -> Prompt | None:
-    """Take the first prompt that can be carried over; without any, promptfoo's own is used."""
-    line = root.line("prompts")
-    taken = root.take("prompts")
-    listed = [*items(taken)] if isinstance(taken, Listed) else [(taken, line)]
-    if isinstance(taken, Mapped):
-        listed = [(key, taken.lines[key]) for key in taken]
-    chosen: Prompt | None = None
-    for number, (item, where) in enumerate(listed, 1):
-        try:
-            contents = _contents(item, number, root, source, draft)
-        except CannotCarryError as error:
-            draft.left.add(root.file, where, f"prompt {number}", str(error))
-            continue
-        for content in contents:
-            if chosen is not None:
-                draft.left.add(root.file, where, f"prompt {number}", _ONE_PROMPT)
-                break
-            try:
-                chosen = _prompt_of(content)
-            except CannotCarryError as error:
-                draft.left.add(root.file, where, f"prompt {number}", str(error))
-    return chosen
-
-
-def _is_file(prompt: str) -> bool:
-    """Return whether a prompt names a file or a program: ``prompts/one.txt``, ``make.py:function``, ``exec:…``."""
-    if len(prompt.splitlines()) != 1:
-        return False
-    path, _, function = prompt.rpartition(":")
-    named = path if path and function.isidentifier() else prompt
-    return prompt.startswith(("file://", "exec:")) or (named.endswith(_PROMPT_FILES) and len(prompt.split()) == 1)
-
-
-def _contents(item: Any, number: int, root: Part, source: Source, draft: Draft) -> list[Any]:
-    """Return the prompts that an entry stands for: a text, a list of messages, or those of a file."""
-    if item is None:
-        return [_USUAL_PROMPT]
-    if isinstance(item, Mapped):
-        with draft.part(item, f"prompt {number}", root.file) as part:
-            part.take("label")
-            raw, identity = part.take("raw"), part.take("id")
-            part.leave("config", "settings belong to the target")
-            return _contents(identity if raw is None else raw, number, root, source, draft)
-    if isinstance(item, Listed):
-        return [plain(item)]
-    if not isinstance(item, str):
-        raise CannotCarryError("it must be text")
-    if not _is_file(item):
-        return [_messages_in(item)]
-    if item.removeprefix("file://").endswith((".yaml", ".yml", ".json")):
-        return [plain(source.value(item).value)]
-    if item.startswith("exec:"):
-        raise CannotCarryError("no program of another tool is run")
-    texts = re.split(r"^---$", source.text(item), flags=re.MULTILINE)
-    return [_messages_in(text.strip()) for text in texts if text.strip()]
-
-
-def _messages_in(text: str) -> Any:
-    """Return the messages that a text holds as JSON, as chat prompts of promptfoo do; else the text."""
-    if text.lstrip().startswith("["):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        if isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value):
-            return value
-    return text
-
-
-def _prompt_of(content: Any) -> Prompt:
-    if isinstance(content, list):
-        if not all(isinstance(message, dict) and "role" in message for message in content):
-            raise CannotCarryError("it must be text or a list of messages")
-        return Prompt(content=content)
-    if not isinstance(content, str):
-        raise CannotCarryError("it must be text or a list of messages")
-    names = Template.with_double_braces(content).names
-    rendered(content, dict.fromkeys(names, ""))  # which refuses all but plain variables
-    if len(names) != 1:
-        return Prompt(content=content)
-    (name,) = names
-    parts = Template.with_double_braces(content).parts
-    text = "".join(part if isinstance(part, str) else "{{ input }}" for part in parts)
-    return Prompt(content=text, name=name)
+def _identity(provider: Any) -> str:
+    identity = provider.get("id", next(iter(provider), None)) if isinstance(provider, Mapped) else provider
+    return f", {identity:.80}," if isinstance(identity, str) else ""
