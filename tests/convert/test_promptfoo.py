@@ -120,6 +120,10 @@ def test_asserts_that_all_tests_share_stand_in_the_suite_once(tmp_path: Path) ->
         ("type: contains-json", 'Here: {"a": 1}', Verdict.PASS),
         ("type: levenshtein, value: abcdefghij, threshold: 2", "abcdefghxy", Verdict.PASS),
         ("type: levenshtein, value: abcdefghij, threshold: 2", "abcdefgxyz", Verdict.FAIL),
+        ("type: rouge-n, value: the cat sat here", "the cat sat there", Verdict.PASS),
+        ("type: rouge-n, value: the cat sat here, threshold: 0.8", "the cat sat there", Verdict.FAIL),
+        ("type: bleu, value: [A cat is a cat, The cat sat on the mat]", "the cat sat on the mat", Verdict.PASS),
+        ("type: bleu, value: The cat sat on the mat", "On the mat there was a cat", Verdict.FAIL),
     ],
 )
 def test_a_case_passes_as_the_test_does(tmp_path: Path, written: str, answer: str, verdict: Verdict) -> None:

@@ -256,6 +256,14 @@ def _levenshtein(part: Part, scope: Scope) -> Definition:
     return {"type": "levenshtein", "value": value, "min": least}
 
 
+def _overlap(definition: Definition, usual: float) -> Callable[[Part, Scope], Definition]:
+    def make(part: Part, scope: Scope) -> Definition:
+        part.note("Evenhand splits texts into words differently, so its scores differ slightly", "type")
+        return {**definition, "value": _value(part, scope), "min": _number(part, "threshold", usual)}
+
+    return make
+
+
 def _latency(part: Part, _: Scope) -> Definition:
     return {"type": "latency", "max": _number(part, "threshold") / 1000}
 
@@ -372,6 +380,8 @@ _CARRIED: Final[Mapping[str, Callable[[Part, Scope], Definition]]] = {
     "is-json": _is_json,
     "contains-json": _contains_json,
     "levenshtein": _levenshtein,
+    "rouge-n": _overlap({"type": "rouge", "variant": "rouge1"}, 0.75),
+    "bleu": _overlap({"type": "bleu", "lowercase": True}, 0.5),
     "latency": _latency,
     "cost": _cost,
     "llm-rubric": _judged(),
