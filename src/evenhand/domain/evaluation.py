@@ -228,7 +228,12 @@ def token_usage(input_tokens: object, output_tokens: object, cached_tokens: obje
     >>> [token_usage(12, wrong) for wrong in (-3, 1e3, True, "3", 10**400)]
     [None, None, None, None, None]
     """
-    if is_token_count(input_tokens) and is_token_count(output_tokens) and is_token_count(cached_tokens):
+    if (
+        type(input_tokens) is type(output_tokens) is type(cached_tokens) is int
+        and 0 <= input_tokens < MOST_TOKENS
+        and 0 <= output_tokens < MOST_TOKENS
+        and 0 <= cached_tokens < MOST_TOKENS
+    ):
         return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
     counts = [count for count in (input_tokens, output_tokens) if count is not None]
     if not counts or None not in (input_tokens, output_tokens, cached_tokens):

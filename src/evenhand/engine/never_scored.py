@@ -55,13 +55,9 @@ class NeverScoredWatch:
         # Of evaluators that have scored something, and need not be watched any more: None.
         self._streaks: dict[str, NeverScored | None] = {}
         self._turn = asyncio.Lock()
-        self._question: asyncio.Future[bool] | None = None
+        # The question to the user that is still open.
+        self.undecided: asyncio.Future[bool] | None = None
         self._is_over = False
-
-    @property
-    def undecided(self) -> asyncio.Future[bool] | None:
-        """The question to the user that is still open."""
-        return self._question
 
     def scored(self, evaluator: str) -> None:
         """Note that an evaluator works."""
@@ -85,8 +81,8 @@ class NeverScoredWatch:
     def give_up(self) -> None:
         """Ask nobody any more: the run ends for another reason."""
         self._is_over = True
-        if self._question is not None:
-            self._question.cancel()
+        if self.undecided is not None:
+            self.undecided.cancel()
 
     async def _decide(self, streak: NeverScored) -> None:
         async with self._turn:
@@ -98,13 +94,13 @@ class NeverScoredWatch:
                 self._stop(streak.failure)
 
     async def _asked(self, confirmation: Awaitable[bool]) -> bool:
-        self._question = asyncio.ensure_future(confirmation)
+        self.undecided = asyncio.ensure_future(confirmation)
         try:
-            await asyncio.wait([self._question])
-            return not self._question.cancelled() and self._question.result()
+            await asyncio.wait([self.undecided])
+            return not self.undecided.cancelled() and self.undecided.result()
         finally:
-            self._question.cancel()
-            self._question = None
+            self.undecided.cancel()
+            self.undecided = None
 
 
 def _reply(evaluation: Evaluation) -> str | None:

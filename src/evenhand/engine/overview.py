@@ -203,10 +203,11 @@ def _is_plain_answer(answer: MadeAnswer, content: str) -> bool:
 def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
     if content.startswith(PATIENT) or type(record.error) not in _ERROR_OR_NONE:
         return False
+    usage = record.usage
     for attempt in record.attempts:
-        if type(attempt) is not Attempt or not _is_plain_usage(attempt.usage):
+        if type(attempt) is not Attempt or (attempt.usage is not usage and not _is_plain_usage(attempt.usage)):
             return False
-    return _is_plain_usage(record.usage)
+    return _is_plain_usage(usage)
 
 
 def _is_plain_usage(usage: Usage | None) -> bool:

@@ -81,7 +81,7 @@ def freeform_steps(evaluator: PromptSettings, case: Case) -> Steps[Evaluation]:
     if evaluator.by_probability(binary=False):
         return (yield from _by_probability(evaluator, case))
     scale = evaluator.settled_scale
-    if evaluator.ready is not None:
+    if evaluator.prompt is not None:
         contract, task = ready_contract(scale), texts.READY_TASK
     else:
         contract = FREEFORM if scale is UNIT else freeform_contract(scale)

@@ -45,11 +45,11 @@ class PromptEvaluator(PromptSettings):
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Judge a case: item by item when it or the evaluator has rubrics, freely otherwise (SPEC-P1)."""
-        if case.candidate_answer is None and (self.ready is None or "outputs" in self.ready.needs):
+        if case.candidate_answer is None and (self.prompt is None or "outputs" in self.ready.needs):
             return self.not_evaluated("There is no candidate answer.")
         if missing := self.missing_in(case):
             return self.not_evaluated(missing)
-        if self.ready is not None:
+        if self.prompt is not None:
             return (yield from freeform_steps(self, case))
         items = () if self.choices is not None else case.items or self.items
         if items:

@@ -211,13 +211,13 @@ class PromptSettings(BaseEvaluator):
         return self.scale  # type: ignore[return-value]  # since it was made
 
     @property
-    def ready(self) -> ReadyPrompt | None:
-        """The ready prompt, if one was named."""
-        return None if self.prompt is None else READY[self.prompt]
+    def ready(self) -> ReadyPrompt:
+        """The ready prompt, where one was named."""
+        return READY[self.prompt or ""]
 
     def user_prompt(self, case: Case) -> str:
         """Write the user prompt: a ready one, the template filled in, or the sections."""
-        if self.ready is not None:
+        if self.prompt is not None:
             return self.ready.render_case(case)
         if self.template is None:
             return sections(self.material(case))
@@ -244,7 +244,7 @@ class PromptSettings(BaseEvaluator):
 
     def missing_in(self, case: Case) -> str:
         """Say what a case lacks that the ready prompt needs or the template uses; "" where nothing is."""
-        if self.ready is not None:
+        if self.prompt is not None:
             return self.ready.missing_in(case)
         if self.template is None:
             return ""
@@ -257,7 +257,7 @@ class PromptSettings(BaseEvaluator):
 
     def system_message(self, case: Case, *parts: str) -> Message:
         """Write the system message: who judges, what the material is, then the task and the format of the reply."""
-        if self.ready is not None:
+        if self.prompt is not None:
             return _system_message(texts.READY_JUDGE, *parts)
         material = (
             texts.TEMPLATE_MATERIAL if self.template is not None else texts.with_context(self.material_text, case)

@@ -24,6 +24,7 @@ _WINDOWS: Final = (
     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
 )
+_REMAINING: Final = frozenset(remaining for remaining, _ in _WINDOWS)
 _LONGEST_HEADER: Final = 40
 _DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,7})ms)?")
 
@@ -95,6 +96,8 @@ def exhausted_seconds(headers: Mapping[str, str], *, now: float) -> float | None
     62.0
     >>> exhausted_seconds({"x-ratelimit-remaining-requests": "7", "x-ratelimit-reset-requests": "1s"}, now=0)
     """
+    if _REMAINING.isdisjoint(headers):
+        return None
     longest = None
     for remaining, reset in _WINDOWS:
         left = headers.get(remaining)

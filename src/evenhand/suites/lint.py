@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -120,14 +120,22 @@ class LackedTexts:
 
     def __init__(self, built: Definition) -> None:
         self._built = built
+        # What the evaluators of the suite need, for all cases that have none of their own.
+        self._usual: list[_Needed] | None = None
         self._counts: dict[tuple[str, str], int] = {}
         self._first: dict[tuple[str, str], str] = {}
 
     def look_at(self, planned: PlannedCase) -> None:
         """Hold the evaluators of a case against it."""
-        for definition in self._built.definitions_for(planned):
-            for name in _lacked(definition, planned.case):
-                pair = (name_of(definition), name)
+        if planned.evaluators is not None or planned.case.rubrics:
+            needed = _all_needed(self._built.definitions_for(planned))
+        else:
+            if self._usual is None:
+                self._usual = _all_needed(self._built.definitions_for(planned))
+            needed = self._usual
+        for evaluator, texts, values in needed:
+            for name in _lacked(planned.case, texts, values):
+                pair = (evaluator, name)
                 self._counts[pair] = self._counts.get(pair, 0) + 1
                 self._first.setdefault(pair, str(planned.case.id))
 
@@ -141,12 +149,29 @@ class LackedTexts:
             )
 
 
-def _lacked(definition: Mapping[str, Any], case: Case) -> list[str]:
-    """Return what a definition or its members need and a case lacks, by its name in a case."""
-    lacked = {name for name in _names_used(definition) if not has_text(case, name)}
-    # An answer may still be made by a target.
-    lacked |= {IN_A_CASE[name] for name in _needs(definition) if name != "outputs" and not _has_value(case, name)}
-    return sorted(lacked.union(*(_lacked(member, case) for member in members_of(definition))))
+class _Needed(NamedTuple):
+    """What an evaluator needs of a case: the names in its templates, and the values of its ready prompts."""
+
+    evaluator: str
+    texts: set[str]
+    values: set[str]
+
+
+def _all_needed(definitions: Sequence[Mapping[str, Any]]) -> list[_Needed]:
+    """Return what each definition with its members needs; those that need nothing are left out."""
+    needed = [_Needed(name_of(definition), set(), set()) for definition in definitions]
+    waiting = [*zip(needed, definitions, strict=True)]
+    for each, definition in waiting:  # which grows
+        each.texts.update(_names_used(definition))
+        each.values.update(name for name in _needs(definition) if name != "outputs")  # a target may still answer
+        waiting += ((each, member) for member in members_of(definition))
+    return [each for each in needed if each.texts or each.values]
+
+
+def _lacked(case: Case, texts: set[str], values: set[str]) -> list[str]:
+    """Return what a case lacks, by its name in a case."""
+    lacked = {name for name in texts if not has_text(case, name)}
+    return sorted(lacked | {IN_A_CASE[name] for name in values if not _has_value(case, name)})
 
 
 def _has_value(case: Case, name: str) -> bool:

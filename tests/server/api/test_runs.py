@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from evenhand.convert.conversion import results_into
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.runs import manager
@@ -345,3 +346,22 @@ def test_a_run_that_needs_a_judge_says_how_to_name_one(tmp_path: Path, models: A
             "detail": "no judge; name one, such as openai/gpt-5-mini, or start the server with --judge",
         }
     ]
+
+
+def test_a_run_that_another_tool_recorded_is_not_resumed_but_shown(
+    client: TestClient, app: Any, tmp_path: Path
+) -> None:
+    row = {
+        "testIdx": 0, "promptIdx": 0, "success": True, "score": 1, "provider": {"id": "openai:gpt-5-mini"},
+        "prompt": {"raw": "Capital of France?"}, "response": {"output": "Paris"}, "testCase": {},
+        "gradingResult": {"pass": True, "score": 1, "reason": "ok", "componentResults": []},
+    }  # fmt: skip
+    (tmp_path / "results.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    imported = results_into(app.state.store, tmp_path / "results.jsonl", again=False, dry_run=False)
+
+    shown = client.get(f"/api/runs/{imported.id}")
+    resumed = client.post(f"/api/runs/{imported.id}/resume")
+
+    assert (shown.status_code, shown.json()["status"]) == (200, "finished")
+    assert resumed.status_code == 422
+    assert "was imported from promptfoo" in resumed.json()["detail"]
