@@ -9,6 +9,8 @@ READY := .venv/ready
 # The packages that decide what a verdict is and that none is lost; pyproject.toml has the floor of their coverage.
 DECIDING := domain evaluators stats engine store
 DEMO_READY := .venv/demo-ready
+# Tests start the command again and again, which must not compile the whole package each time.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
 # Tests wait for browsers, servers and programs for a third of their time, which one worker more makes use of.
 ONE_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
