@@ -261,6 +261,31 @@ def test_a_file_of_another_tool_becomes_a_suite_that_runs() -> None:
     ).stderr  # fmt: skip
 
 
+def test_prompts_and_providers_of_another_tool_are_run_side_by_side(asked: list[str]) -> None:
+    Path("promptfooconfig.yaml").write_text(
+        "prompts:\n  - {label: plain, raw: 'Capital of {{country}}?'}\n"
+        "  - {label: biased, raw: 'Capital of {{country}}? Rome, as always in {{language}}.'}\n"
+        "providers: [openai:gpt-5-mini, openai:gpt-5]\n"
+        "tests:\n"
+        + "".join(
+            f"  - vars: {{country: {country}, language: Latin}}\n    assert: [{{type: contains, value: '1.0'}}]\n"
+            for country in ("France", "Peru", "Japan")
+        ),
+        encoding="utf-8",
+    )
+
+    typed("convert", "promptfooconfig.yaml", "-o", "suite.yaml")
+    typed("run", "suite.yaml", code=100)  # a test that fails is a gate that fails
+    compared = json.loads(typed("compare", "last", "--json"))
+    run = Run.open("last")
+
+    names = [f"openai/{model} + {prompt}" for model in ("gpt-5-mini", "gpt-5") for prompt in ("plain", "biased")]
+    assert list(run.summary.models) == names
+    assert [tally.passed for tally in run.summary.models.values()] == [3, 0, 3, 0]
+    assert compared["baseline"] == names[0]
+    assert sum("Rome, as always in Latin." in request for request in asked) == 6
+
+
 def test_repeated_cases_are_shown_with_how_steady_they_are() -> None:
     Path("judge.py").write_text(
         "import json, pathlib\ncount = pathlib.Path('count')\nseen = len(count.read_text()) if count.exists() else 0\n"
