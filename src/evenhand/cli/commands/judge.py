@@ -13,7 +13,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.exit_code import ExitCode
-from evenhand.drive.driver import drive
+from evenhand.drive import telemetry
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.reports.safe_text import plain, strict_json
 
@@ -66,7 +66,7 @@ def _evaluate(
     async def evaluate() -> Evaluation:
         waiting = asyncio.create_task(_show_wait(console, judge))
         try:
-            return await drive(evaluator.steps(case), timeout=timeout)
+            return await telemetry.evaluate(evaluator, case, timeout=timeout)
         finally:
             waiting.cancel()
 
