@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -195,3 +195,68 @@ def postgres_url(postgres: str) -> str:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return postgres.replace("/postgres?", f"/{name}?")
+
+
+# Sets up spans and events in memory; `told()` returns what was emitted.
+_OPENTELEMETRY = """
+import json, os, sys
+from opentelemetry import trace
+from opentelemetry._logs import set_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+tracers, loggers = TracerProvider(), LoggerProvider()
+tracers.add_span_processor(SimpleSpanProcessor(spans))
+loggers.add_log_record_processor(SimpleLogRecordProcessor(logs))
+trace.set_tracer_provider(tracers)
+if "only spans" not in sys.argv:
+    set_logger_provider(loggers)
+
+
+def told():
+    return {
+        "spans": [
+            {
+                "name": span.name,
+                "id": span.context.span_id,
+                "trace": span.context.trace_id,
+                "parent": span.parent and span.parent.span_id,
+                "kind": span.kind.name,
+                "status": span.status.status_code.name,
+                "attributes": dict(span.attributes),
+                "events": [[event.name, dict(event.attributes)] for event in span.events],
+            }
+            for span in spans.get_finished_spans()
+        ],
+        "events": [
+            {
+                "name": log.log_record.event_name,
+                "span": log.log_record.span_id,
+                "attributes": dict(log.log_record.attributes),
+            }
+            for log in logs.get_finished_logs()
+        ],
+    }
+"""
+
+
+@pytest.fixture(scope="session")
+def traced() -> Callable[..., Any]:
+    """Return a function that runs a script with OpenTelemetry set up, and returns the JSON that it prints.
+
+    In a process of its own: what is set up there is set up for good.
+    """
+
+    def run(script: str, *arguments: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", _OPENTELEMETRY + script, *arguments],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.stderr == ""
+        return json.loads(done.stdout)
+
+    return run

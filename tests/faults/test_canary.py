@@ -274,11 +274,19 @@ def test_a_secret_that_the_provider_repeats_is_found_nowhere(tmp_path: Path, tel
 
 TELEMETRY = """
 import json, sys
+from opentelemetry import trace
 from opentelemetry._logs import set_logger_provider
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from evenhand import evaluate
 
+spans = InMemorySpanExporter()
+tracers = TracerProvider()
+tracers.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(tracers)
 exporter = InMemoryLogRecordExporter()
 provider = LoggerProvider()
 provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
@@ -286,12 +294,13 @@ set_logger_provider(provider)
 evaluate("suite.json", store=None)
 records = [one.log_record for one in exporter.get_finished_logs()]
 print(json.dumps([[one.event_name, dict(one.attributes)] for one in records]))
+print("\\n".join(span.to_json() for span in spans.get_finished_spans()))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reply", "500"])
-def test_nor_is_it_in_an_event_of_opentelemetry_with_contents(
+def test_nor_is_it_in_a_span_or_an_event_of_opentelemetry_with_contents(
     tmp_path: Path, telltale: int, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
@@ -304,6 +313,7 @@ def test_nor_is_it_in_an_event_of_opentelemetry_with_contents(
 
     assert done.stdout.count(b"gen_ai.evaluation.result") == 8, done.stderr.decode()
     assert b"***" in done.stdout
+    assert b'"gen_ai.input.messages"' in done.stdout
     assert found_in(done.stdout + done.stderr) == []
 
 

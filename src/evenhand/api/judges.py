@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
-from evenhand.drive import background
-from evenhand.drive.driver import drive
+from evenhand.domain.evaluation import Status
+from evenhand.drive import background, telemetry
 from evenhand.evaluators.factory import EvaluatorResult, PromptedJudge
-from evenhand.evaluators.json_factory import KeyMatcher
+from evenhand.evaluators.json_factory import KEY, KeyMatcher
 
 Options = ParamSpec("Options")
 Made = TypeVar("Made")
@@ -60,7 +60,7 @@ def create_llm_as_judge(judge: PromptedJudge) -> Callable[..., Any]:
     def evaluator(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **values: Any) -> Any:
         """Judge these values and wait for the result."""
         arguments = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
-        return background.run(drive(judge.steps(arguments)))
+        return background.run(_judged(judge, arguments))
 
     return evaluator
 
@@ -74,7 +74,7 @@ def create_async_llm_as_judge(judge: PromptedJudge) -> Callable[..., Awaitable[A
     ) -> Any:
         """Judge these values."""
         arguments = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs, **values}
-        return await drive(judge.steps(arguments))
+        return await _judged(judge, arguments)
 
     return evaluator
 
@@ -99,7 +99,7 @@ def create_json_match_evaluator(matcher: KeyMatcher) -> Callable[..., list[Evalu
     ) -> list[EvaluatorResult]:
         """Compare these values and wait for the results."""
         values = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs}
-        return background.run(drive(matcher.steps(values)))
+        return background.run(_matched(matcher, values))
 
     return evaluator
 
@@ -113,6 +113,34 @@ def create_async_json_match_evaluator(matcher: KeyMatcher) -> Callable[..., Awai
     ) -> list[EvaluatorResult]:
         """Compare these values."""
         values = {"inputs": inputs, "outputs": outputs, "reference_outputs": reference_outputs}
-        return await drive(matcher.steps(values))
+        return await _matched(matcher, values)
 
     return evaluator
+
+
+async def _judged(judge: PromptedJudge, values: Mapping[str, Any]) -> Any:
+    """Judge values; what an ``output_schema`` describes has no score that an event could tell."""
+
+    def events(result: Any, with_content: bool) -> Iterable[telemetry.Attributes]:
+        return () if judge.returns_schema else _events([result], with_content)
+
+    return await telemetry.observed(judge.steps(values), name=judge.feedback_key, events=events)
+
+
+async def _matched(matcher: KeyMatcher, values: Mapping[str, Any]) -> list[EvaluatorResult]:
+    return await telemetry.observed(matcher.steps(values), name=KEY, events=_events)
+
+
+def _events(results: Iterable[EvaluatorResult], with_content: bool) -> Iterable[telemetry.Attributes]:
+    """Return the results of a judge function as events; there are no thresholds, so they have no verdict."""
+    for result in results:
+        values: telemetry.Attributes = {
+            "gen_ai.evaluation.name": result["key"],
+            "gen_ai.evaluation.score.value": float(result["score"]),
+            "evenhand.status": Status.SCORED.value,
+        }
+        if isinstance(judge := result["metadata"].get("judge"), str):
+            values["gen_ai.request.model"] = telemetry.model_of(judge)
+        if with_content and result["comment"]:
+            values["gen_ai.evaluation.explanation"] = result["comment"]
+        yield values

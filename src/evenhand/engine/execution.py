@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,9 +12,8 @@ from typing import Final, TypeAlias
 
 from evenhand.domain.errors import RunStoppedError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.drive import background
+from evenhand.drive import background, telemetry
 from evenhand.drive.loop_watch import LoopWatch
-from evenhand.engine import telemetry
 from evenhand.engine.breaker import OutageObserver
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.never_scored import Confirm
@@ -21,6 +21,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.run import Progress, Run
 from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.telemetry import TracedRunner
 from evenhand.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -43,11 +44,10 @@ def runner_for(
     observers: Sequence[Observer] = (),
     confirm: Confirm | None = None,
 ) -> Runner:
-    """Return the runner of a run, with an observer for OpenTelemetry where the program has that set up."""
-    telemetry_observer = telemetry.observer(run_id=run.id)
-    if telemetry_observer is not None:
-        observers = [*observers, telemetry_observer]
-    return Runner(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm)
+    """Return the runner of a run: one that emits spans and events where the program has OpenTelemetry set up."""
+    found = telemetry.current()
+    make = Runner if found is None else functools.partial(TracedRunner, telemetry=found)
+    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm)
 
 
 class Execution:

@@ -132,6 +132,7 @@ class Gateway:
         self.remembered = BloomFilter(store.reply_keys() if use_cache else ())
         self.budget = budget
         self.stopped: str | None = None
+        self.put = ask_now
         # Evaluations that were begun may go on to their end, and no others.
         self.draining = False
         self.cached = 0
@@ -320,7 +321,7 @@ class Asking:
         sent: tuple[Attempt, ...] | None = None
         cost: float | None = None
         try:
-            answer = await ask_now(ask if calls is None else replace(ask, allowance=calls), deadline, turn)
+            answer = await gateway.put(ask if calls is None else replace(ask, allowance=calls), deadline, turn)
             sent = answer.attempts
             cost = self._cost_of(client, sent)
         finally:

@@ -1,85 +1,113 @@
-"""OpenTelemetry: each evaluation as an event, where the program has OpenTelemetry set up, and nothing where not.
-
-The names are those of the conventions for generative AI. This module never imports OpenTelemetry: a program that uses
-it has done so before.
-"""
+"""A run as OpenTelemetry sees it: a span for the run, for each case, and for each question to a model."""
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
-import time
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
-from evenhand import registry
-from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.ask import Ask, Turn
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Status
 from evenhand.domain.failure import Failure
-from evenhand.domain.run import Judgment, PlannedCase
-from evenhand.engine.runner import Observer
-from evenhand.version import __version__
-
-EVENT: Final = "gen_ai.evaluation.result"
-CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-
-# The older instrumentations know true and false; the newer ones say where the content may go.
-_CAPTURED: Final = frozenset({"true", "event_only", "span_and_event"})
-# What the API gives while nobody has set a provider.
-_NO_PROVIDERS: Final = frozenset({"ProxyLoggerProvider", "NoOpLoggerProvider"})
-
-_log = logging.getLogger(__name__)
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.drive.driver import Deadline
+from evenhand.drive.telemetry import OpenSpan, Telemetry, evaluation_attributes
+from evenhand.engine.job import Job, Pace
+from evenhand.engine.runner import Observer, Runner
+from evenhand.engine.work import Todo, Work
+from evenhand.store.store import Store
 
 
-def observer(*, run_id: str = "") -> Observer | None:
-    """Return an observer that emits an event for each evaluation; None where no logger provider is set."""
-    logs: Any = sys.modules.get("opentelemetry._logs")
-    if logs is None or type(provider := logs.get_logger_provider()).__name__ in _NO_PROVIDERS:
-        return None
-    logger = provider.get_logger("evenhand", __version__)
-    with_content = os.environ.get(CAPTURE_VARIABLE, "").strip().lower() in _CAPTURED
-    broken = False
+class _Place(NamedTuple):
+    """Where in a run a question is asked: the span it belongs to, and the attributes that name the place."""
 
-    def emit(planned: PlannedCase, judgment: Judgment) -> None:
-        nonlocal broken
-        if broken:
-            return
-        event_attributes = attributes(planned, judgment, with_content=with_content)
-        if run_id:
-            event_attributes["evenhand.run.id"] = run_id
+    span: OpenSpan
+    attributes: Mapping[str, Any]
+
+
+# Our own, and not the current span of OpenTelemetry: what judges and targets leave behind there is not ours. Each
+# worker is a task, so that cases which are judged at the same time have a place each.
+_place: ContextVar[_Place] = ContextVar("_place")
+
+
+class TracedRunner(Runner):
+    """A runner that tells OpenTelemetry what it does; other runs use ``Runner`` itself, and pay nothing for this."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunRecord,
+        job: Job,
+        pace: Pace,
+        *,
+        telemetry: Telemetry,
+        observers: Sequence[Observer] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(store, run, job, pace, observers=[*observers, self._emit], **options)
+        self._telemetry = telemetry
+        self.gateway.put = self._put
+
+    async def run(self) -> RunRecord:
+        """Work until all is done, within the span of the run."""
+        attributes = {"evenhand.run.id": self._run.id, "evenhand.run.name": self._run.name}
+        if self._run.label:
+            attributes["evenhand.run.label"] = self._run.label
+        with self._telemetry.span(f"run {self._run.name}", attributes) as span:
+            _place.set(_Place(span, {"evenhand.run.id": self._run.id}))
+            ended = await super().run()
+            span.set({"evenhand.run.status": ended.status.value, "evenhand.run.cases": ended.cases})
+            if ended.status is not RunStatus.FINISHED:
+                span.fail(ended.status.value)
+        return ended
+
+    async def _sample(self, work: Work) -> None:
+        planned, sample, _, _ = work
+        run = _place.get()
+        attributes = {**run.attributes, "evenhand.case.id": planned.case.id or "", "evenhand.sample": sample}
+        with self._telemetry.span("case", attributes, parent=run.span.context) as span:
+            token = _place.set(_Place(span, attributes))
+            try:
+                await super()._sample(work)
+            finally:
+                _place.reset(token)
+
+    async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
+        place = _place.get()
+        token = _place.set(place._replace(attributes={**place.attributes, "evenhand.evaluator": todo.evaluator.name}))
         try:
-            logger.emit(logs.LogRecord(timestamp=time.time_ns(), event_name=EVENT, attributes=event_attributes))
-        except Exception:  # what watches a run must not end it
-            broken = True
-            _log.warning("OpenTelemetry refused an event; this run emits no more of them", exc_info=True)
+            await super()._evaluation(planned, todo, case)
+        finally:
+            _place.reset(token)
 
-    return emit
+    async def _make(self, target: Any, case: Case, ask: Any) -> MadeAnswer:
+        """Let the target answer: a model within the span of its question, a program or a function within its own."""
+        place = _place.get()
+        attributes = {**place.attributes, "evenhand.target": target.name}
+        if target.client_for(case) is None:
+            with self._telemetry.span(f"target {target.name}", attributes, parent=place.span.context) as span:
+                made = await super()._make(target, case, ask)
+                if made.error is not None:
+                    span.fail(Failure.of(made.error).kind)
+                return made
+        token = _place.set(place._replace(attributes=attributes))
+        try:
+            return await super()._make(target, case, ask)
+        finally:
+            _place.reset(token)
 
+    async def _put(self, ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
+        span, attributes = _place.get()
+        return await self._telemetry.put(ask, deadline, turn, parent=span.context, attributes=attributes)
 
-def attributes(planned: PlannedCase, judgment: Judgment, *, with_content: bool) -> dict[str, str | float]:
-    """Return the attributes of an evaluation's event; what models and users wrote only ``with_content``."""
-    evaluation = judgment.evaluation
-    values: dict[str, str | float] = {
-        "gen_ai.evaluation.name": evaluation.evaluator,
-        "evenhand.status": evaluation.status.value,
-        "evenhand.case.id": planned.case.id or "",
-        "evenhand.sample": judgment.sample,
-    }
-    if (model := _judge_of(evaluation)) is not None:
-        values["gen_ai.request.model"] = model
-    if evaluation.status is Status.ERROR:
-        values["error.type"] = Failure.of(evaluation.error or "").kind
-    if evaluation.status is Status.SCORED and evaluation.score is not None and evaluation.verdict is not None:
-        values["gen_ai.evaluation.score.value"] = evaluation.score
-        values["gen_ai.evaluation.score.label"] = evaluation.verdict.value
-    if with_content and evaluation.reasoning:
-        values["gen_ai.evaluation.explanation"] = evaluation.reasoning
-    return values
-
-
-def _judge_of(evaluation: Evaluation) -> str | None:
-    """Return the model that judged, as its provider calls it."""
-    judge = evaluation.details.get("judge")
-    if not isinstance(judge, str):
-        return None
-    provider, _, model = judge.partition("/")
-    return model if model and provider in registry.points(registry.MODELS) else judge
+    def _emit(self, planned: PlannedCase, judgment: Judgment) -> None:
+        """Emit an evaluation that was committed."""
+        telemetry, span = self._telemetry, _place.get().span
+        event = evaluation_attributes(
+            judgment.evaluation, planned.case.id, with_content=telemetry.content_in_events
+        ) | {"evenhand.sample": judgment.sample, "evenhand.run.id": self._run.id}
+        telemetry.emit(event, span)
+        if judgment.evaluation.status is Status.ERROR:
+            span.fail(str(event["error.type"]))

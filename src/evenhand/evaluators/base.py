@@ -13,8 +13,7 @@ from evenhand.domain.errors import ConfigError, require_flag
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.rubric import is_weight
 from evenhand.domain.verdict import Thresholds, Verdict
-from evenhand.drive import background
-from evenhand.drive.driver import drive
+from evenhand.drive import background, telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ class BaseEvaluator(ABC):
             raise ConfigError(
                 f"{self.where}: it evaluates a Case, not {type(case).__name__}; write Case(candidate_answer=…)"
             )
-        evaluation = await drive(self.steps(case), timeout=timeout)
+        evaluation = await telemetry.evaluate(self, case, timeout=timeout)
         if not isinstance(evaluation, Evaluation):
             raise TypeError(f"{self.where}: steps must return an Evaluation, not {type(evaluation).__name__}")
         return evaluation

@@ -109,6 +109,11 @@ class PromptedJudge:
             return Choices(values=cast("tuple[float, ...]", self.choices))
         return Range(low=0.0, high=1.0) if self.continuous else Binary()
 
+    @property
+    def returns_schema(self) -> bool:
+        """Whether the outcome is what a schema of the user's describes, and no score."""
+        return not isinstance(self.contract, FieldContract)
+
     def steps(self, values: Mapping[str, Any]) -> Steps[Any]:
         """Judge with the given values: an ``EvaluatorResult``, or the object that ``output_schema`` describes."""
         arguments = {name: value for name, value in values.items() if value is not None}

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
+from urllib.parse import urlsplit
 
 from evenhand.domain.ask import Ask, Turn
 from evenhand.domain.contract import storable
@@ -78,6 +79,14 @@ class HttpModel:
             keys.append(self.endpoint.signer.access_key.reveal())
         digest = hashlib.sha256("\0".join([*keys, _server(self.endpoint.url)]).encode()).hexdigest()[:12]
         return f"{_server(self.endpoint.written_url)} {digest}"
+
+    @property
+    def server(self) -> tuple[str, int] | None:
+        """The host and the port that are asked; None where they come from a variable, and are not to be shown."""
+        url = urlsplit(self.endpoint.scrub(self.endpoint.written_url))
+        if url.hostname is None or set("$*") & set(url.netloc):
+            return None
+        return url.hostname, url.port or (443 if url.scheme == "https" else 80)
 
     def ask(
         self, ask: Ask, *, deadline: float | None = None, turn: Turn | None = None

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 from evenhand import registry
 from evenhand.cli.console import Console, read_input
 from evenhand.cli.options import Json, Judge, Timeout, require_judge, text_option
+from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.exit_code import ExitCode
-from evenhand.drive.driver import drive
+from evenhand.drive import telemetry
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.reports.safe_text import plain, strict_json
 
@@ -46,7 +47,8 @@ def judge_answer(
         raise ConfigError(f"standard input can be read only once, not for --{' and --'.join(piped)}")
     texts |= {name: read_input() for name in piped}
     console = Console()
-    evaluation = _evaluate(texts, rubric, judge, timeout, console)
+    with sent_telemetry(console):
+        evaluation = _evaluate(texts, rubric, judge, timeout, console)
     console.result(strict_json(evaluation.as_dict()) if json else "\n".join(_lines(evaluation)))
     return ExitCode.UNSCORED if evaluation.error is not None else ExitCode.OK
 
@@ -66,7 +68,7 @@ def _evaluate(
     async def evaluate() -> Evaluation:
         waiting = asyncio.create_task(_show_wait(console, judge))
         try:
-            return await drive(evaluator.steps(case), timeout=timeout)
+            return await telemetry.evaluate(evaluator, case, timeout=timeout)
         finally:
             waiting.cancel()
 

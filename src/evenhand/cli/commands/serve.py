@@ -13,6 +13,7 @@ import typer
 
 from evenhand.cli.console import Console
 from evenhand.cli.options import DB, Db, Judge, Quiet, is_typed
+from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
 from evenhand.store.location import FOLDER, without_password
@@ -113,7 +114,8 @@ def serve(
     )
     console = Console(quiet=quiet)
     token_source = TOKEN_VARIABLE if variable else token_file
-    interrupted = serve_app(settings, lambda settled: _show_address(console, settled, token_source))
+    with sent_telemetry(console):
+        interrupted = serve_app(settings, lambda settled: _show_address(console, settled, token_source))
     db_option = f" --db {shlex.quote(without_password(db))}" if is_typed(ctx, "db") else ""
     for run in interrupted:
         console.note(f"run {run} was interrupted; resume with: evenhand resume {run}{db_option}")

@@ -20,6 +20,7 @@ from evenhand.cli.options import RunOptions, display_name, is_typed
 from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
+from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import RunBusyError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord
@@ -225,6 +226,7 @@ def open_session(ctx: typer.Context, options: RunOptions) -> Iterator[Session]:
     with (
         open_journal(options.log_file, console, verbose=options.verbose, option=log_name) as journal,
         Interrupts() as interrupts,
+        sent_telemetry(console),
     ):
         yield Session(
             console=console,
