@@ -128,14 +128,24 @@ def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
     yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
     if paired.is_hint:
         yield "the interval excludes 0, but the exact test is not significant: treat this as a hint"
-    if paired.minimum_detectable is not None:
-        yield f"{_reach(paired.minimum_detectable)}{_to_see_less(paired)}"
+    if power := power_sentence(paired):
+        yield power
 
 
-def _reach(smallest: float) -> str:
-    if smallest > 1:  # more than scores can differ by
-        return "this many cases cannot reliably detect any true difference"
-    return f"this many cases detect a true difference of {smallest:.3f} with 80 % power"
+def power_sentence(paired: PairedDifference) -> str:
+    """Say how small a difference so many cases would show four times in five; nothing where that is unknown.
+
+    >>> power_sentence(PairedDifference(n=12, ties=12, lacking="spread", minimum_detectable=0.193, needed=149))
+    'With 12 cases, only differences of 0.19 or more would usually be detected; to detect 0.05 you would need about 149.'
+    """
+    smallest = paired.minimum_detectable
+    if smallest is None:
+        return ""
+    # More than 1 is more than scores can differ by.
+    shown = "no difference" if smallest > 1 else f"only differences of {smallest:.2g} or more"
+    is_enough = paired.needed is None or paired.needed <= paired.n
+    more = "" if is_enough else f"; to detect {SMALL} you would need about {paired.needed:,}"
+    return f"With {counted(paired.n, 'case')}{_of_clusters(paired)}, {shown} would usually be detected{more}."
 
 
 def _effect(effect: Effect) -> str:
@@ -147,12 +157,6 @@ def _effect(effect: Effect) -> str:
 def _equals(p: float | None) -> str:
     text = p_text(p)
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def _to_see_less(paired: PairedDifference) -> str:
-    if paired.needed is None or paired.needed <= paired.n:
-        return ""
-    return f"; detecting {SMALL} would take about {paired.needed:,}"
 
 
 def _outcomes(paired: PairedDifference) -> str:
