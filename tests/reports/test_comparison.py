@@ -156,7 +156,7 @@ def test_the_ending_of_a_file_says_its_format(comparison: Any, tmp_path: Path) -
 
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == comparison_markdown(found)
     assert json.loads((tmp_path / "found.JSON").read_text(encoding="utf-8"))["evaluator"] is None
-    with pytest.raises(ConfigError, match=r"unknown extension \.html; a comparison can be \.md or \.json"):
-        comparison_writer("found.html")
+    with pytest.raises(ConfigError, match=r"unknown extension \.csv; a comparison can be \.html, \.md, \.json"):
+        comparison_writer("found.csv")
     with pytest.raises(ConfigError, match=r"unknown extension \(none\)"):
         comparison_writer("found")

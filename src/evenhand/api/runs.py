@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -178,7 +180,7 @@ def compare(
     where the other run is of one of them, it is chosen already. Raises ``ConfigError`` for runs that are unfinished, or
     were judged by different judges, evaluators, rubrics or thresholds, unless ``anyway`` is set.
     """
-    from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
+    from evenhand.engine.comparison import compare_runs, opened, read_paired  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415
     from evenhand.profiles.job import require_scores  # noqa: PLC0415
     from evenhand.suites.definition_diff import judging_differences  # noqa: PLC0415
@@ -190,7 +192,7 @@ def compare(
     for opened_run in (before, after):
         require_scores(opened_run.record)
     with opened(before, model_a) as ours, opened(after, model_b) as theirs:
-        return compare_runs(
+        comparison = compare_runs(
             ours,
             theirs,
             differing=judging_differences(ours.run.definition, theirs.run.definition),
@@ -198,6 +200,8 @@ def compare(
             limit=limit,
             anyway=anyway,
         )
+    models = comparison.model_a, comparison.model_b
+    return replace(comparison, read_cases=functools.partial(read_paired, before, after, models))
 
 
 def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike = "default") -> WinRate:

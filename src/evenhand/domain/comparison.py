@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+import importlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.notebook import ShownInNotebooks
-from evenhand.domain.run import RunRecord
+from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.summary import Interval
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
@@ -159,8 +162,31 @@ class Change:
         return self.score_b - self.score_a
 
 
+class PairedResult(NamedTuple):
+    """A case with all that was found about it in both runs, by the id under which they are paired."""
+
+    case_id: str
+    a: CaseResult
+    b: CaseResult
+
+
+# By its name, since values know nothing of reports.
+_WRITERS: Final = "evenhand.reports.comparison"
+
+
+class Saved:
+    """A comparison that can be written to a file."""
+
+    __slots__ = ()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a file, whose ending says the format: ``comparison.save("comparison.html")``."""
+        importlib.import_module(_WRITERS).write_comparison(self, os.fspath(path))
+        return Path(path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(ShownInNotebooks):
+class Comparison(ShownInNotebooks, Saved):
     """What ``compare`` gives: run B against run A.
 
     ``cases`` is about the score of whole cases, ``evaluators`` about each evaluator by name. ``evaluator`` is the one
@@ -168,6 +194,8 @@ class Comparison(ShownInNotebooks):
     out differently, the largest difference first, of ``changed`` in all. Where a run has the answers of several models,
     ``model_a`` and ``model_b`` are those that are compared; None stands for all. ``differing`` says how the two runs
     were judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
+    ``judges_a`` and ``judges_b`` are the models that judged. ``read_cases`` reads cases of both runs from their stores,
+    by the ids of ``changes``; a case that is no longer there is left out.
     """
 
     a: RunRecord
@@ -181,6 +209,16 @@ class Comparison(ShownInNotebooks):
     notes: tuple[str, ...] = ()
     model_a: str | None = None
     model_b: str | None = None
+    judges_a: tuple[str, ...] = ()
+    judges_b: tuple[str, ...] = ()
+    read_cases: Callable[[Sequence[str]], Iterable[PairedResult]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Run B against run A"
 
     @property
     def subject(self) -> Compared:
@@ -203,7 +241,7 @@ class Comparison(ShownInNotebooks):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetComparison:
+class TargetComparison(Saved):
     """The targets of one run, each against the first, the ``baseline``, on the cases that both answered.
 
     ``others`` has them by name: A is the baseline in each. Their ``p_holm`` is corrected for as many as there are.
@@ -215,6 +253,11 @@ class TargetComparison:
     others: Mapping[str, Compared]
     evaluator: str | None = None
     noun: str = "target"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Targets of a run, side by side"
 
     @property
     def worse(self) -> tuple[str, ...]:

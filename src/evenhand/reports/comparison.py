@@ -32,6 +32,8 @@ _WHY: Final = {
     CLUSTERED_T: "since cases share clusters",
     SIGN: "since all cases differ by the same amount",
 }
+# Of how many changed cases an HTML file has the texts.
+MOST_CASES: Final = 100
 _NAME: Final = 40
 _CASE: Final = 60
 
@@ -47,7 +49,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
         lines=(
             f"{about}{verdict_sentence(subject.scores)}",
             *_numbers(subject.scores, _corrected(comparison)),
-            *_left_out(subject),
+            *left_out_lines(subject),
         )
     )
     if comparison.notes:
@@ -135,8 +137,8 @@ def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
 def power_sentence(paired: PairedDifference) -> str:
     """Say how small a difference so many cases would show four times in five; nothing where that is unknown.
 
-    >>> power_sentence(PairedDifference(n=12, ties=12, lacking="spread", minimum_detectable=0.193, needed=149))
-    'With 12 cases, only differences of 0.19 or more would usually be detected; to detect 0.05 you would need about 149.'
+    >>> power_sentence(PairedDifference(n=900, ties=900, lacking="spread", minimum_detectable=0.0193, needed=149))
+    'With 900 cases, only differences of 0.019 or more would usually be detected.'
     """
     smallest = paired.minimum_detectable
     if smallest is None:
@@ -164,7 +166,7 @@ def _outcomes(paired: PairedDifference) -> str:
     return ", ".join(f"{count:,} {singular if count == 1 else plural}" for count, singular, plural in ways) + " for B"
 
 
-def _left_out(subject: Compared, a: str = "A", b: str = "B") -> Iterator[str]:
+def left_out_lines(subject: Compared, a: str = "A", b: str = "B") -> Iterator[str]:
     """Yield how many cases are left out of the numbers, and why."""
     ways = (
         (subject.only_a, f"only in {a}"),
@@ -216,7 +218,7 @@ def target_parts(comparison: TargetComparison) -> Iterator[Block]:
     notes = [
         f"{plain(name, _CASE)}: {line}"
         for name, compared in comparison.others.items()
-        for line in _left_out(compared, "the baseline", f"the {comparison.noun}")
+        for line in left_out_lines(compared, "the baseline", f"the {comparison.noun}")
     ]
     if notes:
         yield Sentences(lines=tuple(notes))
@@ -268,19 +270,19 @@ def _turn(change: Change) -> str:
 AnyComparison: TypeAlias = Comparison | TargetComparison
 
 
-def _parts_of(comparison: AnyComparison) -> Iterator[Block]:
+def block_parts(comparison: AnyComparison) -> Iterator[Block]:
+    """Yield the parts of a comparison of any kind."""
     return parts(comparison) if isinstance(comparison, Comparison) else target_parts(comparison)
 
 
 def comparison_text(comparison: AnyComparison, *, width: int = 100) -> str:
     """Return a comparison as text that is safe to show, whatever ids and names have in them."""
-    return as_text(_parts_of(comparison), width=width)
+    return as_text(block_parts(comparison), width=width)
 
 
 def comparison_markdown(comparison: AnyComparison) -> str:
     """Return a comparison as Markdown, in which ids and names are escaped."""
-    title = "Run B against run A" if isinstance(comparison, Comparison) else "Targets of a run, side by side"
-    return f"# {title}\n{as_markdown(_parts_of(comparison))}"
+    return f"# {comparison.title}\n{as_markdown(block_parts(comparison))}"
 
 
 def comparison_json(comparison: AnyComparison) -> str:
@@ -288,7 +290,14 @@ def comparison_json(comparison: AnyComparison) -> str:
     return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
 
 
+def _html(comparison: AnyComparison) -> str:
+    from evenhand.reports.html.comparison import comparison_html  # noqa: PLC0415 - page templates are slow to load
+
+    return comparison_html(comparison)
+
+
 _WRITERS: Final[dict[str, Callable[[AnyComparison], str]]] = {
+    ".html": _html,
     ".md": comparison_markdown,
     ".json": lambda comparison: comparison_json(comparison) + "\n",
 }
@@ -298,7 +307,7 @@ def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
-        endings = " or ".join(_WRITERS)
+        endings = ", ".join(_WRITERS)
         raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a comparison can be {endings}")
     return _WRITERS[ending]
 
