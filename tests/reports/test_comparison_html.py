@@ -143,7 +143,9 @@ def test_a_missing_answer_is_not_an_empty_one() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("said", [text for text in HOSTILE if "\ud800" not in text and "\0" not in text], ids=lambda text: f"{text!a:.30}")
+@pytest.mark.parametrize(
+    "said", [text for text in HOSTILE if "\ud800" not in text and "\0" not in text], ids=lambda text: f"{text!a:.30}"
+)
 def test_hostile_texts_are_only_text(said: str) -> None:
     def made(answer: str) -> Run:
         cases = [

@@ -214,6 +214,10 @@ ComparisonFiles = Annotated[
     list[str] | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to a .html, .md or .json file instead of the terminal."),
 ]
+AuditDiffFiles = Annotated[
+    list[str] | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to a .md or .json file instead of the terminal."),
+]
 ExportFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; standard output by default.")
 ]
