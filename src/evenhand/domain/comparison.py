@@ -241,12 +241,12 @@ class Comparison(ShownInNotebooks, Saved):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetComparison(Saved):
-    """The targets of one run, each against the first, the ``baseline``, on the cases that both answered.
+class SeveralComparison(Saved):
+    """Several targets or runs, each against one of them, the ``baseline``, on the cases that both have.
 
     ``others`` has them by name: A is the baseline in each. Their ``p_holm`` is corrected for as many as there are.
     ``evaluator`` is whose scores these are; None stands for those of whole cases. ``noun`` is what they are: "model"
-    where nothing else tells them apart, or "target".
+    where nothing else tells them apart, "target", or "run".
     """
 
     baseline: str
@@ -259,9 +259,13 @@ class TargetComparison(Saved):
         """What it is."""
         return "Targets of a run, side by side"
 
+    def shown_name(self, name: str) -> str:
+        """Return how one of them is called in tables."""
+        return name
+
     @property
     def worse(self) -> tuple[str, ...]:
-        """The targets that are worse than the baseline beyond chance, allowing for their number."""
+        """Those that are worse than the baseline beyond chance, allowing for their number."""
         return tuple(
             name
             for name, compared in self.others.items()
@@ -274,6 +278,47 @@ class TargetComparison(Saved):
             "baseline": self.baseline,
             "evaluator": self.evaluator,
             "others": {name: compared.as_dict() for name, compared in self.others.items()},
+        }
+
+
+class TargetComparison(SeveralComparison):
+    """The targets of one run, each against the first."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsComparison(SeveralComparison):
+    """What ``compare`` gives for more than two runs: each against ``a``, by the ids of the runs.
+
+    ``runs`` has all that were to be compared with it. ``refused`` says of some why they are not; ``notes`` has what is
+    to be known of others.
+    """
+
+    a: RunRecord
+    runs: Mapping[str, RunRecord]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    noun: str = "run"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Several runs against run A"
+
+    def shown_name(self, name: str) -> str:
+        """Return the id of a run with its label, or its name."""
+        run = self.a if name == self.a.id else self.runs[name]
+        return f"{run.id} {run.label or run.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "a": _run(self.a),
+            "runs": {name: _run(run) for name, run in self.runs.items()},
+            **SeveralComparison.as_dict(self),
+            "refused": dict(self.refused),
+            "notes": {name: list(notes) for name, notes in self.notes.items()},
         }
 
 

@@ -14,7 +14,8 @@ from evenhand.domain.comparison import (
     Effect,
     LabelTable,
     PairedDifference,
-    TargetComparison,
+    RunsComparison,
+    SeveralComparison,
 )
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
@@ -205,23 +206,28 @@ def _difference_row(name: str, compared: Compared) -> tuple[str, ...]:
     )
 
 
-def target_parts(comparison: TargetComparison) -> Iterator[Block]:
-    """Yield the targets of a run, each against the first, in the order in which they are read."""
-    rows = tuple(_difference_row(name, compared) for name, compared in comparison.others.items())
+def several_parts(comparison: SeveralComparison) -> Iterator[Block]:
+    """Yield several targets or runs, each against the first, in the order in which they are read."""
+    others = {comparison.shown_name(name): compared for name, compared in comparison.others.items()}
+    rows = tuple(_difference_row(name, compared) for name, compared in others.items())
     by = "" if comparison.evaluator is None else f" by {plain(comparison.evaluator, _NAME)}"
     correction = "" if len(rows) == 1 else f", p corrected for {len(rows)} {comparison.noun}s (Holm)"
     yield Grid(
-        title=f"Compared with {plain(comparison.baseline, _CASE)}{by}, case by case{correction}",
+        title=f"Compared with {plain(comparison.shown_name(comparison.baseline), _CASE)}{by}, case by case{correction}",
         headings=(comparison.noun, "baseline", "mean", "difference", *_DIFFERENCE),
         rows=rows,
     )
     notes = [
         f"{plain(name, _CASE)}: {line}"
-        for name, compared in comparison.others.items()
+        for name, compared in others.items()
         for line in left_out_lines(compared, "the baseline", f"the {comparison.noun}")
     ]
+    if isinstance(comparison, RunsComparison):
+        notes += [f"{name}: {note}" for name, those in comparison.notes.items() for note in those]
     if notes:
         yield Sentences(lines=tuple(notes))
+    if isinstance(comparison, RunsComparison) and comparison.refused:
+        yield Sentences(title="Not compared", lines=tuple(f"{name}: {why}" for name, why in comparison.refused.items()))
 
 
 def _transitions(subject: Compared) -> Grid:
@@ -267,12 +273,12 @@ def _turn(change: Change) -> str:
     return before.word if before is after else f"{before.word} → {after.word}"
 
 
-AnyComparison: TypeAlias = Comparison | TargetComparison
+AnyComparison: TypeAlias = Comparison | SeveralComparison
 
 
 def block_parts(comparison: AnyComparison) -> Iterator[Block]:
     """Yield the parts of a comparison of any kind."""
-    return parts(comparison) if isinstance(comparison, Comparison) else target_parts(comparison)
+    return parts(comparison) if isinstance(comparison, Comparison) else several_parts(comparison)
 
 
 def comparison_text(comparison: AnyComparison, *, width: int = 100) -> str:

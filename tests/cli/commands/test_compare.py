@@ -180,3 +180,29 @@ def test_the_last_run_is_compared_with_the_previous_one(runs: Any, command: Any,
     done = command("compare", "previous", "last")
 
     assert done.out.startswith(f"A: {a} suite\nB: {b} suite\n\nB is better than A: +1.000 [")
+
+
+def test_several_runs_are_compared_with_the_first(runs: Any, command: Any) -> None:
+    a, b, c = runs("Paris", "Rome", "Paris, in France")
+
+    done = command("compare", a, b, c)
+    worse = command("compare", a, b, c, "--fail-if-worse", "--json")
+
+    assert done.code == 0
+    assert f"Compared with {a} suite, case by case, p corrected for 2 runs (Holm)" in done.out
+    assert ["1.000", "0.000", "-1.000"] in [line.split()[2:5] for line in done.out.splitlines()]
+    assert worse.code == 100
+    assert list(worse.json["others"]) == [b, c]
+
+
+def test_a_gate_over_several_runs_does_not_pass_over_one_that_is_refused(runs: Any, command: Any) -> None:
+    runs("Paris", "Paris")
+    a, b, c = runs("Paris", evaluators=[{"name": "right", "type": "contains", "value": "aris"}])
+
+    shown = command("compare", a, b, c)
+    gate = command("compare", a, b, c, "--fail-if-worse")
+
+    assert shown.code == 0
+    assert "Not compared" in shown.out
+    assert gate.code == 2
+    assert f"--fail-if-worse needs all runs to be comparable; not compared: {c}" in gate.err

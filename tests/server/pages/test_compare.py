@@ -304,3 +304,56 @@ def test_a_case_of_runs_that_are_not_comparable_leads_to_where_that_is_said(clie
     response = client.get(f"/compare/case?a={a}&b={b}&case=case+0")
 
     assert (response.status_code, response.headers["location"]) == (303, f"/compare?a={a}&b={b}")
+
+
+def test_several_runs_are_a_table_whose_rows_lead_to_the_pairs(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    a, b, c = (answering(client, tmp_path, *[city] * 6) for city in ("Rome", "Paris", "Lima"))
+    strict = answering(client, tmp_path, *["Rome"] * 6, thresholds={"pass": 0.5})
+
+    page = parsed(client.get(f"/compare?a={a}&b={b}&b={c}&b={strict}"))
+    same = parsed(client.get(f"/compare?a={a}&b={b}&b={b}"))
+    many = client.get(f"/compare?a={a}" + f"&b={b}" * 9)
+
+    assert "p corrected for 2 runs (Holm)" in told(page)
+    assert {f"/compare?a={a}&b={run}" for run in (b, c)} <= {link.attributes["href"] for link in page.all("a")}
+    assert f"Not compared{strict}: " in told(page)
+    assert "thresholds.pass: 0.8 in A, 0.5 in B" in told(page)
+    anyway = page.one("a", class_="button").attributes["href"]
+    assert "p corrected for 3 runs" in told(parsed(client.get(anyway)))
+    assert "is named twice" in told(same)
+    assert many.status_code == 422
+
+
+def first(case: Any) -> str:
+    return f"Paris, for {case.question}"
+
+
+def second(case: Any) -> str:
+    return f"Rome, for {case.question}"
+
+
+def third(case: Any) -> str:
+    return f"Lima, for {case.question}"
+
+
+def test_the_targets_of_one_run_are_compared_and_their_answers_shown_next_to_each_other(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    target = [{"name": each.__name__, "python": f"{__name__}:{each.__name__}"} for each in (first, second, third)]
+    cases = [Case(id=f"case {number}", question="which?") for number in range(6)]
+    run = evaluate(cases, Contains(value="Paris"), target=target, store=str(tmp_path / "evenhand.db")).id
+
+    page = parsed(client.get(f"/compare?a={run}"))
+    pair = parsed(client.get(f"/compare?a={run}&b={run}&model_a=first&model_b=second"))
+    case = parsed(client.get(f"/compare/case?a={run}&case=case+0"))
+
+    assert "Compared with first, case by case, p corrected for 2 targets (Holm)" in told(page)
+    assert page.one("a", href=f"/compare?a={run}&b={run}&model_a=first&model_b=second").text == "second"
+    assert page.one("a", href=f"/compare/case?a={run}&case=case+0").text == "case 0"
+    assert "B is worse than A" in told(pair)
+    assert pair.all("del")[0].text == "Paris"
+    assert [each.text for each in case.all("ins")] == ["Rome", "Lima"]
+    assert "Underlined: not in the answer of first." in told(case)
+    assert client.get(f"/compare/case?a={run}&case=none").status_code == 404

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResult
+from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResult, SeveralComparison
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
+from evenhand.domain.run import RunRecord
 from evenhand.engine.comparison import Side, paired_results
+from evenhand.engine.targets.several import targets_of
+from evenhand.reports.blocks import Grid
+from evenhand.reports.comparison import several_parts
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.comparison import ChangeView, ComparisonView
 from evenhand.reports.phrases import Standing, counted
@@ -21,7 +25,17 @@ from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
-from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, ChangeFilter, compare_in_background, newest_pair
+from evenhand.server.runs.baseline import (
+    MOST_CHANGES,
+    MOST_OTHERS,
+    SCORED,
+    ChangeFilter,
+    compare_in_background,
+    compare_several_in_background,
+    newest_pair,
+)
+from evenhand.server.runs.summaries import SummaryCache
+from evenhand.store.results import case_ids
 from evenhand.store.store import Store
 
 # How many characters of each text the list of changes has; the page of the case has more.
@@ -30,6 +44,8 @@ MOST_TEXT: Final = 1_200
 router = APIRouter()
 
 MOST_RUNS: Final = 100
+# Among how many targets those of the first are looked for.
+MOST_TARGETS: Final = 20
 
 
 @router.get("/compare")
@@ -40,7 +56,7 @@ def compare(
     summaries: SummaryCacheDep,
     *,
     a: str = "",
-    b: str = "",
+    b: Annotated[tuple[str, ...], Query()] = (),
     evaluator: str = "",
     before: str = "",
     after: str = "",
@@ -49,21 +65,28 @@ def compare(
     model_a: str = "",
     model_b: str = "",
 ) -> Response:
-    """Compare two runs; ``before``, ``after`` and ``way`` select changes of verdicts."""
+    """Compare two runs, several with one, or the targets of one; ``before``, ``after`` and ``way`` select changes."""
     runs = store.runs.newest(MOST_RUNS)
-    chosen: dict[str, Any] = {"a": a, "b": b, "runs": runs}
-    if not a or not b:
-        if not a and not b:
+    others = tuple(each for each in b if each)
+    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "c": others[1:2], "runs": runs}
+    chosen |= {"comparison": None, "several": None, "refused": None, "waiting": None}
+    if not a:
+        if not others:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
-        return page(request, "compare.html", comparison=None, refused=None, waiting=None, **chosen)
-    ours, theirs = find_run(store, a), find_run(store, b)
-    change_filter = ChangeFilter(before=before, after=after, way=way)
-    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+        return page(request, "compare.html", **chosen)
+    address = _Address(a=a, b="".join(others[:1]), evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+    ours, theirs = find_run(store, a), [find_run(store, each) for each in others]
     try:
+        if len(theirs) != 1:
+            values = _several_values(
+                store, summaries, ours, theirs, address=address, seconds=settings.page_wait_seconds
+            )
+            return page(request, "compare.html", **(chosen | values))
+        change_filter = ChangeFilter(before=before, after=after, way=way)
         comparison = compare_in_background(
             summaries,
             store,
-            (ours, theirs),
+            (ours, theirs[0]),
             seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
             most_changes=None if change_filter.is_any else MOST_CHANGES,
@@ -71,18 +94,61 @@ def compare(
             models=(model_a or None, model_b or None),
         )
     except TimeoutError:
-        return page(request, "compare.html", comparison=None, refused=None, waiting=str(request.url.query), **chosen)
+        return page(request, "compare.html", **(chosen | {"waiting": str(request.url.query)}))
     except ConfigError as error:
-        refused = _refusal(error, address)
-        return page(request, "compare.html", comparison=None, refused=refused, waiting=None, **chosen)
-    return page(
-        request,
-        "compare.html",
-        refused=None,
-        waiting=None,
-        **chosen,
-        **_template_values(store, comparison, address, change_filter),
+        return page(request, "compare.html", **(chosen | {"refused": _refusal(error, address)}))
+    return page(request, "compare.html", **(chosen | _template_values(store, comparison, address, change_filter)))
+
+
+def _several_values(
+    store: Store,
+    summaries: SummaryCache,
+    a: RunRecord,
+    others: Sequence[RunRecord],
+    *,
+    address: _Address,
+    seconds: float,
+) -> dict[str, Any]:
+    """Compare several runs with A, or the targets of A; nothing where there is nothing to compare."""
+    evaluator = address["evaluator"] or None
+    if not others:
+        targets = summaries.targets(store, a, seconds, baseline=address["model_a"] or None, evaluator=evaluator)
+        if targets is None:
+            return {}
+        links = [address(b=a.id, model_a=targets.baseline, model_b=name) for name in targets.others]
+        cases = [(name, address.of_case(name)) for name in _test_cases(store, a, targets.baseline)]
+        return {"several": targets, **_block_values(targets, links), "cases": cases, "anyway": None}
+    if len(others) > MOST_OTHERS:
+        raise Problem(422, "Invalid request", f"at most {MOST_OTHERS} runs are compared with one; choose fewer")
+    several = compare_several_in_background(
+        summaries,
+        store,
+        a,
+        others,
+        seconds=seconds,
+        evaluator=evaluator,
+        anyway=bool(address["anyway"]),
+        models=(address["model_a"] or None, address["model_b"] or None),
     )
+    links = [address(b=name) for name in several.others]
+    is_refused = bool(several.refused) and not address["anyway"]
+    query = urlencode([("a", a.id), *(("b", run.id) for run in others), ("anyway", "yes")])
+    anyway = f"/compare?{query}" if is_refused else None
+    return {"several": several, **_block_values(several, links), "cases": (), "anyway": anyway}
+
+
+def _block_values(several: SeveralComparison, links: Sequence[str]) -> dict[str, Any]:
+    """Return the blocks of a comparison, with the address of each row of its table."""
+    blocks = list(several_parts(several))
+    (table,) = (block for block in blocks if isinstance(block, Grid))
+    return {"blocks": blocks, "links": {row[0]: link for row, link in zip(table.rows, links, strict=True)}}
+
+
+def _test_cases(store: Store, run: RunRecord, target: str) -> list[str]:
+    """Name the first test cases of a run of several targets: each case has the name of its target in its id."""
+    ending = f" {target}"
+    stored = case_ids(store, run, MOST_CHANGES * MOST_TARGETS)
+    return [name.removesuffix(ending) for name in stored if name.endswith(ending)][:MOST_CHANGES]
 
 
 class _Address:
@@ -90,6 +156,9 @@ class _Address:
 
     def __init__(self, **parameters: str) -> None:
         self._parameters = parameters
+
+    def __getitem__(self, name: str) -> str:
+        return self._parameters[name]
 
     def __call__(self, **more: str) -> str:
         return f"/compare?{self._query(**more)}"
@@ -197,8 +266,11 @@ def compare_case(
     model_a: str = "",
     model_b: str = "",
 ) -> Response:
-    """Show one case of two runs next to each other, with the changes before and after it."""
-    ours, theirs = find_run(store, a), find_run(store, b)
+    """Show one case of two runs, or with all targets of one, with the changes before and after it."""
+    ours = find_run(store, a)
+    if not b:
+        return _case_of_targets(request, store, ours, case)
+    theirs = find_run(store, b)
     address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
     try:
         comparison = compare_in_background(
@@ -227,4 +299,26 @@ def compare_case(
         before=address.of_case(ids[place - 1]) if place else None,
         after=address.of_case(ids[place + 1]) if place is not None and place + 1 < len(ids) else None,
         where="" if place is None else f"Change {place + 1:,} of {len(ids):,}, the largest first.",
+    )
+
+
+def _case_of_targets(request: Request, store: Store, run: RunRecord, case: str) -> Response:
+    """Show what each target of a run answered to a test case, the differences to the first marked."""
+    sides = [
+        CaseSide(name=name, result=result, href=f"{own(run)}/results/{result.position}")
+        for name in targets_of(run)
+        for result in Side(store=store, run=run, model=name).results([case]).values()
+    ]
+    if len(sides) < 2:
+        raise Problem(404, "Not found", f"run {run.id} has no case {case!r:.200} that several targets answered")
+    back = f"/compare?{urlencode({'a': run.id})}"
+    return page(
+        request,
+        "compare_case.html",
+        view=CaseSidesView(id=case, sides=tuple(sides)),
+        runs=None,
+        back=back,
+        before=None,
+        after=None,
+        where="",
     )
