@@ -20,6 +20,7 @@ from evenhand import (
     compare,
     evaluate,
 )
+from evenhand.domain.comparison import RunsComparison
 from evenhand.domain.reply import Reply
 from evenhand.reports.comparison import comparison_text
 
@@ -176,7 +177,7 @@ def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
 
 def test_what_is_no_run_is_refused() -> None:
     with pytest.raises(ConfigError, match="compare takes runs, or their ids as text, not 5"):
-        compare(5, answered("Rome"))  # type: ignore[arg-type]  # that is the mistake
+        compare(5, answered("Rome"))  # type: ignore[call-overload]  # that is the mistake
 
 
 def test_repeats_and_clusters_that_differ_are_noted() -> None:
@@ -256,3 +257,50 @@ def test_metadata_that_a_judge_is_shown_must_be_the_same(options: dict[str, Any]
     assert compare(run("Graz"), run("Graz", other="x")).cases.in_common == 1
     with pytest.raises(ConfigError, match="1 case is judged differently"):
         compare(run("Graz"), run("Wien"))
+
+
+def test_several_runs_are_each_compared_with_the_first_and_corrected_together() -> None:
+    a, b, c = (answered(*[city] * 8) for city in ("Rome", "Paris", "Rome"))
+
+    found = compare(a, b, c)
+
+    assert isinstance(found, RunsComparison)
+    assert (found.a.id, list(found.others)) == (a.id, [b.id, c.id])
+    assert found.others[b.id].scores.wins == 8
+    assert found.others[b.id].p_holm == pytest.approx(2 * 2 / 2**8)
+    assert found.worse == ()
+    text = comparison_text(found)
+    assert f"Compared with {a.id}" in text
+    assert "p corrected for 2 runs (Holm)" in text
+
+
+def test_of_several_runs_those_that_cannot_be_compared_are_refused_by_name(tmp_path: Path) -> None:
+    a, b = answered(*["Paris"] * 8), answered(*["Rome"] * 8)
+    strict = answered(*["Rome"] * 8, thresholds={"pass": 0.9})
+
+    found = compare(a, b, strict)
+    anyway = compare(a, b, strict, anyway=True)
+
+    assert list(found.others) == [b.id]
+    assert "thresholds.pass: 0.8 in A, 0.9 in B" in found.refused[strict.id]
+    assert found.worse == (b.id,)
+    assert "Not compared" in found.save(tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "Not compared" in found.save(tmp_path / "found.html").read_text(encoding="utf-8")
+    assert list(found.as_dict()["refused"]) == [strict.id]
+    assert list(anyway.others) == [b.id, strict.id]
+    assert "thresholds.pass: 0.8 in A, 0.9 in B" in anyway.notes[strict.id]
+
+
+def test_where_none_of_several_runs_can_be_compared_all_reasons_are_given() -> None:
+    a, b, c = answered("Paris", ids=["a"]), answered("Paris", ids=["b"]), answered("Paris", ids=["c"])
+
+    with pytest.raises(ConfigError, match=rf"none of the runs can be compared with {a.id}:\n- {b.id}: .*\n- {c.id}: "):
+        compare(a, b, c)
+
+
+def test_a_run_is_named_once_among_several() -> None:
+    a, b = answered("Paris"), answered("Rome")
+
+    for others in ((b, b), (b, a)):
+        with pytest.raises(ConfigError, match="is named twice; name each run once"):
+            compare(a, *others)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -559,6 +560,7 @@ def addresses(site: Site) -> list[str]:
         f"/runs/{site.many}/delete",
         f"/compare?a={site.many}&b={site.changed}",
         f"/compare?a={site.many}&b={site.hostile[0]}",
+        f"/compare/case?a={site.many}&b={site.changed}&case=case-000",
     ]
 
 
@@ -587,10 +589,12 @@ def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, width: int) ->
 def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None:
     first, second = site.hostile
     page = visit("/runs")
+    ids = [f"{n} {HOSTILE[n]}".replace("\0", "") for n in range(0, len(HOSTILE), 4)]
 
     for address in [
         "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/delete",
         f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
+        *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),
         f"/runs/{first}/results?text=%3Cscript%3E", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),
     ]:  # fmt: skip
         page.goto(site.address + address)

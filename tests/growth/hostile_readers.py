@@ -662,6 +662,7 @@ def reports() -> Iterator[Reader]:
     from evenhand.reports.csv import cell
     from evenhand.reports.report import FORMATS
     from evenhand.reports.safe_text import escaped, plain
+    from evenhand.reports.word_diff import word_diff
     from evenhand.server.api.bodies import JsonRequest
     from evenhand.server.api.prompts import schema_verdict
     from evenhand.server.runs import results
@@ -676,6 +677,10 @@ def reports() -> Iterator[Reader]:
     def of_texts(text: str) -> object:
         shown = plain(text), plain(text, None), escaped(text, None), cell(text), _class(text), is_refusal(text)
         return shown, loads(dumps({"a": text}))
+
+    def of_answers(text: str) -> object:
+        other = text.replace(text[:1] or "a", "b c")
+        return word_diff(text, text[::-1]), word_diff(text, other), word_diff(other, f"b {text} a")
 
     def of_body(text: str) -> object:
         body = json.dumps({text: text, "a": [text]}).encode()
@@ -700,7 +705,7 @@ def reports() -> Iterator[Reader]:
             "reports/html/markup.py",
             "reports/csv.py",
             "reports/junit.py",
-            "reports/html/case.py",
+            "reports/html/verbatim.py",
         ),
         of_report,
     )
@@ -709,6 +714,7 @@ def reports() -> Iterator[Reader]:
         ("reports/safe_text.py", "store/rows.py", "cli/runs/journal.py", "engine/concurrency_limit.py"),
         of_texts,
     )
+    yield Reader("two answers side by side", ("reports/word_diff.py",), of_answers)
     yield Reader("the body of a request", ("server/api/bodies.py",), of_body)
     yield Reader(
         "what a browser sends",

@@ -235,13 +235,13 @@ def test_results_of_another_tool_are_imported_reported_and_compared() -> None:
     found = typed("compare", before, after)
     shown = typed("show", "capital 7", after)
     typed("resume", after, "--retry-errors", code=2)
-    runs = [import_results(name, store=None) for name in ("before.jsonl", "after.jsonl")]
+    a, b = (import_results(name, store=None) for name in ("before.jsonl", "after.jsonl"))
 
     assert again == after != before
     assert "Imported from" in report
     assert "B is better than A: +0.875" in found
     assert "Lyon" in shown
-    assert compare(*runs).cases.scores.wins == 7
+    assert compare(a, b).cases.scores.wins == 7
 
 
 def test_a_file_of_another_tool_becomes_a_suite_that_runs() -> None:

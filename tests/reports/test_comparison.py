@@ -78,7 +78,10 @@ def test_no_difference_is_no_proof_of_none(comparison: Any) -> None:
     text = comparison_text(comparison(*[(0.4, 0.6), (0.6, 0.4), (0.5, 0.45), (0.7, 0.8)] * 3), width=WIDE)
 
     assert "no difference shown: " in text
-    assert "with 80 % power; detecting 0.05 would take about " in text
+    assert (
+        "With 12 cases, only differences of 0.14 or more would usually be detected; to detect 0.05 you would need "
+        "about 79." in text
+    )
 
 
 def test_an_interval_and_an_exact_test_that_disagree_are_a_hint(comparison: Any) -> None:
@@ -93,7 +96,7 @@ def test_an_interval_and_an_exact_test_that_disagree_are_a_hint(comparison: Any)
 def test_a_difference_larger_than_scores_allow_is_not_promised(comparison: Any) -> None:
     text = comparison_text(comparison(*[(0.1, 1.0), (1.0, 0.1)] * 3), width=WIDE)
 
-    assert "this many cases cannot reliably detect any true difference; detecting 0.05 would take" in text
+    assert "With 6 cases, no difference would usually be detected; to detect 0.05 you would need about " in text
 
 
 def test_what_was_left_out_is_counted(comparison: Any) -> None:
@@ -153,7 +156,7 @@ def test_the_ending_of_a_file_says_its_format(comparison: Any, tmp_path: Path) -
 
     assert (tmp_path / "found.md").read_text(encoding="utf-8") == comparison_markdown(found)
     assert json.loads((tmp_path / "found.JSON").read_text(encoding="utf-8"))["evaluator"] is None
-    with pytest.raises(ConfigError, match=r"unknown extension \.html; a comparison can be \.md or \.json"):
-        comparison_writer("found.html")
+    with pytest.raises(ConfigError, match=r"unknown extension \.csv; a comparison can be \.html, \.md, \.json"):
+        comparison_writer("found.csv")
     with pytest.raises(ConfigError, match=r"unknown extension \(none\)"):
         comparison_writer("found")

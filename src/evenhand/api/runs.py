@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from evenhand.domain.comparison import Comparison
+    from evenhand.domain.comparison import Comparison, RunsComparison
+    from evenhand.domain.run import RunRecord
     from evenhand.domain.verdict import Thresholds
     from evenhand.engine.execution import Execution, Watcher
     from evenhand.engine.job import Job, Pace, Scope
@@ -151,6 +154,7 @@ async def aevaluate(*args: Any, **options: Any) -> Run:
     return await planned_evaluation(*args, **options).run()
 
 
+@overload
 def compare(
     a: str | Run,
     b: str | Run,
@@ -161,7 +165,35 @@ def compare(
     model_a: str | None = None,
     model_b: str | None = None,
     store: PlaceLike = "default",
-) -> Comparison:
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    a: str | Run,
+    b: str | Run,
+    c: str | Run,
+    /,
+    *others: str | Run,
+    evaluator: str | None = None,
+    anyway: bool = False,
+    model_a: str | None = None,
+    model_b: str | None = None,
+    store: PlaceLike = "default",
+) -> RunsComparison: ...
+
+
+def compare(
+    a: str | Run,
+    b: str | Run,
+    *others: str | Run,
+    evaluator: str | None = None,
+    limit: int | None = 10,
+    anyway: bool = False,
+    model_a: str | None = None,
+    model_b: str | None = None,
+    store: PlaceLike = "default",
+) -> Comparison | RunsComparison:
     """Compare run B with run A, case by case: whether it is better, by how much, and how certain that is.
 
     >>> from evenhand import Case, Contains, compare, evaluate
@@ -175,22 +207,34 @@ def compare(
     A run is a ``Run``, or the id of one in ``store``, the start of an id, ``last``, or ``previous``: the one before the
     last, of the same suite. With ``evaluator``, the comparison is by that evaluator and not by whole cases; ``limit``
     is how many changed cases are listed, None for all. ``model_a`` and ``model_b`` choose a model in a run of several;
-    where the other run is of one of them, it is chosen already. Raises ``ConfigError`` for runs that are unfinished, or
-    were judged by different judges, evaluators, rubrics or thresholds, unless ``anyway`` is set.
+    where the other run is of one of them, it is chosen already. With more runs, ``compare(a, b, c)``, each is compared
+    with A, and p values allow for how many there are; a run that cannot be compared is in ``refused``. Raises
+    ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators, rubrics or thresholds,
+    unless ``anyway`` is set.
     """
-    from evenhand.engine.comparison import compare_runs, opened  # noqa: PLC0415
+    from evenhand.engine.comparison import compare_runs, opened, read_paired  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415
+    from evenhand.engine.runs_comparison import compare_several  # noqa: PLC0415
     from evenhand.profiles.job import require_scores  # noqa: PLC0415
     from evenhand.suites.definition_diff import judging_differences  # noqa: PLC0415
 
-    for run in (a, b):
+    for run in (a, b, *others):
         if not isinstance(run, Run | str):
             raise ConfigError(f"compare takes runs, or their ids as text, not {run!r:.80}")
-    before, after = (run if isinstance(run, Run) else Run.open(run, store=store) for run in (a, b))
+    before, after, *more = (run if isinstance(run, Run) else Run.open(run, store=store) for run in (a, b, *others))
+    if more:
+        by_id = {run.id: run for run in (after, *more)}
+
+        def compared_with_a(record: RunRecord) -> Comparison:
+            other = by_id[record.id]
+            return compare(before, other, evaluator=evaluator, limit=0, anyway=anyway, model_a=model_a, model_b=model_b)
+
+        records = [run.record for run in (after, *more)]
+        return compare_several(before.record, records, compared_with_a, evaluator=evaluator)
     for opened_run in (before, after):
         require_scores(opened_run.record)
     with opened(before, model_a) as ours, opened(after, model_b) as theirs:
-        return compare_runs(
+        comparison = compare_runs(
             ours,
             theirs,
             differing=judging_differences(ours.run.definition, theirs.run.definition),
@@ -198,6 +242,8 @@ def compare(
             limit=limit,
             anyway=anyway,
         )
+    models = comparison.model_a, comparison.model_b
+    return replace(comparison, read_cases=functools.partial(read_paired, before, after, models))
 
 
 def win_rate(run: str | Run, *, evaluator: str | None = None, store: PlaceLike = "default") -> WinRate:

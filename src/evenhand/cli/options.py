@@ -212,6 +212,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 # Parameters of these types are not called output: that is a setting of other commands, and means something else.
 ComparisonFiles = Annotated[
     list[str] | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to a .html, .md or .json file instead of the terminal."),
+]
+AuditDiffFiles = Annotated[
+    list[str] | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to a .md or .json file instead of the terminal."),
 ]
 ExportFile = Annotated[

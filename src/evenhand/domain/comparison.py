@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+import importlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.notebook import ShownInNotebooks
-from evenhand.domain.run import RunRecord
+from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.summary import Interval
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
@@ -159,8 +162,31 @@ class Change:
         return self.score_b - self.score_a
 
 
+class PairedResult(NamedTuple):
+    """A case with all that was found about it in both runs, by the id under which they are paired."""
+
+    case_id: str
+    a: CaseResult
+    b: CaseResult
+
+
+# By its name, since values know nothing of reports.
+_WRITERS: Final = "evenhand.reports.comparison"
+
+
+class Saved:
+    """A comparison that can be written to a file."""
+
+    __slots__ = ()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a file, whose ending says the format: ``comparison.save("comparison.html")``."""
+        importlib.import_module(_WRITERS).write_comparison(self, os.fspath(path))
+        return Path(path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(ShownInNotebooks):
+class Comparison(ShownInNotebooks, Saved):
     """What ``compare`` gives: run B against run A.
 
     ``cases`` is about the score of whole cases, ``evaluators`` about each evaluator by name. ``evaluator`` is the one
@@ -168,6 +194,8 @@ class Comparison(ShownInNotebooks):
     out differently, the largest difference first, of ``changed`` in all. Where a run has the answers of several models,
     ``model_a`` and ``model_b`` are those that are compared; None stands for all. ``differing`` says how the two runs
     were judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
+    ``judges_a`` and ``judges_b`` are the models that judged. ``read_cases`` reads cases of both runs from their stores,
+    by the ids of ``changes``; a case that is no longer there is left out.
     """
 
     a: RunRecord
@@ -181,6 +209,16 @@ class Comparison(ShownInNotebooks):
     notes: tuple[str, ...] = ()
     model_a: str | None = None
     model_b: str | None = None
+    judges_a: tuple[str, ...] = ()
+    judges_b: tuple[str, ...] = ()
+    read_cases: Callable[[Sequence[str]], Iterable[PairedResult]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Run B against run A"
 
     @property
     def subject(self) -> Compared:
@@ -203,12 +241,12 @@ class Comparison(ShownInNotebooks):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetComparison:
-    """The targets of one run, each against the first, the ``baseline``, on the cases that both answered.
+class SeveralComparison(Saved):
+    """Several targets or runs, each against one of them, the ``baseline``, on the cases that both have.
 
     ``others`` has them by name: A is the baseline in each. Their ``p_holm`` is corrected for as many as there are.
     ``evaluator`` is whose scores these are; None stands for those of whole cases. ``noun`` is what they are: "model"
-    where nothing else tells them apart, or "target".
+    where nothing else tells them apart, "target", or "run".
     """
 
     baseline: str
@@ -217,8 +255,17 @@ class TargetComparison:
     noun: str = "target"
 
     @property
+    def title(self) -> str:
+        """What it is."""
+        return "Targets of a run, side by side"
+
+    def shown_name(self, name: str) -> str:
+        """Return how one of them is called in tables."""
+        return name
+
+    @property
     def worse(self) -> tuple[str, ...]:
-        """The targets that are worse than the baseline beyond chance, allowing for their number."""
+        """Those that are worse than the baseline beyond chance, allowing for their number."""
         return tuple(
             name
             for name, compared in self.others.items()
@@ -231,6 +278,47 @@ class TargetComparison:
             "baseline": self.baseline,
             "evaluator": self.evaluator,
             "others": {name: compared.as_dict() for name, compared in self.others.items()},
+        }
+
+
+class TargetComparison(SeveralComparison):
+    """The targets of one run, each against the first."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsComparison(SeveralComparison):
+    """What ``compare`` gives for more than two runs: each against ``a``, by the ids of the runs.
+
+    ``runs`` has all that were to be compared with it. ``refused`` says of some why they are not; ``notes`` has what is
+    to be known of others.
+    """
+
+    a: RunRecord
+    runs: Mapping[str, RunRecord]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    noun: str = "run"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Several runs against run A"
+
+    def shown_name(self, name: str) -> str:
+        """Return the id of a run with its label, or its name."""
+        run = self.a if name == self.a.id else self.runs[name]
+        return f"{run.id} {run.label or run.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "a": _run(self.a),
+            "runs": {name: _run(run) for name, run in self.runs.items()},
+            **SeveralComparison.as_dict(self),
+            "refused": dict(self.refused),
+            "notes": {name: list(notes) for name, notes in self.notes.items()},
         }
 
 

@@ -8,19 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from evenhand.domain.comparison import Compared, Comparison
+from evenhand.domain.comparison import Compared, Comparison, PairedResult
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.engine.case_scores import judged_cases, labelled_cases
-from evenhand.engine.overview import overview_of
+from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
 from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
 from evenhand.reports.paired_cases import JudgedCase, LabelPairs, PairedSummarizer
 from evenhand.reports.phrases import counted
+from evenhand.store.results import case_positions
 from evenhand.store.rows import loads
 from evenhand.store.store import Store
 
 _MOST_NAMED: Final = 5
+# How many cases are read together.
+_AT_ONCE: Final = 50
 ANYWAY: Final = "to compare them anyway: --anyway, or anyway=True in Python"
 
 
@@ -54,12 +57,41 @@ class Side:
         """Name the judges of each evaluator that has some."""
         return overview_of(self.store, self.run).judges
 
+    def results(self, case_ids: Sequence[str]) -> dict[str, CaseResult]:
+        """Read cases in full, by the ids under which they are paired; one that is not there is left out."""
+        stored = {name: case_id for case_id in case_ids for name in self._stored_ids(case_id)}
+        positions = case_positions(self.store, [self.run], stored)
+        found = {position: stored[name] for (_, name), position in positions.items()}
+        results = results_at(self.store, self.run, sorted(found))
+        return {found[result.position]: result for result in results if self._has(result)}
+
+    def _stored_ids(self, case_id: str) -> tuple[str, ...]:
+        """Return the ids that a case may have in the store: in a run of several models, each has its own."""
+        return (case_id,) if self.model is None else (case_id, f"{case_id} {self.model}")
+
+    def _has(self, result: CaseResult) -> bool:
+        return self.model is None or result.case.metadata.get(MODEL) == self.model
+
 
 @contextlib.contextmanager
 def opened(run: Run, model: str | None = None) -> Iterator[Side]:
     """Open the store of a run, to read it as it is by now."""
     with run._place.opened(to_read=True) as store:  # a run shows no store to its users
         yield Side(store=store, run=store.runs.find(run.id), model=model)
+
+
+def paired_results(a: Side, b: Side, case_ids: Sequence[str]) -> Iterator[PairedResult]:
+    """Yield cases as they are in both runs, in the order of their ids."""
+    for start in range(0, len(case_ids), _AT_ONCE):
+        some = case_ids[start : start + _AT_ONCE]
+        ours, theirs = a.results(some), b.results(some)
+        yield from (PairedResult(name, ours[name], theirs[name]) for name in some if name in ours and name in theirs)
+
+
+def read_paired(a: Run, b: Run, models: tuple[str | None, str | None], case_ids: Sequence[str]) -> list[PairedResult]:
+    """Open the stores of two runs, and read cases as they are in both."""
+    with opened(a, models[0]) as ours, opened(b, models[1]) as theirs:
+        return list(paired_results(ours, theirs, case_ids))
 
 
 def answering_models(store: Store, run: RunRecord) -> tuple[str, ...]:
@@ -117,7 +149,13 @@ def compare_runs(
         notes=(*_model_notes(a, b), *notes, *_notes(a.run, b.run, reclustered)),
         model_a=a.model,
         model_b=b.model,
+        judges_a=_names(a.judges()),
+        judges_b=_names(b.judges()),
     )
+
+
+def _names(judges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in judges.values() for name in names))
 
 
 def _with_labels(evaluators: Mapping[str, Compared], a: Side, b: Side) -> dict[str, Compared]:

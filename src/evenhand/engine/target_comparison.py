@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from evenhand.domain.comparison import Compared, TargetComparison
@@ -37,7 +38,12 @@ def compare_targets(
             _add(summarizers, first, waiting.pop(case.id))
     for answered in waiting.values():
         _add(summarizers, first, answered)
-    others = _corrected(summarizers, evaluator)
+    others = with_holm(
+        {
+            name: summarizer.cases() if evaluator is None else summarizer.evaluators()[evaluator]
+            for name, summarizer in summarizers.items()
+        }
+    )
     noun = "model" if run.origin or all(own_name(target) == name for name, target in targets.items()) else "target"
     return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun)
 
@@ -47,11 +53,7 @@ def _add(summarizers: dict[str, PairedSummarizer], baseline: str, answered: dict
         summarizer.add(answered.get(baseline), answered.get(name))
 
 
-def _corrected(summarizers: dict[str, PairedSummarizer], evaluator: str | None) -> dict[str, Compared]:
-    """Return the numbers of each target, with p values that allow for the number of targets."""
-    others = {
-        name: summarizer.cases() if evaluator is None else summarizer.evaluators()[evaluator]
-        for name, summarizer in summarizers.items()
-    }
+def with_holm(others: Mapping[str, Compared]) -> dict[str, Compared]:
+    """Return the numbers of several comparisons, with p values that allow for how many there are."""
     p_values = holm({name: compared.scores.p for name, compared in others.items() if compared.scores.p is not None})
     return {name: replace(compared, p_holm=p_values.get(name)) for name, compared in others.items()}

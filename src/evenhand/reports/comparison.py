@@ -14,7 +14,8 @@ from evenhand.domain.comparison import (
     Effect,
     LabelTable,
     PairedDifference,
-    TargetComparison,
+    RunsComparison,
+    SeveralComparison,
 )
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
@@ -32,6 +33,8 @@ _WHY: Final = {
     CLUSTERED_T: "since cases share clusters",
     SIGN: "since all cases differ by the same amount",
 }
+# Of how many changed cases an HTML file has the texts.
+MOST_CASES: Final = 100
 _NAME: Final = 40
 _CASE: Final = 60
 
@@ -47,7 +50,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
         lines=(
             f"{about}{verdict_sentence(subject.scores)}",
             *_numbers(subject.scores, _corrected(comparison)),
-            *_left_out(subject),
+            *left_out_lines(subject),
         )
     )
     if comparison.notes:
@@ -128,14 +131,24 @@ def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
     yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
     if paired.is_hint:
         yield "the interval excludes 0, but the exact test is not significant: treat this as a hint"
-    if paired.minimum_detectable is not None:
-        yield f"{_reach(paired.minimum_detectable)}{_to_see_less(paired)}"
+    if power := power_sentence(paired):
+        yield power
 
 
-def _reach(smallest: float) -> str:
-    if smallest > 1:  # more than scores can differ by
-        return "this many cases cannot reliably detect any true difference"
-    return f"this many cases detect a true difference of {smallest:.3f} with 80 % power"
+def power_sentence(paired: PairedDifference) -> str:
+    """Say how small a difference so many cases would show four times in five; nothing where that is unknown.
+
+    >>> power_sentence(PairedDifference(n=900, ties=900, lacking="spread", minimum_detectable=0.0193, needed=149))
+    'With 900 cases, only differences of 0.019 or more would usually be detected.'
+    """
+    smallest = paired.minimum_detectable
+    if smallest is None:
+        return ""
+    # More than 1 is more than scores can differ by.
+    shown = "no difference" if smallest > 1 else f"only differences of {smallest:.2g} or more"
+    is_enough = paired.needed is None or paired.needed <= paired.n
+    more = "" if is_enough else f"; to detect {SMALL} you would need about {paired.needed:,}"
+    return f"With {counted(paired.n, 'case')}{_of_clusters(paired)}, {shown} would usually be detected{more}."
 
 
 def _effect(effect: Effect) -> str:
@@ -149,18 +162,12 @@ def _equals(p: float | None) -> str:
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
-def _to_see_less(paired: PairedDifference) -> str:
-    if paired.needed is None or paired.needed <= paired.n:
-        return ""
-    return f"; detecting {SMALL} would take about {paired.needed:,}"
-
-
 def _outcomes(paired: PairedDifference) -> str:
     ways = ((paired.wins, "win", "wins"), (paired.ties, "tie", "ties"), (paired.losses, "loss", "losses"))
     return ", ".join(f"{count:,} {singular if count == 1 else plural}" for count, singular, plural in ways) + " for B"
 
 
-def _left_out(subject: Compared, a: str = "A", b: str = "B") -> Iterator[str]:
+def left_out_lines(subject: Compared, a: str = "A", b: str = "B") -> Iterator[str]:
     """Yield how many cases are left out of the numbers, and why."""
     ways = (
         (subject.only_a, f"only in {a}"),
@@ -199,23 +206,28 @@ def _difference_row(name: str, compared: Compared) -> tuple[str, ...]:
     )
 
 
-def target_parts(comparison: TargetComparison) -> Iterator[Block]:
-    """Yield the targets of a run, each against the first, in the order in which they are read."""
-    rows = tuple(_difference_row(name, compared) for name, compared in comparison.others.items())
+def several_parts(comparison: SeveralComparison) -> Iterator[Block]:
+    """Yield several targets or runs, each against the first, in the order in which they are read."""
+    others = {comparison.shown_name(name): compared for name, compared in comparison.others.items()}
+    rows = tuple(_difference_row(name, compared) for name, compared in others.items())
     by = "" if comparison.evaluator is None else f" by {plain(comparison.evaluator, _NAME)}"
     correction = "" if len(rows) == 1 else f", p corrected for {len(rows)} {comparison.noun}s (Holm)"
     yield Grid(
-        title=f"Compared with {plain(comparison.baseline, _CASE)}{by}, case by case{correction}",
+        title=f"Compared with {plain(comparison.shown_name(comparison.baseline), _CASE)}{by}, case by case{correction}",
         headings=(comparison.noun, "baseline", "mean", "difference", *_DIFFERENCE),
         rows=rows,
     )
     notes = [
         f"{plain(name, _CASE)}: {line}"
-        for name, compared in comparison.others.items()
-        for line in _left_out(compared, "the baseline", f"the {comparison.noun}")
+        for name, compared in others.items()
+        for line in left_out_lines(compared, "the baseline", f"the {comparison.noun}")
     ]
+    if isinstance(comparison, RunsComparison):
+        notes += [f"{name}: {note}" for name, those in comparison.notes.items() for note in those]
     if notes:
         yield Sentences(lines=tuple(notes))
+    if isinstance(comparison, RunsComparison) and comparison.refused:
+        yield Sentences(title="Not compared", lines=tuple(f"{name}: {why}" for name, why in comparison.refused.items()))
 
 
 def _transitions(subject: Compared) -> Grid:
@@ -261,22 +273,22 @@ def _turn(change: Change) -> str:
     return before.word if before is after else f"{before.word} → {after.word}"
 
 
-AnyComparison: TypeAlias = Comparison | TargetComparison
+AnyComparison: TypeAlias = Comparison | SeveralComparison
 
 
-def _parts_of(comparison: AnyComparison) -> Iterator[Block]:
-    return parts(comparison) if isinstance(comparison, Comparison) else target_parts(comparison)
+def block_parts(comparison: AnyComparison) -> Iterator[Block]:
+    """Yield the parts of a comparison of any kind."""
+    return parts(comparison) if isinstance(comparison, Comparison) else several_parts(comparison)
 
 
 def comparison_text(comparison: AnyComparison, *, width: int = 100) -> str:
     """Return a comparison as text that is safe to show, whatever ids and names have in them."""
-    return as_text(_parts_of(comparison), width=width)
+    return as_text(block_parts(comparison), width=width)
 
 
 def comparison_markdown(comparison: AnyComparison) -> str:
     """Return a comparison as Markdown, in which ids and names are escaped."""
-    title = "Run B against run A" if isinstance(comparison, Comparison) else "Targets of a run, side by side"
-    return f"# {title}\n{as_markdown(_parts_of(comparison))}"
+    return f"# {comparison.title}\n{as_markdown(block_parts(comparison))}"
 
 
 def comparison_json(comparison: AnyComparison) -> str:
@@ -284,7 +296,14 @@ def comparison_json(comparison: AnyComparison) -> str:
     return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
 
 
+def _html(comparison: AnyComparison) -> str:
+    from evenhand.reports.html.comparison import comparison_html  # noqa: PLC0415 - page templates are slow to load
+
+    return comparison_html(comparison)
+
+
 _WRITERS: Final[dict[str, Callable[[AnyComparison], str]]] = {
+    ".html": _html,
     ".md": comparison_markdown,
     ".json": lambda comparison: comparison_json(comparison) + "\n",
 }
@@ -294,7 +313,7 @@ def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
-        endings = " or ".join(_WRITERS)
+        endings = ", ".join(_WRITERS)
         raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a comparison can be {endings}")
     return _WRITERS[ending]
 

@@ -7,7 +7,7 @@ from typing import Final, TextIO
 
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.blocks import as_markdown
-from evenhand.reports.comparison import target_parts
+from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
@@ -94,7 +94,7 @@ def _targets(report: Report) -> Iterator[str]:
         whose = "model" if compared is None else compared.noun
         yield from _tallies(f"{whose.capitalize()}s", whose, summary.models, scored_heading(summary))
     if compared is not None:
-        yield as_markdown(target_parts(compared)).rstrip()
+        yield as_markdown(several_parts(compared)).rstrip()
 
 
 def _slices(summary: Summary) -> Iterator[str]:

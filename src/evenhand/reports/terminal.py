@@ -19,7 +19,7 @@ from rich.text import Text
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.blocks import Grid
-from evenhand.reports.comparison import target_parts
+from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
@@ -154,7 +154,7 @@ def _tables(report: Report, *, wide: bool) -> Iterator[RenderableType]:
         if tallies:
             yield Text("")
             yield _tallies(whose, tallies, wide=wide, scored=scored_heading(summary))
-    for block in () if compared is None else target_parts(compared):
+    for block in () if compared is None else several_parts(compared):
         yield Text(f"\n{block.title}" if isinstance(block, Grid) else "\n".join(block.lines))
         if isinstance(block, Grid):
             yield _grid(block)

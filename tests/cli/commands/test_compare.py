@@ -75,11 +75,30 @@ def test_files_take_the_place_of_what_is_shown(runs: Any, command: Any, folder: 
     assert json.loads((folder / "found.json").read_text(encoding="utf-8"))["cases"]["better"] is True
 
 
+def test_an_html_file_has_more_changes_than_the_terminal_and_the_answers_side_by_side(
+    runs: Any, command: Any, folder: Path
+) -> None:
+    cases = [{"id": f"case-{place}", "input": f"Question {place}?", "candidate_answer": "Rome"} for place in range(12)]
+    better = [{**case, "candidate_answer": "Paris"} for case in cases]
+    runs("Rome", cases=cases)
+    a, b = runs("Paris", cases=better)
+
+    done = command("compare", a, b, "-o", "found.html", "-o", "found.json")
+    few = command("compare", a, b, "-o", "few.html", "--limit", "1")
+
+    page = (folder / "found.html").read_text(encoding="utf-8")
+    assert (done.code, few.code) == (0, 0)
+    assert page.count("<details") == page.count("<del>Rome</del>") == page.count("<ins>Paris</ins>") == 12
+    assert "Question 11?" in page
+    assert len(json.loads((folder / "found.json").read_text(encoding="utf-8"))["changes"]) == 10
+    assert (folder / "few.html").read_text(encoding="utf-8").count("<details") == 1
+
+
 def test_a_file_of_another_kind_is_refused_before_anything_is_read(command: Any, folder: Path) -> None:
     done = command("compare", "a", "b", "-o", "found.csv")
 
     assert done.code == 2
-    assert "found.csv: unknown extension .csv; a comparison can be .md or .json" in done.err
+    assert "found.csv: unknown extension .csv; a comparison can be .html, .md, .json" in done.err
 
 
 def test_the_limit_and_output_of_other_commands_do_not_count_here(runs: Any, command: Any, folder: Path) -> None:
@@ -161,3 +180,29 @@ def test_the_last_run_is_compared_with_the_previous_one(runs: Any, command: Any,
     done = command("compare", "previous", "last")
 
     assert done.out.startswith(f"A: {a} suite\nB: {b} suite\n\nB is better than A: +1.000 [")
+
+
+def test_several_runs_are_compared_with_the_first(runs: Any, command: Any) -> None:
+    a, b, c = runs("Paris", "Rome", "Paris, in France")
+
+    done = command("compare", a, b, c)
+    worse = command("compare", a, b, c, "--fail-if-worse", "--json")
+
+    assert done.code == 0
+    assert f"Compared with {a} suite, case by case, p corrected for 2 runs (Holm)" in done.out
+    assert ["1.000", "0.000", "-1.000"] in [line.split()[2:5] for line in done.out.splitlines()]
+    assert worse.code == 100
+    assert list(worse.json["others"]) == [b, c]
+
+
+def test_a_gate_over_several_runs_does_not_pass_over_one_that_is_refused(runs: Any, command: Any) -> None:
+    runs("Paris", "Paris")
+    a, b, c = runs("Paris", evaluators=[{"name": "right", "type": "contains", "value": "aris"}])
+
+    shown = command("compare", a, b, c)
+    gate = command("compare", a, b, c, "--fail-if-worse")
+
+    assert shown.code == 0
+    assert "Not compared" in shown.out
+    assert gate.code == 2
+    assert f"--fail-if-worse needs all runs to be comparable; not compared: {c}" in gate.err

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from evenhand import Case, Scripted, compare, evaluate
+from evenhand import Case, Contains, Scripted, compare, evaluate
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
@@ -127,3 +127,22 @@ def test_postgresql_gives_the_same(postgres_url: str) -> None:
     assert [(one["case_id"], one["standing_b"]) for one in changed] == [("case-0", "borderline")]
     assert [json.loads(line)["case_id"] for line in lines.splitlines()] == ["case-1", "case-0"]
     assert (told["passed"], told["failed"], told["errors"], told["retries"]) == (1, 1, 0, 0)
+
+
+def test_several_runs_are_compared_with_the_first_and_refused_one_by_one(client: TestClient, tmp_path: Path) -> None:
+    def answered(answer: str, **rest: Any) -> str:
+        cases = [Case(id=f"case-{number}", candidate_answer=answer) for number in range(8)]
+        return evaluate(cases, Contains(value="Paris"), store=str(tmp_path / "evenhand.db"), **rest).id
+
+    a, b, c = answered("Rome"), answered("Paris"), answered("Lima")
+    strict = answered("Paris", thresholds={"pass": 0.5})
+
+    found = client.get("/api/compare", params={"a": a, "b": [b, c, strict]})
+    none = client.get("/api/compare", params={"a": a})
+    many = client.get("/api/compare", params={"a": a, "b": [b] * 9})
+
+    assert found.status_code == 200
+    assert list(found.json()["others"]) == [b, c]
+    assert found.json()["others"][b]["better"] is True
+    assert "thresholds.pass" in found.json()["refused"][strict]
+    assert (none.status_code, many.status_code) == (422, 422)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from evenhand import Case, Scripted, evaluate
+from evenhand import Case, Contains, Scripted, evaluate
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Pace
@@ -94,8 +94,8 @@ def test_the_cells_of_the_matrix_lead_to_the_cases(client: TestClient, judged: J
         f"/runs/{a.id}/results?status=error": "1",
     }
     assert "From pass to fail: 2 cases." in told(turned)
-    assert page.one("a", href=f"/runs/{b.id}/results/4").text == "case-4"
-    assert page.one("a", href=f"/runs/{a.id}/results/4").text == "0.900"
+    assert page.one("a", href=f"/runs/{b.id}/results/4").text == "In B"
+    assert page.one("a", href=f"/runs/{a.id}/results/4").text == "In A"
     assert "From fail to pass: 0 cases." in told(none)
     assert all(client.get(one.partition("#")[0]).status_code == 200 for one in cells)
 
@@ -209,7 +209,7 @@ def test_hostile_texts_are_shown_as_text(
 
     for page in pages:
         assert {one.name for one in page.elements} <= elements(
-            "abbr circle desc line option rect section select strong table tbody td th thead tr"
+            "abbr circle del desc details h3 ins line option pre rect section select strong summary table tbody td th thead tr"
         )
 
 
@@ -231,3 +231,129 @@ def test_the_labels_of_a_judge_are_shown_from_a_to_b(client: TestClient, tmp_pat
     page = parsed(client.get(f"/compare?a={first.id}&b={second.id}"))
 
     assert "Labels of grade, from A to B A ↓ B →rightwrong right1·wrong11 " in told(page)
+
+
+def answering(client: TestClient, tmp_path: Path, *answers: str, **rest: Any) -> str:
+    cases = [Case(id=f"case {n}", question="Which city?", candidate_answer=text) for n, text in enumerate(answers)]
+    evaluators = [Contains(name="right", value="Paris"), Contains(name="polite", value="please")]
+    return evaluate(cases, evaluators, store=str(tmp_path / "evenhand.db"), **rest).id
+
+
+def test_the_head_says_what_a_and_b_are(client: TestClient, tmp_path: Path, parsed: Parsed) -> None:
+    a = answering(client, tmp_path, *["Rome"] * 6, label="first try", name="capitals")
+    b = answering(client, tmp_path, *["Paris"] * 6, label="second try", name="capitals")
+
+    page = parsed(client.get(f"/compare?a={a}&b={b}"))
+
+    sides = [" ".join(page.one("section", aria_label=f"Run {letter}").text.split()) for letter in "AB"]
+    assert f"capitals · {a}" in sides[0]
+    assert "first try" in sides[0]
+    assert "second try" in sides[1]
+    assert "none; the cases have answers" in sides[1]
+    assert page.one("a", href=f"/runs/{a}").text == f"capitals · {a}"
+
+
+def test_a_changed_case_opens_to_both_answers_with_the_words_marked(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    a, b = (answering(client, tmp_path, *[f"It is {city}, I think."] * 6) for city in ("Rome", "Paris"))
+
+    page = parsed(client.get(f"/compare?a={a}&b={b}"))
+
+    assert len(page.all("details", class_="change")) == 6
+    assert {each.text for each in page.all("del")} == {"Rome"}
+    assert {each.text for each in page.all("ins")} == {"Paris"}
+    opened = " ".join(page.all("details")[0].text.split())
+    assert "Which city?" in opened
+    assert "right A ✗ fail 0.000" in opened
+    assert "polite" not in opened
+
+
+def test_one_case_of_both_runs_has_a_page_with_the_changes_around_it(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    a, b = (answering(client, tmp_path, *[f"It is {city}."] * 6, "Lima") for city in ("Rome", "Paris"))
+    whole = parsed(client.get(f"/compare?a={a}&b={b}"))
+    link = next(each for each in whole.all("a", class_="button") if each.text == "Whole case")
+
+    first = parsed(client.get(link.attributes["href"]))
+    second = parsed(client.get(first.one("a", rel="next").attributes["href"]))
+    same = parsed(client.get(f"/compare/case?a={a}&b={b}&case=case+6"))
+
+    assert link.attributes["href"] == f"/compare/case?a={a}&b={b}&case=case+0"
+    assert (first.one("del").text, first.one("ins").text) == ("Rome", "Paris")
+    assert "Change 1 of 6" in told(first)
+    assert {"right", "polite"} <= {each.attributes.get("aria-label") for each in first.all("section")}
+    assert second.one("h1").text == "case 1"
+    assert second.one("a", rel="prev").attributes["href"] == link.attributes["href"]
+    assert "The answers are the same." in told(same)
+    assert not same.all("a", rel="next")
+
+
+def test_a_case_that_both_runs_do_not_have_is_not_found(client: TestClient, tmp_path: Path) -> None:
+    a, b = (answering(client, tmp_path, city) for city in ("Rome", "Paris"))
+
+    assert client.get(f"/compare/case?a={a}&b={b}&case=nothing").status_code == 404
+    assert client.get(f"/compare/case?a={a}&b=none&case=case+0").status_code == 404
+
+
+def test_a_case_of_runs_that_are_not_comparable_leads_to_where_that_is_said(client: TestClient, tmp_path: Path) -> None:
+    a = answering(client, tmp_path, "Rome")
+    b = answering(client, tmp_path, "Paris", thresholds={"pass": 0.5})
+
+    response = client.get(f"/compare/case?a={a}&b={b}&case=case+0")
+
+    assert (response.status_code, response.headers["location"]) == (303, f"/compare?a={a}&b={b}")
+
+
+def test_several_runs_are_a_table_whose_rows_lead_to_the_pairs(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    a, b, c = (answering(client, tmp_path, *[city] * 6) for city in ("Rome", "Paris", "Lima"))
+    strict = answering(client, tmp_path, *["Rome"] * 6, thresholds={"pass": 0.5})
+
+    page = parsed(client.get(f"/compare?a={a}&b={b}&b={c}&b={strict}"))
+    same = parsed(client.get(f"/compare?a={a}&b={b}&b={b}"))
+    many = client.get(f"/compare?a={a}" + f"&b={b}" * 9)
+
+    assert "p corrected for 2 runs (Holm)" in told(page)
+    assert {f"/compare?a={a}&b={run}" for run in (b, c)} <= {link.attributes["href"] for link in page.all("a")}
+    assert f"Not compared{strict}: " in told(page)
+    assert "thresholds.pass: 0.8 in A, 0.5 in B" in told(page)
+    anyway = page.one("a", class_="button").attributes["href"]
+    assert "p corrected for 3 runs" in told(parsed(client.get(anyway)))
+    assert "is named twice" in told(same)
+    assert many.status_code == 422
+
+
+def first(case: Any) -> str:
+    return f"Paris, for {case.question}"
+
+
+def second(case: Any) -> str:
+    return f"Rome, for {case.question}"
+
+
+def third(case: Any) -> str:
+    return f"Lima, for {case.question}"
+
+
+def test_the_targets_of_one_run_are_compared_and_their_answers_shown_next_to_each_other(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    target = [{"name": each.__name__, "python": f"{__name__}:{each.__name__}"} for each in (first, second, third)]
+    cases = [Case(id=f"case {number}", question="which?") for number in range(6)]
+    run = evaluate(cases, Contains(value="Paris"), target=target, store=str(tmp_path / "evenhand.db")).id
+
+    page = parsed(client.get(f"/compare?a={run}"))
+    pair = parsed(client.get(f"/compare?a={run}&b={run}&model_a=first&model_b=second"))
+    case = parsed(client.get(f"/compare/case?a={run}&case=case+0"))
+
+    assert "Compared with first, case by case, p corrected for 2 targets (Holm)" in told(page)
+    assert page.one("a", href=f"/compare?a={run}&b={run}&model_a=first&model_b=second").text == "second"
+    assert page.one("a", href=f"/compare/case?a={run}&case=case+0").text == "case 0"
+    assert "B is worse than A" in told(pair)
+    assert pair.all("del")[0].text == "Paris"
+    assert [each.text for each in case.all("ins")] == ["Rome", "Lima"]
+    assert "Underlined: not in the answer of first." in told(case)
+    assert client.get(f"/compare/case?a={run}&case=none").status_code == 404

@@ -12,7 +12,7 @@ from evenhand.cli.options import (
     DB,
     RUN_HELP,
     AmbiguousReplies,
-    ComparisonFiles,
+    AuditDiffFiles,
     Db,
     Estimate,
     Json,
@@ -101,7 +101,7 @@ def diff_audits(
         str, typer.Argument(metavar="B", help="The audit to compare with it; the newest by default.")
     ] = "last",
     *,
-    files: ComparisonFiles = None,
+    files: AuditDiffFiles = None,
     fail_if_worse: Annotated[
         bool,
         typer.Option("--fail-if-worse", help="Exit with 100 if a group matters more in B, or has no score there."),

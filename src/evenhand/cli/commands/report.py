@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
@@ -22,7 +23,7 @@ from evenhand.cli.options import (
     display_name,
 )
 from evenhand.cli.runs.finish import report_of, show, write_files
-from evenhand.domain.comparison import Comparison, TargetComparison
+from evenhand.domain.comparison import Comparison, RunsComparison, TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import CaseResult, RunRecord
@@ -30,6 +31,7 @@ from evenhand.engine.run import Run
 from evenhand.engine.store_location import StoreLocation
 from evenhand.engine.targets.several import TEST_CASE
 from evenhand.reports.comparison import (
+    MOST_CASES,
     AnyComparison,
     comparison_json,
     comparison_text,
@@ -139,8 +141,12 @@ _DEFAULT_LIMIT: Final = 10
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=f"The baseline: {RUN_HELP}")],
     b: Annotated[
-        str | None,
-        typer.Argument(metavar="B", help="The run to compare with it; without it, the targets of A are compared."),
+        list[str] | None,
+        typer.Argument(
+            metavar="B",
+            help="The run to compare with it; without it, the targets of A are compared. With several, each is "
+            "compared with A.",
+        ),
     ] = None,
     *,
     evaluator: Annotated[
@@ -148,8 +154,16 @@ def compare(
     ] = None,
     # Not called limit here: that is a setting of other commands, and means something else.
     max_changes: Annotated[
-        int, typer.Option("--limit", metavar="N", min=0, help="How many changed cases to list, largest changes first.")
-    ] = _DEFAULT_LIMIT,
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=0,
+            show_default=False,
+            help=f"How many changed cases to list, largest changes first; {_DEFAULT_LIMIT} by default, "
+            f"{MOST_CASES} in HTML.",
+        ),
+    ] = None,
     files: ComparisonFiles = None,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Compare runs that are unfinished, or were answered or judged differently.")
@@ -174,27 +188,47 @@ def compare(
     Runs judged by different judges, evaluators or rubrics are refused. A run of one model is compared with the answers
     of the same model in a run of several.
 
-    With one run that has several targets, each of them is compared with the first, or with that of --model-a.
+    With one run that has several targets, each of them is compared with the first, or with that of --model-a. With more
+    than two runs, each is compared with A; p values are corrected for how many there are.
     """
     for path in files or ():
         comparison_writer(path)
     console = Console(quiet=quiet)
+    limit = _DEFAULT_LIMIT if max_changes is None else max_changes
     comparison: AnyComparison
-    if b is None:
+    if not b:
         comparison = _targets_of(a, db, baseline=model_a, other=model_b, evaluator=evaluator)
-    else:
+    elif len(b) > 1:
+        first, second, *more = b
         comparison = compare_runs(
-            a, b, evaluator=evaluator, limit=max_changes, anyway=anyway, model_a=model_a, model_b=model_b, store=db
+            a, first, second, *more, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b, store=db
         )
+    else:
+        # An HTML file has room for more changes; the largest come first, so the others take the beginning of them.
+        most = MOST_CASES if max_changes is None and any(map(_is_html, files or ())) else limit
+        comparison = compare_runs(
+            a, b[0], evaluator=evaluator, limit=most, anyway=anyway, model_a=model_a, model_b=model_b, store=db
+        )
+    whole = comparison
+    if isinstance(comparison, Comparison):
+        comparison = replace(comparison, changes=comparison.changes[:limit])
     for path in files or ():
-        write_comparison(comparison, path)
+        write_comparison(whole if _is_html(path) else comparison, path)
         console.note(f"wrote {path}")
     if json:
         console.result(comparison_json(comparison))
     elif not files and not quiet:
         console.result(comparison_text(comparison, width=console.width))
+    if fail_if_worse and isinstance(comparison, RunsComparison) and comparison.refused:
+        raise ConfigError(
+            f"--fail-if-worse needs all runs to be comparable; not compared: {', '.join(comparison.refused)}"
+        )
     is_worse = comparison.subject.scores.worse if isinstance(comparison, Comparison) else bool(comparison.worse)
     return ExitCode.GATE_FAILED if fail_if_worse and is_worse else ExitCode.OK
+
+
+def _is_html(path: str) -> bool:
+    return path.lower().endswith(".html")
 
 
 def _targets_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,19 +19,13 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.counts import NO_ANSWER
 from evenhand.reports.highlights import stated_models_of
-from evenhand.reports.html.markup import join, tag, text
+from evenhand.reports.html.markup import tag
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.safe_text import strict_json
 from evenhand.reports.summary import blamed
 
 # A group that was put in order, which is no verdict on it.
 RANKED: Final = "ranked"
-# Of a longer text the beginning and the end are shown: a judge's verdict tends to be at the end.
-HEAD: Final = 15_000
-TAIL: Final = 5_000
-# Longer ones scroll.
-_LONG: Final = 1_200
-_LONG_LINES: Final = 24
 
 _PROMPTS: Final = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
 _SHOWN_BY_THEMSELVES: Final = frozenset(
@@ -48,29 +41,6 @@ def badge(standing: str) -> Markup:
     """Show a standing, or that a group was ranked, by sign, word and colour."""
     sign, word = ("✓", RANKED) if standing == RANKED else (Standing(standing).glyph, Standing(standing).word)
     return tag("span", tag("span", sign, aria_hidden="true"), f" {word}", class_=f"badge {standing}")
-
-
-def verbatim(content: str) -> Markup:
-    """Show text as it is, line by line: somebody else wrote it, and it is only ever text."""
-    # What is long scrolls, and what scrolls must be reachable by keyboard.
-    long = len(content) > _LONG or content.count("\n") > _LONG_LINES
-    # HTML drops a line break that comes first: this one is for it to take.
-    return tag("pre", Markup("\n"), abridged(content), dir="auto", class_="long" if long else None,
-               tabindex=0 if long else None)  # fmt: skip
-
-
-def verbatim_json(value: object) -> Markup:
-    """Show a value as indented JSON."""
-    return verbatim(json.dumps(json.loads(strict_json(value)), ensure_ascii=False, indent=2))
-
-
-def abridged(content: str) -> Markup:
-    """Show text, the beginning and the end of it if it is very long."""
-    left_out = len(content) - HEAD - TAIL
-    if left_out <= 0:
-        return text(content)
-    note = tag("span", f"\n… {counted(left_out, 'character')} left out of this page …\n", class_="quiet")
-    return join(content[:HEAD], note, content[-TAIL:])
 
 
 def attempts_phrase(attempts: Sequence[Attempt]) -> str:

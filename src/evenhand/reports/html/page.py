@@ -14,12 +14,13 @@ from markupsafe import Markup
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Summary
 from evenhand.reports.effort import effort_sentence
-from evenhand.reports.html.case import CaseView, verbatim_json
+from evenhand.reports.html.case import CaseView
 from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.html.table import MOST_COLUMNS, case_table
+from evenhand.reports.html.verbatim import verbatim_json
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
 from evenhand.version import __version__
@@ -99,12 +100,18 @@ def summary_parts(summary: Summary) -> tuple[Markup, ...]:
     )
 
 
-def _head(title: str, style: str, script: str) -> Markup:
+def whole_document(title: str, body: Markup) -> str:
+    """Return a file that has its style in it, and no script."""
+    style = _asset("parts.css") + _asset("report.css")
+    footer = tag("footer", tag("p", f"Made by Evenhand {__version__}. This file asks the network for nothing."))
+    page = tag("body", tag("main", body), footer)
+    return f'<!doctype html>\n<html lang="en">\n{_head(title, style)}{page}\n</html>\n'
+
+
+def _head(title: str, style: str, script: str | None = None) -> Markup:
     # Style and script are allowed by their hashes, not by where they are: injected text can run and fetch nothing.
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    runs = "" if script is None else f"script-src '{_hash(script)}'; "
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; {runs}base-uri 'none'; form-action 'none'"
     return tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -13,8 +13,9 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateNotFound
 from markupsafe import Markup, escape
 
-from evenhand.reports.html.case import abridged, attempt_views, attempts_phrase, badge, verbatim, verbatim_json
+from evenhand.reports.html.case import attempt_views, attempts_phrase, badge
 from evenhand.reports.html.markup import visible
+from evenhand.reports.html.verbatim import abridged, verbatim, verbatim_json
 from evenhand.reports.phrases import Standing, counted
 from evenhand.version import __version__
 

@@ -13,7 +13,7 @@ from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block
-from evenhand.reports.comparison import target_parts
+from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.phrases import (
@@ -156,7 +156,7 @@ class RunView:
     @property
     def target_grids(self) -> list[Block]:
         """The tables and notes of the targets against the first of them, if there are several."""
-        return [] if self.targets is None else list(target_parts(self.targets))
+        return [] if self.targets is None else list(several_parts(self.targets))
 
     @property
     def slices(self) -> list[tuple[str, list[tuple[str, ...]], str]]:

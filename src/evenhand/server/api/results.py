@@ -6,16 +6,23 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Path, Query
 from fastapi.responses import StreamingResponse
+from pydantic import StringConstraints
 
 from evenhand.domain.errors import IncomparableError, NotFoundError
 from evenhand.domain.json_codec import case_to
+from evenhand.reports.comparison import AnyComparison
 from evenhand.reports.json import case_row
 from evenhand.server.api.bodies import BUSY, Cursor, Limit, RunId, routes
 from evenhand.server.api.profile_schemas import AuditShape, RankingShape
-from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page
+from evenhand.server.api.schemas import CaseShape, ComparisonShape, EvaluationShape, Page, SeveralShape
 from evenhand.server.dependencies import ProfileNumbersDep, ResultsDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
-from evenhand.server.runs.baseline import MOST_CHANGES, compare_in_background
+from evenhand.server.runs.baseline import (
+    MOST_CHANGES,
+    MOST_OTHERS,
+    compare_in_background,
+    compare_several_in_background,
+)
 from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.results import MEDIA, attachment, export_chunks
 from evenhand.store.results import case_result
@@ -127,13 +134,21 @@ def get_case(run: RunId, case_id: Annotated[str, Path(max_length=2000)], store: 
 comparison_router = routes("comparisons")
 
 _Run = Annotated[str, Query(max_length=200, description="The run's id, a unique prefix of it, last, or previous.")]
+_OtherRun = Annotated[str, StringConstraints(max_length=200)]
 
 
-@comparison_router.get("/compare", response_model=ComparisonShape, responses=BUSY)
+@comparison_router.get("/compare", response_model=ComparisonShape | SeveralShape, responses=BUSY)
 def compare_two_runs(
     a: _Run,
-    b: _Run,
     *,
+    b: Annotated[
+        list[_OtherRun],
+        Query(
+            min_length=1,
+            max_length=MOST_OTHERS,
+            description="The run to compare with A; given several times, each is compared with A.",
+        ),
+    ],
     store: StoreDep,
     settings: SettingsDep,
     summaries: SummaryCacheDep,
@@ -151,13 +166,29 @@ def compare_two_runs(
         str | None, Query(max_length=300, description="Which model to compare, if run B has several.")
     ] = None,
 ) -> Any:
-    """Compare run B with run A: the difference with its interval, a test, and the cases that changed."""
-    runs = with_actual_status(store, store.runs.find(a)), with_actual_status(store, store.runs.find(b))
+    """Compare run B with run A: the difference with its interval, a test, and the cases that changed.
+
+    With several runs, there is a row for each, whose p value allows for how many there are.
+    """
+    ours, *others = (with_actual_status(store, store.runs.find(name)) for name in (a, *b))
+    comparison: AnyComparison
     try:
+        if len(others) > 1:
+            comparison = compare_several_in_background(
+                summaries,
+                store,
+                ours,
+                others,
+                seconds=settings.result_wait_seconds,
+                evaluator=evaluator,
+                anyway=anyway,
+                models=(model_a, model_b),
+            )
+            return comparison.as_dict()
         comparison = compare_in_background(
             summaries,
             store,
-            runs,
+            (ours, others[0]),
             seconds=settings.result_wait_seconds,
             evaluator=evaluator,
             most_changes=limit,

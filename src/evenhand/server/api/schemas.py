@@ -341,3 +341,15 @@ class ComparisonShape(Shape):
     evaluator: str | None
     changed: int
     changes: list[ChangeShape]
+
+
+class SeveralShape(Shape):
+    """Several runs compared with run A, by their ids; ``refused`` says of some why they are not."""
+
+    a: dict[str, Any]
+    runs: dict[str, dict[str, Any]]
+    baseline: str
+    evaluator: str | None
+    others: dict[str, ComparedShape]
+    refused: dict[str, str]
+    notes: dict[str, list[str]]

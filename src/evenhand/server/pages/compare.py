@@ -1,63 +1,51 @@
-"""The page that compares two runs, case by case (SPEC-T1)."""
+"""The pages that compare two runs, case by case, and one case of both (SPEC-T1)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from markupsafe import Markup
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, PairedDifference
+from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResult, SeveralComparison
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
 from evenhand.domain.run import RunRecord
-from evenhand.reports.comparison import around_text, difference_text, p_text, verdict_sentence
-from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
-from evenhand.reports.phrases import NONE, Standing, counted, score_text
+from evenhand.engine.comparison import Side, paired_results
+from evenhand.engine.targets.several import targets_of
+from evenhand.reports.blocks import Grid
+from evenhand.reports.comparison import several_parts
+from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
+from evenhand.reports.html.comparison import ChangeView, ComparisonView
+from evenhand.reports.phrases import Standing, counted
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.pages.base import see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
+from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
-from evenhand.server.runs.baseline import MOST_CHANGES, SCORED, ChangeFilter, compare_in_background, newest_pair
-from evenhand.store.results import case_positions
+from evenhand.server.runs.baseline import (
+    MOST_CHANGES,
+    MOST_OTHERS,
+    SCORED,
+    ChangeFilter,
+    compare_in_background,
+    compare_several_in_background,
+    newest_pair,
+)
+from evenhand.server.runs.summaries import SummaryCache
+from evenhand.store.results import case_ids
 from evenhand.store.store import Store
 
-
-def reach(differences: Iterable[PairedDifference]) -> float:
-    """Return how far the axis extends on both sides of zero to fit all intervals, rounded up to a tenth."""
-    far = [0.1]
-    for paired in differences:
-        if paired.interval is not None:
-            far += [abs(paired.interval.low), abs(paired.interval.high)]
-        elif paired.difference is not None:
-            far.append(abs(paired.difference))
-    return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
-
-
-def _difference_mark(name: str, paired: PairedDifference, most: float) -> Markup:
-    """Draw a difference with its interval on an axis from ``-most`` to ``most``."""
-    axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
-    interval = None if paired.interval is None else (paired.interval.low, paired.interval.high)
-    description = f"{difference_text(paired.difference)} {around_text(paired.interval)}, from {-most:g} to {most:g}"
-    return interval_mark(name, paired.difference, interval, axis, description=description, width="100%")
-
-
-def _outcomes(paired: PairedDifference) -> Markup:
-    """Draw one bar for the cases in which B scored more, the same, and less."""
-    counts = [
-        (Standing.PASS, paired.wins, f"{counted(paired.wins, 'win')} for B"),
-        (Standing.NOT_EVALUATED, paired.ties, f"{counted(paired.ties, 'tie')} for B"),
-        (Standing.FAIL, paired.losses, f"{counted(paired.losses, 'loss', 'losses')} for B"),
-    ]
-    return outcome_bar(counts, f"{paired.wins:,} wins, {paired.ties:,} ties and {paired.losses:,} losses for B")
-
+# How many characters of each text the list of changes has; the page of the case has more.
+MOST_TEXT: Final = 1_200
 
 router = APIRouter()
 
 MOST_RUNS: Final = 100
+# Among how many targets those of the first are looked for.
+MOST_TARGETS: Final = 20
 
 
 @router.get("/compare")
@@ -68,7 +56,7 @@ def compare(
     summaries: SummaryCacheDep,
     *,
     a: str = "",
-    b: str = "",
+    b: Annotated[tuple[str, ...], Query()] = (),
     evaluator: str = "",
     before: str = "",
     after: str = "",
@@ -77,21 +65,28 @@ def compare(
     model_a: str = "",
     model_b: str = "",
 ) -> Response:
-    """Compare two runs; ``before``, ``after`` and ``way`` select changes of verdicts."""
+    """Compare two runs, several with one, or the targets of one; ``before``, ``after`` and ``way`` select changes."""
     runs = store.runs.newest(MOST_RUNS)
-    chosen: dict[str, Any] = {"a": a, "b": b, "runs": runs}
-    if not a or not b:
-        if not a and not b:
+    others = tuple(each for each in b if each)
+    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "c": others[1:2], "runs": runs}
+    chosen |= {"comparison": None, "several": None, "refused": None, "waiting": None}
+    if not a:
+        if not others:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
-        return page(request, "compare.html", comparison=None, refused=None, waiting=None, **chosen)
-    ours, theirs = find_run(store, a), find_run(store, b)
-    change_filter = ChangeFilter(before=before, after=after, way=way)
-    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+        return page(request, "compare.html", **chosen)
+    address = _Address(a=a, b="".join(others[:1]), evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+    ours, theirs = find_run(store, a), [find_run(store, each) for each in others]
     try:
+        if len(theirs) != 1:
+            values = _several_values(
+                store, summaries, ours, theirs, address=address, seconds=settings.page_wait_seconds
+            )
+            return page(request, "compare.html", **(chosen | values))
+        change_filter = ChangeFilter(before=before, after=after, way=way)
         comparison = compare_in_background(
             summaries,
             store,
-            (ours, theirs),
+            (ours, theirs[0]),
             seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
             most_changes=None if change_filter.is_any else MOST_CHANGES,
@@ -99,18 +94,61 @@ def compare(
             models=(model_a or None, model_b or None),
         )
     except TimeoutError:
-        return page(request, "compare.html", comparison=None, refused=None, waiting=str(request.url.query), **chosen)
+        return page(request, "compare.html", **(chosen | {"waiting": str(request.url.query)}))
     except ConfigError as error:
-        refused = _refusal(error, address)
-        return page(request, "compare.html", comparison=None, refused=refused, waiting=None, **chosen)
-    return page(
-        request,
-        "compare.html",
-        refused=None,
-        waiting=None,
-        **chosen,
-        **_template_values(store, comparison, address, change_filter),
+        return page(request, "compare.html", **(chosen | {"refused": _refusal(error, address)}))
+    return page(request, "compare.html", **(chosen | _template_values(store, comparison, address, change_filter)))
+
+
+def _several_values(
+    store: Store,
+    summaries: SummaryCache,
+    a: RunRecord,
+    others: Sequence[RunRecord],
+    *,
+    address: _Address,
+    seconds: float,
+) -> dict[str, Any]:
+    """Compare several runs with A, or the targets of A; nothing where there is nothing to compare."""
+    evaluator = address["evaluator"] or None
+    if not others:
+        targets = summaries.targets(store, a, seconds, baseline=address["model_a"] or None, evaluator=evaluator)
+        if targets is None:
+            return {}
+        links = [address(b=a.id, model_a=targets.baseline, model_b=name) for name in targets.others]
+        cases = [(name, address.of_case(name)) for name in _test_cases(store, a, targets.baseline)]
+        return {"several": targets, **_block_values(targets, links), "cases": cases, "anyway": None}
+    if len(others) > MOST_OTHERS:
+        raise Problem(422, "Invalid request", f"at most {MOST_OTHERS} runs are compared with one; choose fewer")
+    several = compare_several_in_background(
+        summaries,
+        store,
+        a,
+        others,
+        seconds=seconds,
+        evaluator=evaluator,
+        anyway=bool(address["anyway"]),
+        models=(address["model_a"] or None, address["model_b"] or None),
     )
+    links = [address(b=name) for name in several.others]
+    is_refused = bool(several.refused) and not address["anyway"]
+    query = urlencode([("a", a.id), *(("b", run.id) for run in others), ("anyway", "yes")])
+    anyway = f"/compare?{query}" if is_refused else None
+    return {"several": several, **_block_values(several, links), "cases": (), "anyway": anyway}
+
+
+def _block_values(several: SeveralComparison, links: Sequence[str]) -> dict[str, Any]:
+    """Return the blocks of a comparison, with the address of each row of its table."""
+    blocks = list(several_parts(several))
+    (table,) = (block for block in blocks if isinstance(block, Grid))
+    return {"blocks": blocks, "links": {row[0]: link for row, link in zip(table.rows, links, strict=True)}}
+
+
+def _test_cases(store: Store, run: RunRecord, target: str) -> list[str]:
+    """Name the first test cases of a run of several targets: each case has the name of its target in its id."""
+    ending = f" {target}"
+    stored = case_ids(store, run, MOST_CHANGES * MOST_TARGETS)
+    return [name.removesuffix(ending) for name in stored if name.endswith(ending)][:MOST_CHANGES]
 
 
 class _Address:
@@ -119,9 +157,18 @@ class _Address:
     def __init__(self, **parameters: str) -> None:
         self._parameters = parameters
 
+    def __getitem__(self, name: str) -> str:
+        return self._parameters[name]
+
     def __call__(self, **more: str) -> str:
-        parameters = {name: value for name, value in (self._parameters | more).items() if value}
-        return f"/compare?{urlencode(parameters)}"
+        return f"/compare?{self._query(**more)}"
+
+    def of_case(self, case_id: str) -> str:
+        """Return the address of one case."""
+        return f"/compare/case?{self._query(case=case_id)}"
+
+    def _query(self, **more: str) -> str:
+        return urlencode({name: value for name, value in (self._parameters | more).items() if value})
 
 
 def _refusal(error: ConfigError, address: _Address) -> dict[str, Any]:
@@ -138,89 +185,51 @@ def _refusal(error: ConfigError, address: _Address) -> dict[str, Any]:
 def _template_values(
     store: Store, comparison: Comparison, address: _Address, change_filter: ChangeFilter
 ) -> dict[str, Any]:
-    subject = comparison.subject
     changes = [change for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
-    several: list[tuple[str | None, Compared]] = [(None, comparison.cases), *comparison.evaluators.items()]
-    most = reach(compared.scores for _, compared in several)
-    ids = [name for change in changes for name in _stored_ids(change.case_id, comparison)]
-    positions = case_positions(store, (comparison.a, comparison.b), dict.fromkeys(ids))
+    names = ["", *comparison.evaluators]
     return {
         "comparison": comparison,
-        "sentence": verdict_sentence(subject.scores),
-        "facts": list(_facts(subject)),
-        "bar": _outcomes(subject.scores) if subject.scores.n else None,
-        "rows": [_row(name, compared, comparison, most, address) for name, compared in several],
-        "most": most,
-        "standings": [Standing(name) for name in STANDINGS],
-        "transitions": _transitions(comparison, address),
-        "labels": [
-            (name, compared.labels)
-            for name, compared in comparison.evaluators.items()
-            if compared.labels is not None and comparison.evaluator in (None, name)
-        ],
-        "changes": [_change(change, comparison, positions) for change in changes],
+        "view": ComparisonView(comparison=comparison),
+        "run_links": {"A": own(comparison.a), "B": own(comparison.b)},
+        "evaluator_links": {name: address(evaluator=name) for name in names},
+        "cell_links": {
+            (Standing(before), Standing(after)): _cell_address(before, after, comparison, address)
+            for before in STANDINGS
+            for after in STANDINGS
+        },
+        "changes": list(_change_views(store, comparison, changes, address)),
         "changed": _how_many(comparison, changes, change_filter),
         "all_changes": address() if change_filter.is_any else None,
-        "reaching": counted(subject.in_common, "case"),
-        "left_out": list(_left_out(subject)),
+        "most_text": MOST_TEXT,
     }
 
 
-def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
-    """Yield the numbers, each with its name."""
-    paired = subject.scores
-    if not paired.n:
-        return
-    yield "Mean of A", score_text(paired.mean_a, 3)
-    yield "Mean of B", score_text(paired.mean_b, 3)
-    yield (
-        "B − A",
-        f"{difference_text(paired.difference)} {'' if paired.interval is None else around_text(paired.interval)}",
+def _change_views(
+    store: Store, comparison: Comparison, changes: Sequence[Change], address: _Address
+) -> Iterator[ChangeView]:
+    """Yield the changes with their texts, so that each opens without asking the server again."""
+    a, b = _sides(store, comparison)
+    paired = {each.case_id: each for each in paired_results(a, b, [change.case_id for change in changes])}
+    for change in changes:
+        each = paired.get(change.case_id)
+        case = None if each is None else case_sides(each.case_id, comparison, each, most_text=MOST_TEXT, most_samples=1)
+        yield ChangeView(change=change, case=case, href=address.of_case(change.case_id))
+
+
+def _sides(store: Store, comparison: Comparison) -> tuple[Side, Side]:
+    return (
+        Side(store=store, run=comparison.a, model=comparison.model_a),
+        Side(store=store, run=comparison.b, model=comparison.model_b),
     )
-    if paired.test is not None:
-        yield "Test", paired.test
-        yield (
-            "p",
-            p_text(paired.p)
-            if subject.p_holm in (None, paired.p)
-            else f"{p_text(paired.p)}, {p_text(subject.p_holm)} after Holm",
-        )
-    if paired.effect is not None:
-        yield paired.effect.name.capitalize(), NONE if paired.effect.value is None else f"{paired.effect.value:.2f}"
-    yield "Scored in both", f"{paired.n:,}" + (f" in {counted(paired.clusters, 'cluster')}" if paired.clusters else "")
-    if paired.minimum_detectable is not None:
-        yield "Detectable with 80 % power", f"a difference of {paired.minimum_detectable:.3f}"
-    if paired.needed is not None and paired.needed > paired.n:
-        yield "To detect 0.05", f"about {paired.needed:,} cases"
 
 
-def _row(
-    name: str | None, compared: Compared, comparison: Comparison, most: float, address: _Address
-) -> dict[str, Any]:
-    """Return a row of the table: of an evaluator, or of whole cases, which have no name."""
-    called = "whole cases" if name is None else name
-    return {
-        "name": called,
-        "href": address(evaluator=name or ""),
-        "here": comparison.evaluator == name,
-        "a": score_text(compared.scores.mean_a, 3),
-        "b": score_text(compared.scores.mean_b, 3),
-        "difference": difference_text(compared.scores.difference),
-        "interval": NONE if compared.scores.interval is None else around_text(compared.scores.interval),
-        "p": p_text(compared.scores.p if compared.p_holm is None else compared.p_holm),
-        "n": f"{compared.scores.n:,}",
-        "lacking": compared.scores.lacking,
-        "mark": _difference_mark(called, compared.scores, most),
-    }
-
-
-def _transitions(comparison: Comparison, address: _Address) -> list[tuple[Standing, list[tuple[int, str | None]]]]:
-    """Return the matrix of verdicts in A and B: counts, each with the address of its cases."""
-    return [
-        (Standing(before), [(count, _cell_address(before, after, comparison, address) if count else None)
-                            for after, count in zip(STANDINGS, row, strict=True)])
-        for before, row in zip(STANDINGS, comparison.subject.transitions, strict=True)
-    ]  # fmt: skip
+def case_sides(case_id: str, comparison: Comparison, paired: PairedResult, **shown: Any) -> CaseSidesView:
+    """Return a case of both runs, next to each other."""
+    sides = (
+        CaseSide(name="A", result=paired.a, href=f"{own(comparison.a)}/results/{paired.a.position}"),
+        CaseSide(name="B", result=paired.b, href=f"{own(comparison.b)}/results/{paired.b.position}"),
+    )
+    return CaseSidesView(id=case_id, sides=sides, **shown)
 
 
 def _cell_address(before: str, after: str, comparison: Comparison, address: _Address) -> str:
@@ -242,38 +251,74 @@ def _how_many(comparison: Comparison, changes: Sequence[Change], change_filter: 
     return f"The {len(changes):,} largest of {comparison.changed:,}."
 
 
-def _change(change: Change, comparison: Comparison, positions: Mapping[tuple[int, str], int]) -> dict[str, Any]:
-    def address(run: RunRecord, model: str | None) -> str | None:
-        stored = [positions.get((run.number, name)) for name in (f"{change.case_id} {model}", change.case_id)]
-        position = next((place for place in stored if place is not None), None)
-        return None if position is None else f"{own(run)}/results/{position}"
-
-    return {
-        "id": change.case_id,
-        "a": score_text(change.score_a, 3),
-        "b": score_text(change.score_b, 3),
-        "difference": difference_text(change.difference),
-        "before": change.standing_a,
-        "after": change.standing_b,
-        "in_a": address(comparison.a, comparison.model_a),
-        "in_b": address(comparison.b, comparison.model_b),
-    }
-
-
-def _stored_ids(case_id: str, comparison: Comparison) -> list[str]:
-    """Return the ids that a case may have in the two runs: with several models, each has its own."""
-    models = [model for model in (comparison.model_a, comparison.model_b) if model is not None]
-    return [case_id, *(f"{case_id} {model}" for model in models)]
-
-
-def _left_out(subject: Compared) -> Iterator[str]:
-    """Yield how many cases are left out, with the reason."""
-    ways = (
-        (subject.only_a, "only in A"),
-        (subject.only_b, "only in B"),
-        (subject.unscored_a, "without a score in A"),
-        (subject.unscored_b, "without a score in B"),
-        (subject.unscored_both, "without a score in either"),
-        (subject.pending, "not fully judged"),
+@router.get("/compare/case")
+def compare_case(
+    request: Request,
+    store: StoreDep,
+    settings: SettingsDep,
+    summaries: SummaryCacheDep,
+    *,
+    a: str,
+    case: str,
+    b: str = "",
+    evaluator: str = "",
+    anyway: str = "",
+    model_a: str = "",
+    model_b: str = "",
+) -> Response:
+    """Show one case of two runs, or with all targets of one, with the changes before and after it."""
+    ours = find_run(store, a)
+    if not b:
+        return _case_of_targets(request, store, ours, case)
+    theirs = find_run(store, b)
+    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+    try:
+        comparison = compare_in_background(
+            summaries,
+            store,
+            (ours, theirs),
+            seconds=settings.page_wait_seconds,
+            evaluator=evaluator or None,
+            anyway=bool(anyway),
+            models=(model_a or None, model_b or None),
+        )
+    except (TimeoutError, ConfigError):
+        return see_other(address())  # which says why, or when
+    paired = next(iter(paired_results(*_sides(store, comparison), [case])), None)
+    if paired is None:
+        raise Problem(404, "Not found", f"runs {ours.id} and {theirs.id} do not both have a case {case!r:.200}")
+    ids = [change.case_id for change in comparison.changes]
+    place = ids.index(case) if case in ids else None
+    return page(
+        request,
+        "compare_case.html",
+        view=case_sides(case, comparison, paired),
+        runs=ComparisonView(comparison=comparison),
+        run_links={"A": own(ours), "B": own(theirs)},
+        back=address(),
+        before=address.of_case(ids[place - 1]) if place else None,
+        after=address.of_case(ids[place + 1]) if place is not None and place + 1 < len(ids) else None,
+        where="" if place is None else f"Change {place + 1:,} of {len(ids):,}, the largest first.",
     )
-    yield from (f"{count:,} {why}" for count, why in ways if count)
+
+
+def _case_of_targets(request: Request, store: Store, run: RunRecord, case: str) -> Response:
+    """Show what each target of a run answered to a test case, the differences to the first marked."""
+    sides = [
+        CaseSide(name=name, result=result, href=f"{own(run)}/results/{result.position}")
+        for name in targets_of(run)
+        for result in Side(store=store, run=run, model=name).results([case]).values()
+    ]
+    if len(sides) < 2:
+        raise Problem(404, "Not found", f"run {run.id} has no case {case!r:.200} that several targets answered")
+    back = f"/compare?{urlencode({'a': run.id})}"
+    return page(
+        request,
+        "compare_case.html",
+        view=CaseSidesView(id=case, sides=tuple(sides)),
+        runs=None,
+        back=back,
+        before=None,
+        after=None,
+        where="",
+    )

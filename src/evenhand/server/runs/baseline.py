@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evenhand.domain.comparison import STANDINGS, Change, Comparison
+from evenhand.domain.comparison import STANDINGS, Change, Comparison, RunsComparison
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.comparison import Side, compare_runs
+from evenhand.engine.runs_comparison import compare_several
 from evenhand.profiles.job import is_ranking, require_scores
 from evenhand.reports.phrases import Standing
 from evenhand.server.runs.summaries import SummaryCache
@@ -100,6 +101,8 @@ def _mark(store: Store, run: RunRecord, *, is_pinned: bool) -> None:
 
 
 MOST_CHANGES: Final = 100
+# How many runs are compared with one: as many comparisons as are kept.
+MOST_OTHERS: Final = 8
 SCORED: Final = ("pass", "borderline", "fail")
 _WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict"}
 
@@ -135,6 +138,34 @@ def compare_in_background(
 
     how = (str(evaluator or ""), str(most_changes), str(anyway), *(str(model or "") for model in models))
     return counts.comparison(store, runs, compare, seconds, *how)
+
+
+def compare_several_in_background(
+    counts: SummaryCache,
+    store: Store,
+    a: RunRecord,
+    others: Sequence[RunRecord],
+    *,
+    seconds: float,
+    evaluator: str | None = None,
+    anyway: bool = False,
+    models: tuple[str | None, str | None] = (None, None),
+) -> RunsComparison:
+    """Compare each of several runs with run A; raise ``TimeoutError`` as soon as one of them takes too long."""
+
+    def compare(run: RunRecord) -> Comparison:
+        return compare_in_background(
+            counts,
+            store,
+            (a, run),
+            seconds=seconds,
+            evaluator=evaluator,
+            most_changes=0,
+            anyway=anyway,
+            models=models,
+        )
+
+    return compare_several(a, others, compare, evaluator=evaluator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

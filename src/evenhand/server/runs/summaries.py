@@ -9,12 +9,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from evenhand.domain.comparison import Comparison
+from evenhand.domain.comparison import Comparison, TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.engine.overview import kept_overview, overview_of, report_from
+from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.report import Report
@@ -116,6 +117,7 @@ class SummaryCache:
     def __init__(self) -> None:
         self._numbers: BackgroundCache[Numbers] = BackgroundCache(MOST_NUMBERS)
         self._comparisons: BackgroundCache[Comparison] = BackgroundCache(MOST_COMPARISONS)
+        self._targets: BackgroundCache[TargetComparison | None] = BackgroundCache(MOST_COMPARISONS)
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Return whether the numbers of a run are known in its current state."""
@@ -137,6 +139,15 @@ class SummaryCache:
     ) -> Comparison:
         """Return a comparison of two runs, as ``how`` says; raise ``TimeoutError`` if that takes longer."""
         return self._comparisons.get((*(state_of(store, run) for run in runs), *how), compare, seconds)
+
+    def targets(
+        self, store: Store, run: RunRecord, seconds: float, *, baseline: str | None = None, evaluator: str | None = None
+    ) -> TargetComparison | None:
+        """Compare the targets of a run, None where it has one; raise ``TimeoutError`` if that takes longer."""
+        state = (state_of(store, run), str(baseline), str(evaluator))
+        return self._targets.get(
+            state, lambda: compare_targets(store, run, baseline=baseline, evaluator=evaluator), seconds
+        )
 
 
 def state_of(store: Store, run: RunRecord) -> Key:

@@ -82,9 +82,10 @@ document.addEventListener("click", async (event) => {
 
 /** Walk the rows of the page's table: their first links take the focus. @param {number} step */
 function walk(step) {
-  const links = [...document.querySelectorAll("table.rows tbody tr")].map((row) => row.querySelector("a")).filter(Boolean);
+  const rows = [...document.querySelectorAll("table.rows tbody tr, .rows > details")];
+  const links = rows.map((row) => row.querySelector("summary, a")).filter(Boolean);
   if (!links.length) return;
-  const at = links.indexOf(document.activeElement?.closest("tr")?.querySelector("a"));
+  const at = links.indexOf(document.activeElement?.closest("tr, .rows > details")?.querySelector("summary, a"));
   links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)].focus();
 }
 

@@ -1,0 +1,287 @@
+"""A comparison of two runs as its page and its HTML file show it, and that file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable, PairedDifference
+from evenhand.domain.run import RunRecord
+from evenhand.reports.comparison import (
+    MOST_CASES,
+    AnyComparison,
+    around_text,
+    block_parts,
+    difference_text,
+    left_out_lines,
+    p_text,
+    power_sentence,
+    verdict_sentence,
+)
+from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
+from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
+from evenhand.reports.html.page import whole_document
+from evenhand.reports.html.renderer import render
+from evenhand.reports.phrases import NONE, Standing, counted, model_label, moment_text, score_text
+
+# How many characters of each text a file has.
+MOST_TEXT: Final = 4_000
+
+
+def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list[tuple[str, str]]:
+    """Say what one side of a comparison is: the run, and who answered and judged."""
+    answered = model or model_label(run.definition.get("target")) or "none; the cases have answers"
+    judged = ", ".join(judges) or model_label(run.definition.get("judge"))
+    facts = [
+        ("Run", f"{run.name} · {run.id}"),
+        ("Label", run.label),
+        ("Target", answered),
+        ("Judge", judged),
+        ("Started", moment_text(run.created)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceRow:
+    """The scores of an evaluator in two runs, or of whole cases, which have no ``key``."""
+
+    key: str | None
+    compared: Compared
+    most: float
+
+    @property
+    def name(self) -> str:
+        """What the scores are of."""
+        return "whole cases" if self.key is None else self.key
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The means of A and B, and their difference."""
+        paired = self.compared.scores
+        return score_text(paired.mean_a, 3), score_text(paired.mean_b, 3), difference_text(paired.difference)
+
+    @property
+    def lacking(self) -> str | None:
+        """Why there is no interval."""
+        return self.compared.scores.lacking
+
+    @property
+    def interval(self) -> str:
+        """The interval of the difference."""
+        return around_text(self.compared.scores.interval)
+
+    @property
+    def p(self) -> str:
+        """The p value, corrected where it is one of several."""
+        return p_text(self.compared.scores.p if self.compared.p_holm is None else self.compared.p_holm)
+
+    @property
+    def n(self) -> str:
+        """How many cases are scored in both runs."""
+        return f"{self.compared.scores.n:,}"
+
+    @property
+    def mark(self) -> Markup:
+        """The difference with its interval, drawn."""
+        return difference_mark(self.name, self.compared.scores, self.most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """Run B against run A, with all that is said about them."""
+
+    comparison: Comparison
+
+    @property
+    def subject(self) -> Compared:
+        """The numbers of what was asked for."""
+        return self.comparison.subject
+
+    @property
+    def sides(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What A and B are."""
+        found = self.comparison
+        return [
+            ("A", side_facts(found.a, found.model_a, found.judges_a)),
+            ("B", side_facts(found.b, found.model_b, found.judges_b)),
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """Which run is better, or that this does not show."""
+        sentence = verdict_sentence(self.subject.scores)
+        return f"{sentence[:1].upper()}{sentence[1:]}"
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The numbers, each with its name."""
+        return list(_facts(self.subject))
+
+    @property
+    def power(self) -> str:
+        """How small a difference so many cases could show."""
+        return power_sentence(self.subject.scores)
+
+    @property
+    def bar(self) -> Markup | None:
+        """Wins, ties and losses in one bar."""
+        return _outcomes(self.subject.scores) if self.subject.scores.n else None
+
+    @property
+    def outcomes(self) -> list[tuple[str, str]]:
+        """Wins, ties and losses in words, each with the class of its colour."""
+        paired = self.subject.scores
+        return [
+            ("pass", f"{counted(paired.wins, 'win')} for B"),
+            ("not_evaluated", counted(paired.ties, "tie")),
+            ("fail", counted(paired.losses, "loss", "losses")),
+        ]
+
+    @property
+    def reaching(self) -> str:
+        """How many cases both runs have, and what is left out."""
+        sentences = [f"{counted(self.subject.in_common, 'case')} in both runs", *left_out_lines(self.subject)]
+        return " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences)
+
+    @property
+    def most(self) -> float:
+        """How far the axis of differences extends."""
+        return reach(compared.scores for _, compared in self._several)
+
+    @property
+    def rows(self) -> list[DifferenceRow]:
+        """Whole cases, and each evaluator."""
+        most = self.most
+        return [DifferenceRow(key=key, compared=compared, most=most) for key, compared in self._several]
+
+    @property
+    def _several(self) -> list[tuple[str | None, Compared]]:
+        return [(None, self.comparison.cases), *self.comparison.evaluators.items()]
+
+    @property
+    def standings(self) -> list[Standing]:
+        """The rows and columns of the table of verdicts."""
+        return [Standing(name) for name in STANDINGS]
+
+    @property
+    def labels(self) -> list[tuple[str, LabelTable]]:
+        """The tables of labels."""
+        return [
+            (name, compared.labels)
+            for name, compared in self.comparison.evaluators.items()
+            if compared.labels is not None and self.comparison.evaluator in (None, name)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """A case that came out differently; ``case`` has its texts, None where they are not shown."""
+
+    change: Change
+    case: CaseSidesView | None = None
+    href: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the case."""
+        return self.change.case_id
+
+    @property
+    def scores(self) -> tuple[str, str, str]:
+        """The score in A, that in B, and the difference."""
+        change = self.change
+        return score_text(change.score_a, 3), score_text(change.score_b, 3), difference_text(change.difference)
+
+
+def comparison_html(comparison: AnyComparison) -> str:
+    """Return a comparison as one HTML file that loads nothing and needs no script."""
+    if not isinstance(comparison, Comparison):
+        blocks = list(block_parts(comparison))
+        return whole_document(comparison.title, render("several_in_report.html", title=comparison.title, blocks=blocks))
+    ordered = sorted(comparison.changes, key=_worst_first)
+    changes = list(_with_texts(comparison, ordered))
+    view = ComparisonView(comparison=comparison)
+    title = f"{comparison.b.name}, B against A"
+    body = render(
+        "comparison_in_report.html", view=view, changes=changes, told=_told(comparison, changes), most_text=MOST_TEXT
+    )
+    return whole_document(title, body)
+
+
+def _worst_first(change: Change) -> tuple[bool, float]:
+    """Order changes: what got worse, the worst first; then what got better, the most first."""
+    return change.difference >= 0, -abs(change.difference)
+
+
+def _with_texts(comparison: Comparison, changes: list[Change]) -> Iterator[ChangeView]:
+    read = comparison.read_cases
+    wanted = [change.case_id for change in changes[:MOST_CASES]]
+    cases = {} if read is None else {paired.case_id: paired for paired in read(wanted)}
+    for change in changes:
+        paired = cases.get(change.case_id)
+        sides = () if paired is None else (CaseSide(name="A", result=paired.a), CaseSide(name="B", result=paired.b))
+        case = CaseSidesView(id=change.case_id, sides=sides, most_text=MOST_TEXT, most_samples=1) if sides else None
+        yield ChangeView(change=change, case=case)
+
+
+def _told(comparison: Comparison, changes: list[ChangeView]) -> list[str]:
+    """Say which changed cases are shown, and which of them with their texts."""
+    listed = len(changes)
+    is_all = listed == comparison.changed
+    which = f"All {counted(listed, 'case')}" if is_all else f"The {listed:,} largest of {comparison.changed:,} changes"
+    told = [f"{which}: what got worse comes first, the worst at the top; then what got better."]
+    without = sum(change.case is None for change in changes)
+    if without:
+        told.append(f"{counted(without, 'case')} at the end without question and answers.")
+    return told
+
+
+def reach(differences: Iterable[PairedDifference]) -> float:
+    """Return how far the axis extends on both sides of zero to fit all intervals, rounded up to a tenth."""
+    far = [0.1]
+    for paired in differences:
+        if paired.interval is not None:
+            far += [abs(paired.interval.low), abs(paired.interval.high)]
+        elif paired.difference is not None:
+            far.append(abs(paired.difference))
+    return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
+
+
+def difference_mark(name: str, paired: PairedDifference, most: float) -> Markup:
+    """Draw a difference with its interval on an axis from ``-most`` to ``most``."""
+    axis = Axis(left=-most, right=most, line=0, kind="zero", grid=(-most, most))
+    interval = None if paired.interval is None else (paired.interval.low, paired.interval.high)
+    description = f"{difference_text(paired.difference)} {around_text(paired.interval)}, from {-most:g} to {most:g}"
+    return interval_mark(name, paired.difference, interval, axis, description=description, width="100%")
+
+
+def _outcomes(paired: PairedDifference) -> Markup:
+    """Draw one bar for the cases in which B scored more, the same, and less."""
+    counts = [
+        (Standing.PASS, paired.wins, f"{counted(paired.wins, 'win')} for B"),
+        (Standing.NOT_EVALUATED, paired.ties, f"{counted(paired.ties, 'tie')} for B"),
+        (Standing.FAIL, paired.losses, f"{counted(paired.losses, 'loss', 'losses')} for B"),
+    ]
+    return outcome_bar(counts, f"{paired.wins:,} wins, {paired.ties:,} ties and {paired.losses:,} losses for B")
+
+
+def _facts(subject: Compared) -> Iterator[tuple[str, str]]:
+    paired = subject.scores
+    if not paired.n:
+        return
+    yield "Mean of A", score_text(paired.mean_a, 3)
+    yield "Mean of B", score_text(paired.mean_b, 3)
+    around = "" if paired.interval is None else f" {around_text(paired.interval)}"
+    yield "B − A", f"{difference_text(paired.difference)}{around}"
+    if paired.test is not None:
+        corrected = "" if subject.p_holm in (None, paired.p) else f", {p_text(subject.p_holm)} after Holm"
+        yield "Test", paired.test
+        yield "p", f"{p_text(paired.p)}{corrected}"
+    if paired.effect is not None:
+        yield paired.effect.name.capitalize(), NONE if paired.effect.value is None else f"{paired.effect.value:.2f}"
+    yield "Scored in both", f"{paired.n:,}" + (f" in {counted(paired.clusters, 'cluster')}" if paired.clusters else "")
