@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import shutil
 import tempfile
@@ -204,6 +205,7 @@ def one_run(
         numbers=numbers,
         view=None if numbers is None else run_view.view_of(run, numbers),
         verdict_links=run_view.verdict_links(run),
+        slice_link=functools.partial(run_view.slice_link, run),
         pass_mark=run_view.pass_mark(run),
         formats=run_view.PROFILE_FORMATS if mode_of(run.definition) else run_view.FORMATS,
         definition=run_view.defined(run),
