@@ -219,7 +219,9 @@ def test_a_second_run_asks_nothing_and_says_so(store: Store, judging: Judging, m
         assert [attempt.cached for attempt in other.evaluation.attempts] == [True]
         assert other.evaluation.attempts[0].latency == 0.0
         assert one.cost == pytest.approx(110 / 1e6)
+        assert [attempt.cost for attempt in one.evaluation.attempts] == [one.cost]
         assert other.cost == 0.0
+        assert [attempt.cost for attempt in other.evaluation.attempts] == [None]
         assert one.evaluation.score == other.evaluation.score
         assert one.key == other.key
     numbers = [summarize(store.results(run)) for run in (first, second)]

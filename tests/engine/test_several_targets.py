@@ -253,3 +253,23 @@ def test_a_judge_sees_the_answer_and_not_who_gave_it() -> None:
     evaluate(CASES[:1], judge, target=[right, {"name": "old", "python": right}], store=None)
 
     assert seen == ["SAY 0", "SAY 0"]
+
+
+def test_a_run_of_several_targets_is_sliced_by_target_and_by_prompt() -> None:
+    scripted = {"model": Scripted(["SAY"] * 8 + ["?"] * 8, name="m"), "prompts": {"terse": TERSE, "kind": KIND}}
+
+    run = evaluate(CASES, SAYS, target=scripted, slices=["prompt", "model", "lang"], store=None, concurrency=1)
+
+    slices = {key: {value: part.cases.n for value, part in parts.items()} for key, parts in run.summary.slices.items()}
+    assert slices == {
+        "prompt": {"terse": 8, "kind": 8},
+        "model": {"m + terse": 8, "m + kind": 8},
+        "lang": {"en": 16},
+    }
+
+
+def test_targets_without_prompts_give_none_to_slice_by() -> None:
+    with pytest.raises(ConfigError, match="slices: no case has 'prompt' in its metadata"):
+        run_of({"name": "new", "python": right}, {"name": "old", "python": wrong_on_odd}, slices=["prompt"])
+    with pytest.raises(ConfigError, match="slices: no case has 'model' in its metadata"):
+        evaluate(CASES, SAYS, target=right, slices=["model"], store=None)

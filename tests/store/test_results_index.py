@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import MadeAnswer, RunRecord
+from evenhand.store import metadata_index, results_index
 from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
+from evenhand.store.rows import dumps
 from evenhand.store.store import Store
 
 CASES = [
@@ -65,6 +68,13 @@ def index(store: Store) -> Iterator[ResultsIndex]:
         (Filter(profile="p2"), [2]),
         (Filter(profile="p"), []),
         (Filter(profile="a"), [0]),
+        (Filter(metadata=(("model", ("x/two",)),)), [1]),
+        (Filter(metadata=(("model", ("x/one", "x/two")),)), [0, 1]),
+        (Filter(metadata=(("model", ("(none)",)),)), [2]),
+        (Filter(metadata=(("model", ("x",)),)), []),
+        (Filter(metadata=(("lang", ("(none)",)), ("model", ("x/one",)))), [0]),
+        (Filter(metadata=(("group", ("(other)",)),)), [2]),
+        (Filter(metadata=(("model", ("x/one",)),), min_score=0.95), []),
     ],
     ids=repr,
 )
@@ -92,3 +102,44 @@ def test_evaluators_are_named_once_a_run_is_copied(index: ResultsIndex, run: Run
     index.copy(run)
 
     assert (before, index.evaluators(run, 10)) == (None, ["quality"])
+
+
+def test_values_of_metadata_are_those_that_slices_name(store: Store, made: Any, index: ResultsIndex) -> None:
+    values = ["de", True, 3, 3.5, "", None, "3"]
+    run = made.run(store, cases=[Case(id=f"c{n}", metadata={"kind": value}) for n, value in enumerate(values)])
+    for position in range(len(values)):
+        made.judge(store, run, position, made.judgment(0.5))
+
+    def positions(value: str) -> list[int]:
+        page, _ = index.page(run, Filter(metadata=(("kind", (value,)),)), Order(), limit=10, after=None)
+        return [place[0] for _, place in page]
+
+    assert [positions(value) for value in ("de", "true", "3", "3.5", "(none)", "None")] == [
+        [0], [1], [2, 6], [3], [4, 5], [],
+    ]  # fmt: skip
+
+
+def test_cases_that_are_added_later_are_found_too(
+    store: Store, made: Any, index: ResultsIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results_index, "_STALE_SECONDS", -1.0)
+    condition = Filter(metadata=(("model", ("x/two",)),))
+    first = made.run(store, cases=CASES[:1])
+    assert index.page(first, condition, Order(), limit=10, after=None) == ([], 0)
+
+    store.add_cases([(first.number, 1, "b", "h", 1, dumps({"case": {"id": "b", "metadata": {"model": "x/two"}}}))])
+    made.judge(store, first, 1, made.judgment(0.5))
+
+    page, total = index.page(replace(first, cases=2), condition, Order(), limit=10, after=None)
+    assert ([place[0] for _, place in page], total) == ([1], 1)
+
+
+def test_more_keys_than_there_is_room_for_are_read_again(
+    index: ResultsIndex, run: RunRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_index, "MOST_ROWS", 1)
+    conditions = [Filter(metadata=((key, ("(none)",)), ("model", ("x/two",)))) for key in ("lang", "topic", "lang")]
+
+    pages = [index.page(run, condition, Order(), limit=10, after=None) for condition in conditions]
+
+    assert [[place[0] for _, place in page] for page, _ in pages] == [[1], [1], [1]]

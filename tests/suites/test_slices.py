@@ -132,3 +132,28 @@ def test_slices_that_are_passed_replace_those_of_the_suite(tmp_path: Path) -> No
     path = suite(tmp_path, "slices: [nowhere]")
 
     assert list(evaluate(path, slices=["lang"], store=None).summary.slices) == ["lang"]
+
+
+PROMPTS = "target: {model: ollama/a, prompts: {terse: 'In a word: {{ input }}', kind: 'Kindly: {{ input }}'}}"
+ASKED = """\
+evaluators: [{type: contains, value: Paris}]
+cases: [{id: a, input: Capital?, metadata: {lang: fr}}]
+"""
+
+
+def test_a_suite_of_several_prompts_may_be_sliced_by_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "suite.yaml"
+
+    path.write_text(f"{PROMPTS}\nslices: [prompt, model, lang]\n{ASKED}", encoding="utf-8")
+    assert problems(path) == []
+    path.write_text(f"{PROMPTS}\ngates: {{slices: {{prompt: {{min_mean: 0.5}}}}}}\n{ASKED}", encoding="utf-8")
+    assert problems(path) == []
+
+
+def test_a_suite_of_one_target_has_no_prompts_to_slice_by(tmp_path: Path) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_text(f"target: ollama/a\nslices: [prompt]\n{ASKED}", encoding="utf-8")
+
+    (mistake,) = problems(path)
+
+    assert "slices: no case has 'prompt' in its metadata" in mistake

@@ -56,6 +56,7 @@ class Attempt:
     says that the reply is one from before, which took no request and cost nothing (SPEC-S5). ``dropped`` is how many
     characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
     kept. ``model`` is the model that the reply says it is of, which may be more exact than the one that was asked.
+    ``cost`` is what a run paid for it, in dollars, where that is known.
     """
 
     kind: Literal["reply", "transport"]
@@ -66,6 +67,7 @@ class Attempt:
     cached: bool = False
     dropped: int = 0
     model: str | None = None
+    cost: float | None = None
 
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
@@ -76,7 +78,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped`` and ``model`` only if any."""
+        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped``, ``model``, ``cost`` if any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         row: dict[str, Any] = {
@@ -92,6 +94,8 @@ class Attempt:
             row["dropped"] = self.dropped
         if self.model is not None:
             row["model"] = self.model
+        if self.cost is not None:
+            row["cost"] = self.cost
         return row
 
 

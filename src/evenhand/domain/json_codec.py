@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from operator import attrgetter
@@ -109,7 +110,13 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         cached=row.get("cached", False),
         dropped=row.get("dropped", 0),
         model=row.get("model"),
+        cost=_cost_from(row.get("cost")),
     )
+
+
+def _cost_from(value: object) -> float | None:
+    """Return dollars; None, which is unknown, for what is no amount."""
+    return value if type(value) is float and 0 <= value < math.inf else None
 
 
 def usage_from(value: object) -> Usage | None:

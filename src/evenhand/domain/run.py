@@ -31,6 +31,9 @@ def is_label(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= MOST_LABEL
 
 
+NOT_A_LABEL: Final = f"it must be a line of 1 to {MOST_LABEL} characters"
+
+
 class RunStatus(StrEnum):
     """How far a run has come. All but ``finished`` can be resumed."""
 
@@ -80,7 +83,7 @@ class RunRecord:
 
     @property
     def label(self) -> str:
-        """What the user called the run when it was started; empty without a label."""
+        """What the user calls the run; empty without a label."""
         label = self.options.get("label")
         return label if isinstance(label, str) else ""
 

@@ -69,13 +69,15 @@ def slice_value(metadata: Mapping[str, Any], key: str) -> str:
 class SliceCheck:
     """Looks at the metadata of cases as they are read: whether a run can be sliced by them as it was asked for.
 
-    ``gated`` are the keys whose slices have gates: these must not have too many values.
+    ``gated`` are the keys whose slices have gates: these must not have too many values. ``assigned`` are keys that
+    cases get later, from their targets.
     """
 
-    def __init__(self, keys: Iterable[str], gated: Iterable[str] = ()) -> None:
+    def __init__(self, keys: Iterable[str], gated: Iterable[str] = (), assigned: Iterable[str] = ()) -> None:
         self._values: dict[str, set[str]] = {key: set() for key in gated}
         self._keys = tuple(dict.fromkeys((*keys, *self._values)))
-        self._missing = dict.fromkeys(self._keys)
+        later = frozenset(assigned)
+        self._missing = dict.fromkeys(key for key in self._keys if key not in later)
         self._known: set[str] = set()
 
     def problem(self, metadata: Mapping[str, Any]) -> str:

@@ -93,6 +93,50 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JuryAgreement:
+    """How far the jurors of a jury agree on the ``cases`` that two of them or more rated: Krippendorff's alpha.
+
+    1 is full agreement, 0 what chance would give; ``alpha`` is None where all ratings are equal or no case has two.
+    On the ``interval`` ``scale`` scores are compared, on the ``nominal`` one the labels that jurors gave. ``missing``
+    is how often a juror gave no score, which is never counted as 0; ``left_out`` cases have fewer than two. The
+    ``difference`` is that of the scores of two jurors on the same case, on average.
+    """
+
+    scale: str
+    alpha: float | None = None
+    interval: Interval | None = None
+    cases: int = 0
+    jurors: int = 0
+    ratings: int = 0
+    missing: int = 0
+    left_out: int = 0
+    clusters: int | None = None
+    difference: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discarded:
+    """Attempts that did not count, of one kind: invalid ``replies``, and ``failed_calls`` that brought no reply.
+
+    Their tokens and dollars are those that are known: of ``uncounted`` replies the tokens are not, of ``unpriced``
+    ones the cost.
+    """
+
+    replies: int = 0
+    failed_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    known_cost: float = 0.0
+    uncounted: int = 0
+    unpriced: int = 0
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts these are."""
+        return self.replies + self.failed_calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """The cases that have one value for a key of their metadata: their numbers, and those of each evaluator by name."""
 
@@ -112,8 +156,10 @@ class Summary(ShownInNotebooks):
     by the model that the cases' metadata names, where they name several. ``ambiguous`` counts evaluations with several
     different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those of them
     whose verdict would have been another had the other one counted. ``steadiness`` is there where cases were judged
-    several times. ``slices`` has the slices by key of metadata and by value, for each key that the run slices by but
-    for those in ``unsliced``, which have too many values.
+    several times. ``agreement`` says of each jury, by the name of the evaluator, how far its jurors agree.
+    ``discarded`` has the attempts that did not count by their kind, the most frequent first; the kinds of the target
+    begin with ``target``. ``slices`` has the slices by key of metadata and by value, for each key that the run slices
+    by but for those in ``unsliced``, which have too many values.
     """
 
     cases: Tally
@@ -139,5 +185,7 @@ class Summary(ShownInNotebooks):
     ambiguous: dict[str, int] = field(default_factory=dict)
     overturned: dict[str, int] = field(default_factory=dict)
     steadiness: Steadiness | None = None
+    agreement: dict[str, JuryAgreement] = field(default_factory=dict)
+    discarded: dict[str, Discarded] = field(default_factory=dict)
     slices: dict[str, dict[str, Slice]] = field(default_factory=dict)
     unsliced: tuple[str, ...] = ()

@@ -324,6 +324,8 @@ class Asking:
             answer = await gateway.put(ask if calls is None else replace(ask, allowance=calls), deadline, turn)
             sent = answer.attempts
             cost = self._cost_of(client, sent)
+            if cost:
+                answer = replace(answer, attempts=gateway.prices.priced(client.name, sent))
         finally:
             if sent is None:
                 gateway.budget.give_up()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import MOST_LABEL, PlannedCase, RunRecord, is_label
+from evenhand.domain.run import NOT_A_LABEL, PlannedCase, RunRecord, is_label
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
@@ -73,7 +73,7 @@ class Scope:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
         if self.label is not None and not is_label(self.label):
-            raise ConfigError(f"label is {self.label!r:.80}; it must be a line of 1 to {MOST_LABEL} characters")
+            raise ConfigError(f"label is {self.label!r:.80}; {NOT_A_LABEL}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""

@@ -196,8 +196,7 @@ def _is_plain_evaluation(evaluation: Evaluation, content: str) -> bool:
 
 def _is_plain_answer(answer: MadeAnswer, content: str) -> bool:
     """Return whether an answer that is read back from the store is counted as this one is."""
-    cost = answer.cost
-    return (cost is None or (type(cost) is float and math.isfinite(cost))) and _is_plain(answer, content)
+    return _is_plain_amount(answer.cost) and _is_plain(answer, content)
 
 
 def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
@@ -205,9 +204,15 @@ def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
         return False
     usage = record.usage
     for attempt in record.attempts:
-        if type(attempt) is not Attempt or (attempt.usage is not usage and not _is_plain_usage(attempt.usage)):
+        if type(attempt) is not Attempt or type(attempt.error) not in _ERROR_OR_NONE:
+            return False
+        if not _is_plain_amount(attempt.cost) or (attempt.usage is not usage and not _is_plain_usage(attempt.usage)):
             return False
     return _is_plain_usage(usage)
+
+
+def _is_plain_amount(dollars: float | None) -> bool:
+    return dollars is None or (type(dollars) is float and math.isfinite(dollars))
 
 
 def _is_plain_usage(usage: Usage | None) -> bool:

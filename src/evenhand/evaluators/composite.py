@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
 from evenhand import registry
@@ -23,6 +23,8 @@ from evenhand.evaluators.reading import AMBIGUOUS
 
 MEMBERS_LEFT_OUT = "members_left_out"
 _EVALUATOR = ("name", "type", "weight", "required", "steps")
+# What jurors may differ in: who they are, how often they are asked, how much they count, and what passes.
+_OF_A_JUROR = frozenset(("name", "judge", "max_attempts", "weight", "required", "thresholds"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ class CompositeEvaluator(BaseEvaluator):
         ]
         counted = [member for member in members if member.evaluation.status is Status.SCORED]
         details = _details(members, counted)
+        if _is_jury(evaluators):
+            details["jury"] = True
         if problem := _problem(members, counted, has_answer=case.candidate_answer is not None):
             return self.failed(problem, details=details, **_trail(evaluations))
         if not counted:
@@ -124,6 +128,18 @@ def jury(
         for client in clients
     ]
     return CompositeEvaluator(members=jurors, aggregator=aggregator, thresholds=options.get("thresholds"), **own)
+
+
+def _is_jury(evaluators: Sequence[Evaluator]) -> bool:
+    """Return whether all members put the same question to a judge: others differ without being at odds."""
+    first = evaluators[0]
+    if len(evaluators) < 2 or not isinstance(first, PromptEvaluator):
+        return False
+    options = [field.name for field in fields(first) if field.name not in _OF_A_JUROR]
+    return all(
+        type(other) is type(first) and all(getattr(other, name) == getattr(first, name) for name in options)
+        for other in evaluators[1:]
+    )
 
 
 def _guard(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:

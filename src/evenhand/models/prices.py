@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -127,6 +127,13 @@ class PriceBook:
                 return None
             total += cost(usage, price)
         return total if math.isfinite(total) else None
+
+    def priced(self, model: str, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+        """Return requests to a model, each with what it cost: so reports can tell what was paid for nothing."""
+        return tuple(
+            replace(attempt, cost=paid) if (paid := self.cost_of(model, (attempt,))) else attempt
+            for attempt in attempts
+        )
 
 
 def price_of(model: str, overrides: Mapping[str, Any] | None = None) -> Price | None:

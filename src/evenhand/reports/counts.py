@@ -7,18 +7,22 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from evenhand.domain.aggregate import weighted_mean
-from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.evaluation import Attempt, Evaluation, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.slices import MOST_VALUES
-from evenhand.domain.summary import Slice, Tally
+from evenhand.domain.summary import Discarded, Slice, Tally
 from evenhand.domain.verdict import Verdict
-from evenhand.stats.intervals import Scores
+from evenhand.stats.intervals import ExactSum, Scores
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _SCORED, _PASS = Status.SCORED, Verdict.PASS
 _FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 # The class of an evaluation's error where no judge was asked, since the target had failed.
 NO_ANSWER: Final = "no_answer"
+
+# An error that names no kind is all kind.
+_LONGEST_KIND: Final = 60
+_OTHER_KIND: Final = "other"
 
 # Where something was seen first: the position of the case, and which of those in the case it is.
 Place: TypeAlias = tuple[int, int]
@@ -146,6 +150,46 @@ class Slicing:
         """Return the slices, in the order in which the suite has their values first."""
         ordered = sorted(self._values.items(), key=lambda item: item[1].cases.place)
         return {value: counts.slice() for value, counts in ordered}
+
+
+class DiscardedCounts:
+    """The counts behind a ``Discarded``: attempts that did not count, by their kind."""
+
+    __slots__ = ("_costs", "_counts")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+        self._costs: dict[str, ExactSum] = {}
+
+    def add(self, attempts: Iterable[Attempt], cost: float | None, *, prefix: str = "") -> None:
+        """Take in those of some attempts that did not count; ``cost`` is that of all of them, None if unknown."""
+        for attempt in attempts:
+            if attempt.error is not None:
+                kind = Failure.of(str(attempt.error)).kind
+                self._add(attempt, cost, prefix + (kind if len(kind) <= _LONGEST_KIND else _OTHER_KIND))
+
+    def _add(self, attempt: Attempt, cost: float | None, kind: str) -> None:
+        counts = self._counts.setdefault(kind, Counter())
+        paid = self._costs.setdefault(kind, ExactSum())
+        counts["failed_calls" if attempt.kind == "transport" else "replies"] += 1
+        if attempt.cached:
+            return
+        usage = attempt.usage
+        if usage is not None:
+            counts["input_tokens"] += usage.input_tokens
+            counts["output_tokens"] += usage.output_tokens
+        elif attempt.kind == "transport":  # nobody counts the tokens of what brought no reply, nor charges for them
+            return
+        if attempt.cost is not None:
+            paid.add(attempt.cost)
+        elif cost != 0:  # where everything together cost nothing, this did not either
+            counts["uncounted"] += usage is None
+            counts["unpriced"] += 1
+
+    def discarded(self) -> dict[str, Discarded]:
+        """Return the attempts that did not count by their kind, the most frequent first."""
+        parts = {kind: Discarded(known_cost=self._costs[kind].value, **counts) for kind, counts in self._counts.items()}
+        return dict(sorted(parts.items(), key=lambda item: (-item[1].attempts, item[0])))
 
 
 def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | None, Verdict | None]:

@@ -12,6 +12,7 @@ from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.verdict import Verdict
 from evenhand.reports.phrases import Standing
+from evenhand.stats.agreement import Rating
 
 PROGRAM: Final = "code_judge"
 FUNCTION: Final = "function"
@@ -67,6 +68,33 @@ def _ambiguities(verdict: object, details: object) -> Iterator[tuple[str, bool]]
         yield other["counted"], other.get("verdict") != verdict
     for member in _within(fields):
         yield from _ambiguities(member.get("verdict"), member.get("details"))
+
+
+def juries_of(evaluation: Evaluation) -> Iterator[tuple[str, list[Rating], int]]:
+    """Yield the juries of an evaluation: the name, what the jurors gave, and how many of them gave no score.
+
+    A jury that is a member of another composite has the names of both.
+    """
+    if "members" in evaluation.details:  # as in few
+        yield from _juries(evaluation.evaluator, evaluation.details)
+
+
+def _juries(name: str, details: object) -> Iterator[tuple[str, list[Rating], int]]:
+    members = list(_within(details)) if isinstance(details, Mapping) else []
+    if members and isinstance(details, Mapping) and details.get("jury") is True:
+        jurors = [member for member in members if member is not details.get("meta_judge")]
+        ratings = [rating for rating in map(_rating, jurors) if rating is not None]
+        yield name, ratings, len(jurors) - len(ratings)
+    for member in members:
+        yield from _juries(f"{name}/{member.get('evaluator')}", member.get("details"))
+
+
+def _rating(member: Mapping[str, Any]) -> Rating | None:
+    score: Any = member.get("score")
+    label = member.get("label")
+    if member.get("status") != "scored" or type(score) not in (int, float) or not 0 <= score <= 1:
+        return None
+    return Rating(str(member.get("evaluator")), score, label if isinstance(label, str) else None)
 
 
 def _within(details: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -103,6 +103,8 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "ambiguous": dict(summary.ambiguous),
         "overturned": dict(summary.overturned),
         "steadiness": _steadiness(summary.steadiness),
+        "discarded": {kind: asdict(part) for kind, part in summary.discarded.items()},
+        "agreement": {name: asdict(agreement) for name, agreement in summary.agreement.items()},
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
         **({"models": by_model} if by_model else {}),
         **({"slices": _slices(summary)} if summary.slices or summary.unsliced else {}),
@@ -209,7 +211,7 @@ _OF_THE_RUN: Final = (
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
     "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults",
-    "input_tokens", "output_tokens",
+    "input_tokens", "output_tokens", "discarded",
 )  # fmt: skip
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
 _CACHED: Final = "cached"

@@ -28,7 +28,7 @@ from evenhand.reports.phrases import (
 )
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import escaped
-from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
+from evenhand.reports.steadiness import steady_grids, steady_sentences
 
 _REASON: Final = 300
 
@@ -107,11 +107,11 @@ def _slices(summary: Summary) -> Iterator[str]:
 
 
 def _steadiness(summary: Summary) -> Iterator[str]:
-    if sentences := steady_sentences(summary):
+    if sentences := steady_sentences(summary, written=escaped):
         yield "\n## How steady\n"
         yield from (f"- {sentence}" for sentence in sentences)
-    if rows := pass_rows(summary):
-        yield from _table("pass@k and pass^k", PASS_HEADINGS, rows)
+    for grid in steady_grids(summary):
+        yield from _table(grid.title, grid.headings, ((escaped(row[0], 60), *row[1:]) for row in grid.rows))
 
 
 def _tallies(title: str, whose: str, tallies: Mapping[str, Tally], scored: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.slices import slice_value
-from evenhand.domain.summary import Interval, PassOfK, Rate, Slice, Steadiness, Summary, Tally
+from evenhand.domain.summary import Discarded, Interval, JuryAgreement, PassOfK, Rate, Slice, Steadiness, Summary, Tally
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
 from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.phrases import Standing
@@ -81,6 +81,8 @@ class Overview:
                 "judges": tuple(summary_data["judges"]),
                 "unpriced": tuple(summary_data["unpriced"]),
                 "steadiness": _steadiness(summary_data["steadiness"]),
+                "discarded": {name: Discarded(**part) for name, part in summary_data["discarded"].items()},
+                "agreement": {name: _agreement(part) for name, part in summary_data["agreement"].items()},
                 "slices": {
                     key: {value: _slice(part) for value, part in parts.items()}
                     for key, parts in summary_data["slices"].items()
@@ -124,11 +126,15 @@ def _steadiness(data: Mapping[str, Any] | None) -> Steadiness | None:
     return Steadiness(**{**data, **rates, "passes": passes})
 
 
+def _agreement(data: Mapping[str, Any]) -> JuryAgreement:
+    return JuryAgreement(**{**data, "interval": _interval(data["interval"])})
+
+
 def _format() -> str:
     """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
     version = 1
-    parts = (Overview, Summary, Tally, Interval, Steadiness, PassOfK, Slice)
+    parts = (Overview, Summary, Tally, Interval, Steadiness, PassOfK, JuryAgreement, Discarded, Slice)
     names = [[each.name for each in fields(part)] for part in parts]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 
@@ -254,6 +260,7 @@ def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[o
         or len(attempts) != 1
         or attempts[0].cached
         or attempts[0].kind != "reply"
+        or attempts[0].error is not None
         or evaluation.flags
         or evaluation.retry_count
         or evaluation.type in _WITHOUT_JUDGE

@@ -16,6 +16,7 @@ from evenhand.domain.verdict import Verdict
 from evenhand.reports.counts import (
     NO_ANSWER,
     Counts,
+    DiscardedCounts,
     Place,
     SliceCounts,
     Slicing,
@@ -24,8 +25,9 @@ from evenhand.reports.counts import (
     no_answer,
     over_samples,
 )
-from evenhand.reports.highlights import Part, ambiguities_of, parts_of
+from evenhand.reports.highlights import Part, ambiguities_of, juries_of, parts_of
 from evenhand.reports.safe_text import plain
+from evenhand.stats.agreement import Rating, Ratings
 from evenhand.stats.intervals import ExactSum
 from evenhand.stats.repeats import Samples, steadiness
 
@@ -74,6 +76,8 @@ class Summarizer:
         self._ambiguous: Counter[str] = Counter()
         self._overturned: Counter[str] = Counter()
         self._repeats: Counter[Samples] = Counter()
+        self._discarded = DiscardedCounts()
+        self._juries: dict[str, tuple[Place, Ratings]] = {}
 
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
@@ -99,12 +103,24 @@ class Summarizer:
             of_all_samples = over_samples(evaluations)
             for evaluators in (self._evaluators, *(counts.evaluators for counts in sliced)):
                 first_seen(evaluators, name, (position, order)).add(*of_all_samples, cluster, evaluations)
+            self._add_juries(evaluations, (position, order), cluster)
         for replaced in result.replaced:
             self._add_effort(replaced, parts_of(replaced.evaluation) if isinstance(replaced, Judgment) else ())
         for answer in result.answers:
             self._add_effort(answer, ())
         for error in _errors(result):
             self._errors.add(error, position)
+
+    def _add_juries(self, evaluations: Sequence[Evaluation], place: Place, cluster: str | None) -> None:
+        """Take in what jurors gave in all samples of a case."""
+        samples: dict[str, list[tuple[list[Rating], int]]] = {}
+        for evaluation in evaluations:
+            for name, ratings, missing in juries_of(evaluation):
+                samples.setdefault(name, []).append((ratings, missing))
+        for name, rated in samples.items():
+            first, collected = self._juries.get(name) or (place, Ratings())
+            self._juries[name] = min(first, place), collected
+            collected.add(rated, cluster)
 
     def add_alike(self, result: CaseResult, outcome: CaseScore, times: int) -> None:
         """Take in that many cases with one judgment like this one, all but for what it spent: see ``spend``."""
@@ -155,6 +171,7 @@ class Summarizer:
             self._count_request(attempt)
         # A function may say what it took, and not how.
         whose = "judge" if isinstance(done, Judgment) else "target"
+        self._discarded.add(record.attempts, done.cost, prefix="target " if whose == "target" else "")
         self.spend(None if record.attempts else record.usage, done.cost, whose=whose)
 
     def _count_request(self, attempt: Attempt) -> None:
@@ -229,6 +246,8 @@ class Summarizer:
             ambiguous=dict(sorted(self._ambiguous.items())),
             overturned=dict(sorted(self._overturned.items())),
             steadiness=steadiness(self._repeats),
+            discarded=self._discarded.discarded(),
+            agreement={name: ratings.agreement() for name, (_, ratings) in sorted(self._juries.items(), key=_order)},
         )
 
 
@@ -243,6 +262,11 @@ def summarize(results: Iterable[CaseResult], slices: Iterable[str] = ()) -> Summ
 def blamed(result: CaseResult) -> str:
     """Return who is to blame for a case that ended in error."""
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
+
+
+def _order(item: tuple[str, tuple[Place, Ratings]]) -> tuple[Place, str]:
+    name, (place, _) = item
+    return place, name
 
 
 class _Frequencies:

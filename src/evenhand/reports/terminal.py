@@ -41,7 +41,7 @@ from evenhand.reports.phrases import (
 )
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import plain
-from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
+from evenhand.reports.steadiness import steady_grids, steady_sentences
 
 _COLOURS: Final = {
     Standing.PASS: "green",
@@ -128,13 +128,9 @@ def _steadiness(summary: Summary) -> Iterator[RenderableType]:
     if sentences := steady_sentences(summary):
         yield Text("\nHow steady")
         yield from map(Text, sentences)
-    if rows := pass_rows(summary):
-        table = _table()
-        for heading in PASS_HEADINGS:
-            table.add_column(heading, justify="right", no_wrap=True)
-        for row in rows:
-            table.add_row(*row)
-        yield table
+    for grid in steady_grids(summary):
+        yield Text(f"\n{grid.title}")
+        yield _grid(grid)
 
 
 def marked(standing: Standing, more: str = "") -> Text:

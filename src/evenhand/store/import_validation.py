@@ -231,6 +231,7 @@ _ATTEMPT: Final = {
     "cached": _or_absent(_FLAG),
     "dropped": _or_absent(_whole()),
     "model": _or_absent(_ANY_TEXT),
+    "cost": _or_absent(_AMOUNT),
 }
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from evenhand.domain.run import RunRecord
+from evenhand.store.metadata_index import MetadataIndex
 from evenhand.store.records import EVALUATIONS, Row, require_sound
 from evenhand.store.results import Place, count_evaluations
 from evenhand.store.rows import dumps, loads
@@ -32,7 +33,8 @@ _VERDICTS: Final = "CASE e.verdict WHEN 'fail' THEN 0 WHEN 'borderline' THEN 1 W
 class Filter:
     """Which evaluations a list shows; None and () are any. ``text`` is searched for in case and answer.
 
-    ``profile`` is the id of a profile: its evaluations, or those of the groups in which it was ranked.
+    ``profile`` is the id of a profile: its evaluations, or those of the groups in which it was ranked. ``metadata`` has
+    keys of the metadata of cases, each with the values of which a case has to have one, as slices name them.
     """
 
     verdict: tuple[str, ...] = ()
@@ -46,6 +48,7 @@ class Filter:
     text: str | None = None
     profile: str | None = None
     label: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -53,7 +56,7 @@ class Filter:
         return all(getattr(self, field.name) in ((), None, "") for field in fields(self))
 
     def conditions(self) -> tuple[list[str], list[Any]]:
-        """Return SQL conditions with their values, for all but text and profile, which the index does not hold."""
+        """Return SQL conditions with their values, for all but text, profile and metadata, which are looked up."""
         parts, values = list[str](), list[Any]()
         for column, names in (
             ("e.verdict", self.verdict),
@@ -239,6 +242,7 @@ class ResultsIndex:
         self._mine = threading.RLock()
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self._memory.executescript(_TABLES)
+        self._metadata = MetadataIndex(self._memory, source)
         self._runs: OrderedDict[int, _Copied] = OrderedDict()
         self._is_closed = False
 
@@ -259,7 +263,14 @@ class ResultsIndex:
     ) -> tuple[list[SortedPlace], int]:
         """Return a page of places, each with its sort key, and how many evaluations there are in all."""
         where, values = self._where(run, condition)
-        source = f"FROM evaluations e {_join(condition, order)} WHERE {where}"
+        with self._mine:  # of what is looked up for one list, nothing is forgotten before the list is there
+            parts, more = self._metadata.conditions(run, dict(condition.metadata))
+            source = f"FROM evaluations e {_join(condition, order)} WHERE {' AND '.join([where, *parts])}"
+            return self._page(run, source, [*values, *more], order, limit=limit, after=after)
+
+    def _page(
+        self, run: RunRecord, source: str, values: list[Any], order: Order, *, limit: int, after: SortedPlace | None
+    ) -> tuple[list[SortedPlace], int]:
         ((total,),) = self._rows(run, f"SELECT COUNT(*) {source}", values)
         key = order.key
         if after is not None:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evenhand.domain.errors import RunBusyError, RunNotFoundError, StoreError
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.errors import ConfigError, RunBusyError, RunNotFoundError, StoreError
+from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.store import checksum
 from evenhand.store.database import Database
 from evenhand.store.records import MENDING, NOT_AS_WRITTEN
@@ -266,6 +266,16 @@ class Runs:
         """Replace the options of a run."""
         with self._db.transaction():
             self._change(run, options=dumps(options))
+
+    def set_label(self, run: RunRecord, label: str) -> RunRecord:
+        """Call a run something else; an empty label takes the one away that it has."""
+        if label and not is_label(label):
+            raise ConfigError(f"label is {label!r:.80}; {NOT_A_LABEL}, or empty", key="label")
+        with self._db.transaction():
+            self._db.lock()
+            options = {name: value for name, value in _record(self._row(run.number)).options.items() if name != "label"}
+            self.set_options(run, options | ({"label": label} if label else {}))
+        return self.find(run.id)
 
     def in_hand(self, run: RunRecord) -> bool:
         """Return whether a live process has a run."""

@@ -84,22 +84,26 @@ def job_from(
     else:
         job = _job(cases, evaluators, judge, names, has_target=made is not None)
     definition = {**job.definition, **{key: value for key, value in changed.items() if value is not None}}
+    answering = made or job.target
+    assigned = answering.keys if isinstance(answering, SeveralTargets) else ()
     return replace(
         job,
         name=name or job.name,
         definition=definition,
-        cases=functools.partial(_with_slices, job.cases, definition),
-        target=made or job.target,
+        cases=functools.partial(_with_slices, job.cases, definition, assigned),
+        target=answering,
         assign=made.assigned if isinstance(made, SeveralTargets) else job.assign if made is None else None,
         prices=job.prices if prices is None else PriceBook(prices),
         timeout=job.timeout if timeout is None else timeout,
     )
 
 
-def _with_slices(cases: Callable[[], Iterable[PlannedCase]], definition: Mapping[str, Any]) -> Iterator[PlannedCase]:
+def _with_slices(
+    cases: Callable[[], Iterable[PlannedCase]], definition: Mapping[str, Any], assigned: Sequence[str]
+) -> Iterator[PlannedCase]:
     """Yield cases, and raise ``ConfigError`` where they cannot be sliced as the definition has it."""
     gated = Gates.of(definition.get("gates")).slice_keys
-    check = SliceCheck(slices_of(definition), gated)
+    check = SliceCheck(slices_of(definition), gated, assigned)
     has_cases = False
     for planned in cases():
         if problem := check.problem(planned.case.metadata):

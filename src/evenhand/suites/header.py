@@ -86,13 +86,14 @@ def gate_names(header: Mapped) -> Iterator[tuple[str, int]]:
 class SuiteSlices:
     """What a suite slices by, held against its cases; of its own list of keys and its own gates, those that count."""
 
-    def __init__(self, header: Mapped, *, own_gates: bool, own_slices: bool) -> None:
+    def __init__(self, header: Mapped, *, own_gates: bool, own_slices: bool, assigned: Iterable[str] = ()) -> None:
         self._places = {
             key: (where, line)
             for key, (where, line) in _slice_places(header).items()
             if (own_slices if where == SLICES else own_gates)
         }
-        self._check = SliceCheck(self._places, (key for key, (where, _) in self._places.items() if where != SLICES))
+        gated = (key for key, (where, _) in self._places.items() if where != SLICES)
+        self._check = SliceCheck(self._places, gated, assigned)
 
     def faults(self, metadata: Mapping[str, Any], line: int) -> Iterator[Fault]:
         """Take in a case, and find why it cannot be in a slice."""

@@ -19,7 +19,7 @@ from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job
 from evenhand.engine.target import with_model
 from evenhand.engine.targets.base import Target
-from evenhand.engine.targets.several import SeveralTargets
+from evenhand.engine.targets.several import SeveralTargets, assigned_keys, taken_names
 from evenhand.evaluators.value_text import shown
 from evenhand.models.resolve import carried_over
 from evenhand.store.rows import case_content
@@ -136,7 +136,9 @@ class Suite:
         )
         asked = self._asked = AskedJudge(self.built)
         lacked = self._lacked = LackedTexts(self.built)
-        slicing = SuiteSlices(self._document.header, own_gates=own_gates, own_slices=own_slices)
+        # Which target another caller brings is not known here; it checks the keys once more.
+        assigned = assigned_keys(target) if own_answers else taken_names(has_prompts=True)
+        slicing = SuiteSlices(self._document.header, own_gates=own_gates, own_slices=own_slices, assigned=assigned)
         is_whole = True
         maker = CaseMaker(usual, self._checks, folder=Path(self.folder))
         for file, piece in self._rows(has_target=target is not None or not own_answers):

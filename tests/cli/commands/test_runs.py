@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sqlite3
 from collections.abc import Callable
@@ -49,6 +50,20 @@ def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str
     )
     assert (done.code, done.err) == (0, f"deleted {finished}\n")
     assert command("runs").out == "no runs yet\n"
+
+
+def test_a_run_is_labelled_later(command: Callable[..., Any], finished: str) -> None:
+    done = command("runs", "label", finished[:-1], " shorter prompt ")
+    listed = json.loads(command("runs", "--json").out)
+    refused = command("runs", "label", "last", "a\nb")
+    cleared = command("runs", "label", "last", "")
+
+    assert (done.code, done.err) == (0, f"{finished} is labelled shorter prompt\n")
+    assert listed[0]["label"] == "shorter prompt"
+    assert refused.code == 2
+    assert "it must be a line of 1 to 200 characters, or empty" in refused.err
+    assert (cleared.code, cleared.err) == (0, f"{finished} has no label\n")
+    assert json.loads(command("runs", "list", "--json").out)[0]["label"] == ""
 
 
 def test_sound_runs_are_verified_a_line_each(command: Callable[..., Any], finished: str) -> None:

@@ -365,3 +365,31 @@ def test_a_run_that_another_tool_recorded_is_not_resumed_but_shown(
     assert (shown.status_code, shown.json()["status"]) == (200, "finished")
     assert resumed.status_code == 422
     assert "was imported from promptfoo" in resumed.json()["detail"]
+
+
+def test_a_run_is_labelled_when_it_starts_and_later(client: TestClient, prompt: str, ended: Ended) -> None:
+    run = start(client, prompt, label="shorter prompt")
+    began = ended(run)
+
+    changed = client.patch(f"/api/runs/{run}", json={"label": " longer prompt "})
+    listed = client.get("/api/runs").json()["items"][0]
+    cleared = client.patch(f"/api/runs/{run}", json={"label": None})
+
+    assert began["label"] == "shorter prompt"
+    assert (changed.status_code, changed.json()["label"], listed["label"]) == (200, "longer prompt", "longer prompt")
+    assert changed.json()["summary"]["n"] == began["summary"]["n"]
+    assert cleared.json()["label"] == ""
+
+
+def test_what_is_no_label_is_refused_by_field(client: TestClient, prompt: str, ended: Ended) -> None:
+    run = start(client, prompt)
+    ended(run)
+
+    for label in ("a\nb", "x" * 201, "\x1b[2J"):
+        for answer in (
+            client.patch(f"/api/runs/{run}", json={"label": label}),
+            client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"], "label": label}),
+        ):
+            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "label"), label
+    assert client.patch(f"/api/runs/{run}", json={}).status_code == 422
+    assert client.patch("/api/runs/nobody", json={"label": "x"}).status_code == 404

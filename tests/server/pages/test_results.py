@@ -316,3 +316,91 @@ def test_the_table_and_the_api_are_filtered_by_label(client: TestClient, tmp_pat
     assert [(row["case_id"], row["label"]) for row in found] == [("two", "wrong")]
     assert client.get(f"/api/runs/{run.id}/evaluations").json()["items"][0]["label"] == "right"
     assert "selected>wrong" not in client.get(f"/runs/{run.id}/results").text
+
+
+def in_languages(client: TestClient, tmp_path: Path, languages: list[Any]) -> RunRecord:
+    cases = [
+        Case(id=f"c{n}", candidate_answer="a", expected_outcome="x", metadata={"lang": value})
+        for n, value in enumerate(languages)
+    ]
+    return judged(client, tmp_path, cases, [reply(0.9)] * len(cases), slices=["lang"])
+
+
+def test_the_table_the_api_and_files_are_filtered_by_metadata(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    run = in_languages(client, tmp_path, ["de", "en", None, "de", "<b>&"])
+
+    def listed(query: str) -> list[list[str]]:
+        page = ids(parsed(client.get(f"/runs/{run.id}/results?{query}")))
+        items = client.get(f"/api/runs/{run.id}/evaluations?{query}").json()["items"]
+        file = client.get(f"/runs/{run.id}/results/export.jsonl?{query}").text.splitlines()
+        return [page, [row["case_id"] for row in items], [json.loads(line)["case_id"] for line in file]]
+
+    assert listed("metadata.lang=de") == [["c0", "c3"]] * 3
+    assert listed("metadata.lang=(none)") == [["c2"]] * 3
+    assert listed("metadata.lang=%3Cb%3E%26") == [["c4"]] * 3
+    assert listed("metadata.lang=de&metadata.lang=en&sort=score&descending=1") == [["c0", "c1", "c3"]] * 3
+    assert listed("metadata.lang=de&metadata.topic=tea") == [[]] * 3
+
+
+def test_pages_of_a_list_keep_the_filter_by_metadata(client: TestClient, tmp_path: Path) -> None:
+    run = in_languages(client, tmp_path, ["de", "en"] * 3)
+    address, found, cursor = f"/api/runs/{run.id}/evaluations?metadata.lang=de&limit=1", [], ""
+
+    while cursor is not None:
+        page = client.get(address + (f"&cursor={cursor}" if cursor else "")).json()
+        assert page["total"] == 3
+        found += [row["case_id"] for row in page["items"]]
+        cursor = page["next"]
+
+    assert found == ["c0", "c2", "c4"]
+
+
+def test_the_next_page_and_the_files_of_the_table_keep_the_filter_by_metadata(
+    client: TestClient, tmp_path: Path, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.server.pages.results.ON_A_PAGE", 1)
+    run = in_languages(client, tmp_path, ["de", "en", "de"])
+
+    page = parsed(client.get(f"/runs/{run.id}/results?metadata.lang=de"))
+    following = parsed(client.get(page.one("a", rel="next").attributes["href"]))
+
+    assert (ids(page), ids(following)) == (["c0"], ["c2"])
+    assert all(
+        "metadata.lang=de" in one.attributes["href"] for one in page.all("a") if "export." in one.attributes["href"]
+    )
+    assert page.one("input", name="metadata.lang").attributes["value"] == "de"
+
+
+def test_the_slices_of_a_run_lead_to_the_cases_that_they_count(
+    client: TestClient, tmp_path: Path, parsed: Parsed
+) -> None:
+    run = in_languages(client, tmp_path, ["de", "en", None, "de", "a&b=c d"])
+
+    page = parsed(client.get(f"/runs/{run.id}"))
+
+    links = {one.text: one.attributes["href"] for one in page.all("a") if "metadata." in one.attributes["href"]}
+    shown = {value: ids(parsed(client.get(link))) for value, link in links.items()}
+    assert shown == {"de": ["c0", "c3"], "en": ["c1"], "(none)": ["c2"], "a&b=c d": ["c4"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("metadata.=de", "name a key"),
+        ("metadata.lang=", "for the cases without a value, write metadata.lang=(none)"),
+        (f"metadata.lang={'x' * 1001}", "at most 1,000 characters"),
+        ("&".join(f"metadata.k{n}=x" for n in range(6)), "at most 5 keys"),
+        ("&".join(f"metadata.k={n}" for n in range(51)), "at most 50 values"),
+    ],
+)
+def test_a_filter_by_metadata_that_cannot_be_meant_is_refused(
+    client: TestClient, tmp_path: Path, query: str, why: str
+) -> None:
+    run = in_languages(client, tmp_path, ["de"])
+
+    refused = client.get(f"/api/runs/{run.id}/evaluations?{query}")
+
+    assert refused.status_code == 422
+    assert why in refused.text

@@ -301,10 +301,29 @@ def test_a_run_is_deleted_when_somebody_said_so_twice(
 def test_changes_need_the_token(client: TestClient, judged: Judge) -> None:
     run = judged(reply(0.9))
 
-    answers = [client.post(f"/runs/{run.id}/{what}") for what in ("delete", "cancel", "resume")]
+    answers = [client.post(f"/runs/{run.id}/{what}") for what in ("delete", "cancel", "resume", "label")]
 
-    assert [one.status_code for one in answers] == [401] * 3
+    assert [one.status_code for one in answers] == [401] * 4
     assert client.get(f"/runs/{run.id}").status_code == 200
+
+
+def test_a_label_is_changed_on_the_page_of_the_run(
+    client: TestClient, store: Store, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    run = judged(reply(0.9))
+
+    first = post(f"/runs/{run.id}/label", label="  shorter <b>prompt ")
+    page = parsed(client.get(f"/runs/{run.id}"))
+    refused = post(f"/runs/{run.id}/label", label="x" * 201)
+
+    assert (first.status_code, first.headers["location"]) == (303, f"/runs/{run.id}")
+    assert page.one("input", name="label").attributes["value"] == "shorter <b>prompt"
+    assert "shorter <b>prompt" in page.one("main").text
+    assert refused.status_code == 422
+    assert store.runs.find(run.id).label == "shorter <b>prompt"
+
+    post(f"/runs/{run.id}/label", label=" ")
+    assert store.runs.find(run.id).label == ""
 
 
 # The baseline
@@ -407,7 +426,7 @@ def prompt(store: Store) -> Any:
 def form_of(prompt: Any, **fields: Any) -> dict[str, Any]:
     usual = {
         "prompt": prompt.id, "version": str(prompt.version), "models": "openai/gpt-5-mini", "judge": "openai/gpt-5",
-        "repeat": "1", "concurrency": "8", "max_calls": "", "max_cost": "", "do": "estimate",
+        "repeat": "1", "concurrency": "8", "max_calls": "", "max_cost": "", "label": "", "do": "estimate",
     }  # fmt: skip
     return usual | fields
 

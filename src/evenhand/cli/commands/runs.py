@@ -136,6 +136,20 @@ def show_run(
         show(report_of(store, store.runs.find(run)), Console(), json=json)
 
 
+def label_run(
+    run: RunId,
+    label: Annotated[str, typer.Argument(metavar="TEXT", help="What to call the run; empty for no label.")],
+    *,
+    db: Db = DB,
+) -> None:
+    """Call a run something else, to tell it from others."""
+    with StoreLocation(db).opened(to_read=True) as store:
+        record = store.runs.find(run)
+        store.require_writable()
+        record = store.runs.set_label(record, label.strip())
+    Console().note(f"{record.id} is labelled {plain(record.label)}" if record.label else f"{record.id} has no label")
+
+
 def verify_runs(
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="RUN...", help="Run ids, or the start of one; all runs if omitted.")

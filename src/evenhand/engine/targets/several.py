@@ -207,6 +207,11 @@ class SeveralTargets:
         """How the targets are called in reports."""
         return ", ".join(self.by_name)
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of metadata that cases get from here."""
+        return taken_names(has_prompts=bool(self.prompts))
+
     def client_for(self, case: Case) -> ModelClient | None:
         """Return the model that is asked for the answer to a case."""
         target = self._target_of(case)
@@ -221,7 +226,7 @@ class SeveralTargets:
     def assigned(self, planned: PlannedCase) -> Iterator[PlannedCase]:
         """Yield a case once for each target; the same case for several of them is no independent evidence."""
         case = planned.case
-        for key in taken_names(has_prompts=bool(self.prompts)):
+        for key in self.keys:
             if key in case.metadata:
                 raise ConfigError(f"case {case.id!r}: {taken_name(key)}")
         several = len(self.by_name) > 1
@@ -253,6 +258,11 @@ class SeveralTargets:
 def twice(label: str) -> str:
     """Say that two targets have the same name."""
     return f"two targets are named {label!r:.200}; give each a name of its own"
+
+
+def assigned_keys(target: object) -> tuple[str, ...]:
+    """Return the keys of metadata that cases get from the targets of a definition; none where there is one target."""
+    return taken_names(has_prompts=has_prompts(target)) if stands_for_several(target) else ()
 
 
 def taken_names(*, has_prompts: bool) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from evenhand.reports.comparison import parts
 from evenhand.reports.html.case import CaseView, JudgmentView
 from evenhand.reports.html.charts import means_plot
 from evenhand.reports.html.markup import tag
-from evenhand.reports.html.page import summary_parts
+from evenhand.reports.html.page import grid_table, summary_parts
 from evenhand.reports.html.renderer import render
 
 
@@ -50,12 +50,7 @@ def _(comparison: Comparison) -> Markup:
 
 
 def _block(block: Block) -> Markup:
+    if isinstance(block, Grid):
+        return grid_table(block)
     title = tag("h4", block.title) if block.title else None
-    if not isinstance(block, Grid):
-        return tag("div", title, *(tag("p", line) for line in block.lines))
-    rows = [
-        tag("tr", tag("th", first, scope="row", dir="auto"), *(tag("td", cell) for cell in cells))
-        for first, *cells in block.rows
-    ]
-    headings = (tag("th", heading, scope="col") for heading in block.headings)
-    return tag("div", title, tag("table", tag("thead", tag("tr", *headings)), tag("tbody", *rows)))
+    return tag("div", title, *(tag("p", line) for line in block.lines))

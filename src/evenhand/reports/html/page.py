@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import resources
 from typing import TextIO
 
@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Summary
+from evenhand.reports.blocks import Grid
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.case import CaseView
 from evenhand.reports.html.charts import means_plot, verdict_bar
@@ -23,6 +24,7 @@ from evenhand.reports.html.table import MOST_COLUMNS, case_table
 from evenhand.reports.html.verbatim import verbatim_json
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
+from evenhand.reports.steadiness import steady_grids, steady_sentences
 from evenhand.version import __version__
 
 
@@ -90,14 +92,33 @@ def fragment_html(report: Report) -> str:
 
 
 def summary_parts(summary: Summary) -> tuple[Markup, ...]:
-    """Return the numbers of the cases: the mean, the pass rate, and how many cases have which verdict."""
+    """Return the numbers of the cases: mean, pass rate, how many have which verdict, and how steady these are."""
     counts = standings(summary.cases)
     seen = [f"{standing.glyph} {standing.word} {count:,}" for standing, count in counts.items() if count]
     return (
         tag("p", mean_sentence(summary.cases), tag("br"), pass_rate_sentence(summary.cases)),
         verdict_bar(counts),
         tag("p", " · ".join(seen)),
+        *_steadiness(summary),
     )
+
+
+def _steadiness(summary: Summary) -> Iterator[Markup]:
+    if sentences := steady_sentences(summary):
+        yield tag("h4", "How steady")
+        yield tag("ul", *(tag("li", sentence) for sentence in sentences))
+    yield from map(grid_table, steady_grids(summary))
+
+
+def grid_table(grid: Grid) -> Markup:
+    """Return a table for a notebook."""
+    rows = [
+        tag("tr", tag("th", first, scope="row", dir="auto"), *(tag("td", cell) for cell in cells))
+        for first, *cells in grid.rows
+    ]
+    headings = (tag("th", heading, scope="col") for heading in grid.headings)
+    table = tag("table", tag("thead", tag("tr", *headings)), tag("tbody", *rows))
+    return tag("div", tag("h4", grid.title) if grid.title else None, table)
 
 
 def whole_document(title: str, body: Markup) -> str:

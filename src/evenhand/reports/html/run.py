@@ -12,7 +12,7 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
-from evenhand.reports.blocks import Block
+from evenhand.reports.blocks import Block, Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
@@ -31,7 +31,7 @@ from evenhand.reports.phrases import (
     slice_tables,
     standings,
 )
-from evenhand.reports.steadiness import PASS_HEADINGS, pass_rows, steady_sentences
+from evenhand.reports.steadiness import steady_grids, steady_sentences
 
 
 def run_facts(run: RunRecord, judges: Sequence[str] = (), *, noun: str = "case") -> list[tuple[str, str]]:
@@ -97,18 +97,13 @@ class RunView:
 
     @property
     def steady(self) -> list[str]:
-        """How far the pass rate could move; nothing where verdicts are not what it is about."""
-        return steady_sentences(self.summary) if self.noun == "case" else []
+        """How far the numbers could move; nothing of verdicts where they are not what it is about."""
+        return steady_sentences(self.summary, has_verdicts=self.noun == "case")
 
     @property
-    def passes(self) -> list[tuple[str, str, str, str]]:
-        """The rows of the table of pass@k and pass^k."""
-        return pass_rows(self.summary) if self.noun == "case" else []
-
-    @property
-    def pass_headings(self) -> tuple[str, ...]:
-        """The headings of that table."""
-        return PASS_HEADINGS
+    def steady_grids(self) -> list[Grid]:
+        """The tables beside these sentences."""
+        return steady_grids(self.summary, has_verdicts=self.noun == "case")
 
     @property
     def bar(self) -> Markup:

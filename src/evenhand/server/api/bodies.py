@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
+from evenhand.domain.run import MOST_LABEL
 from evenhand.server.api.schemas import ProblemDetails
 from evenhand.server.problems import Problem
 from evenhand.server.runs.requests import (
@@ -257,6 +258,9 @@ class RunBody(Body):
     use_cache: bool = True
     outage_timeout: OutageTimeout = None
     max_consecutive_errors: MaxConsecutiveErrors = None
+    label: Annotated[
+        str | None, Field(max_length=MOST_LABEL, description="What to call the run, to tell it from others.")
+    ] = None
 
     @property
     def run_request(self) -> RunRequest:
@@ -266,6 +270,14 @@ class RunBody(Body):
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
         }
         return RunRequest(**(self.model_dump(exclude=set(several)) | several))
+
+
+class RunChange(Body):
+    """What can be changed of a run."""
+
+    label: Annotated[
+        str | None, Field(max_length=MOST_LABEL, description="What to call the run; null or empty for no label.")
+    ]
 
 
 class ResumeBody(Body):

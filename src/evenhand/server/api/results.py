@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
@@ -24,7 +24,7 @@ from evenhand.server.runs.baseline import (
     compare_several_in_background,
 )
 from evenhand.server.runs.progress import with_actual_status
-from evenhand.server.runs.results import MEDIA, attachment, export_chunks
+from evenhand.server.runs.results import MEDIA, attachment, export_chunks, metadata_filter
 from evenhand.store.results import case_result
 from evenhand.store.results_index import Filter, Order
 
@@ -35,6 +35,7 @@ _Score = Annotated[float | None, Query(ge=0, le=1, allow_inf_nan=False)]
 
 
 def _filter(
+    request: Request,
     *,
     verdict: Annotated[list[Literal["pass", "borderline", "fail"]] | None, Query(max_length=3)] = None,
     status: Annotated[list[Literal["scored", "not_evaluated", "error"]] | None, Query(max_length=3)] = None,
@@ -68,6 +69,7 @@ def _filter(
         retried=retried,
         text=text,
         profile=profile,
+        metadata=metadata_filter(request.query_params.multi_items()),
     )
 
 
@@ -92,7 +94,10 @@ def list_evaluations(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """List the evaluations of a run, the last round of each; those without a value to sort by come last."""
+    """List the evaluations of a run, the last round of each; those without a value to sort by come last.
+
+    `metadata.KEY=VALUE` leaves the cases that have this value in their metadata; `(none)` is no value.
+    """
     return results.page(with_actual_status(store, store.runs.find(run)), condition, order, limit=limit, cursor=cursor)
 
 

@@ -12,10 +12,11 @@ import orjson
 from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
-from evenhand.domain.run import RunRecord
+from evenhand.domain.prompt import FieldError
+from evenhand.domain.run import NOT_A_LABEL, RunRecord, is_label
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
-from evenhand.server.api.bodies import BUSY, Cursor, Key, Limit, ResumeBody, RunBody, RunId, routes
+from evenhand.server.api.bodies import BUSY, Cursor, Key, Limit, ResumeBody, RunBody, RunChange, RunId, routes
 from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
@@ -95,6 +96,16 @@ def estimate_run(body: RunBody, store: StoreDep, settings: SettingsDep) -> Any:
 def get_run(run: RunId, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
     """Return a run with its summary; for a very large run that is null until it is computed, so try again."""
     return run_detail(store, store.runs.find(run), summaries, settings.page_wait_seconds)
+
+
+@router.patch("/runs/{run}", response_model=RunDetail)
+def change_run(run: RunId, body: RunChange, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
+    """Change the label of a run, also while it is in progress."""
+    label = (body.label or "").strip()
+    if label and not is_label(label):
+        raise FieldError("label", NOT_A_LABEL)
+    changed = store.runs.set_label(store.runs.find(run), label)
+    return run_detail(store, changed, summaries, settings.page_wait_seconds)
 
 
 @router.delete("/runs/{run}", status_code=204)

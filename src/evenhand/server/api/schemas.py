@@ -189,6 +189,7 @@ class RunShape(Shape):
 
     id: str
     name: str
+    label: str
     status: Literal["planning", "running", "finished", "interrupted", "stopped"]
     reason: str
     prompt: dict[str, Any] | None

@@ -25,7 +25,7 @@ from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.profile_summaries import scale_of
-from evenhand.server.runs.results import MEDIA, Kind, attachment, export_chunks
+from evenhand.server.runs.results import MEDIA, Kind, attachment, export_chunks, metadata_filter
 from evenhand.server.runs.views import models_of
 from evenhand.store.results import case_at
 from evenhand.store.results_index import Filter, Order
@@ -146,6 +146,7 @@ class ResultsQuery:
     values: Mapping[str, str]
     columns: tuple[str, ...] | None = None
     scale: int = 1
+    metadata: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
     def of(cls, request: Request, run: RunRecord) -> ResultsQuery:
@@ -175,7 +176,9 @@ class ResultsQuery:
         for name in ("text", "profile"):
             if len(values.get(name, "")) > LONGEST_TEXT:
                 raise Problem(422, "Invalid request", f"it must have at most {LONGEST_TEXT} characters", field=name)
-        return cls(request.url.path, values, columns_in_query(request), scale_of(run) or 1)
+        in_metadata = [(name, value) for name, value in asked.multi_items() if value.strip()]
+        metadata = metadata_filter(in_metadata)
+        return cls(request.url.path, values, columns_in_query(request), scale_of(run) or 1, metadata)
 
     @property
     def filter(self) -> Filter:
@@ -194,7 +197,13 @@ class ResultsQuery:
             retried=True if self.has("retried") else None,
             text=self.values.get("text"),
             profile=self.values.get("profile"),
+            metadata=self.metadata,
         )
+
+    @property
+    def metadata_fields(self) -> list[tuple[str, str]]:
+        """The fields of the filter by metadata, each with its value."""
+        return [(f"metadata.{key}", value) for key, values in self.metadata for value in values]
 
     @property
     def order(self) -> Order:
@@ -208,13 +217,15 @@ class ResultsQuery:
     def address(self, **more: str) -> str:
         """Return the address of the same table with other parameters; empty ones are left out."""
         changed = [(name, value) for name, value in (dict(self.values) | more).items() if value]
+        changed += self.metadata_fields
         if self.columns is not None:
             changed += [(PARAMETER, name) for name in self.columns or ("",)]
         return f"{self.path}?{urlencode(changed)}" if changed else self.path
 
     def file(self, ending: str) -> str:
         """Return the address of a file with what this table shows, on all of its pages."""
-        parameters = {name: value for name, value in self.values.items() if name != "cursor"}
+        parameters = [(name, value) for name, value in self.values.items() if name != "cursor"]
+        parameters += self.metadata_fields
         return f"{self.path}/export.{ending}" + (f"?{urlencode(parameters)}" if parameters else "")
 
     def _names(self, name: str) -> tuple[str, ...]:

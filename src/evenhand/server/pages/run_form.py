@@ -39,7 +39,7 @@ router = APIRouter()
 MOST_LISTED: Final = 200
 _MOST_CALLS: Final = 10**9
 _GIST: Final = 120
-_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost")
+_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost", "label")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,7 @@ class Draft:
             concurrency=self._whole("concurrency", MOST_AT_ONCE),
             max_calls=self._whole("max_calls", _MOST_CALLS),
             max_cost=self._dollars(),
+            label=self.typed["label"].strip() or None,
         )
 
     def _whole(self, name: str, most: int) -> int | None:

@@ -20,6 +20,7 @@ from evenhand.server.runs.baseline import is_baseline
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.progress import AT_WORK
+from evenhand.server.runs.results import metadata_query
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.server.runs.views import MOST_CASES_IN_LIST
 from evenhand.store.store import Store
@@ -200,6 +201,12 @@ def verdict_links(run: RunRecord) -> dict[Standing, str]:
     address = f"{own(run)}/results"
     links = {standing: _look_at(address, standing) for standing in Standing}
     return {standing: link for standing, link in links.items() if link is not None}
+
+
+def slice_link(run: RunRecord, key: str, value: str) -> str:
+    """Return the address of the evaluations of the cases in a slice; "" where it is too long to be one."""
+    query = metadata_query(key, value)
+    return query and f"{own(run)}/results?{query}"
 
 
 def _look_at(address: str, standing: Standing) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from evenhand.domain.errors import ConfigError, IncomparableError, NotFoundError
 from evenhand.domain.prompt import Prompt
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.profiles.job import mode_of
 from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
@@ -25,7 +26,7 @@ from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
 from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages import run_form, run_view
-from evenhand.server.pages.base import see_other
+from evenhand.server.pages.base import Sent, see_other
 from evenhand.server.pages.run_view import Row, own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
@@ -105,6 +106,15 @@ def unpin_run(run_id: str, store: StoreDep) -> Response:
     run = store.runs.find(run_id)
     unpin(store, run)
     return see_other(own(run))
+
+
+@baseline_router.post("/runs/{run_id}/label")
+def label_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
+    """Call a run something else, or nothing."""
+    label = sent.text("label").strip()
+    if label and not is_label(label):
+        raise Problem(422, "Invalid request", NOT_A_LABEL, field="label")
+    return see_other(own(store.runs.set_label(store.runs.find(run_id), label)))
 
 
 router = APIRouter()
@@ -204,6 +214,7 @@ def one_run(
         numbers=numbers,
         view=None if numbers is None else run_view.view_of(run, numbers),
         verdict_links=run_view.verdict_links(run),
+        slice_link=functools.partial(run_view.slice_link, run),
         pass_mark=run_view.pass_mark(run),
         formats=run_view.PROFILE_FORMATS if mode_of(run.definition) else run_view.FORMATS,
         definition=run_view.defined(run),

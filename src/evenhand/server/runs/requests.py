@@ -13,7 +13,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import EvaluationMode, FieldError
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
@@ -161,11 +161,16 @@ class RunRequest:
     use_cache: bool = True
     outage_timeout: float | None = None
     max_consecutive_errors: int | None = None
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None and not is_label(self.label):
+            raise FieldError("label", NOT_A_LABEL)
 
     @property
     def scope(self) -> Scope:
-        """How often each case is judged, and whether replies from before will do."""
-        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache)
+        """How often each case is judged, whether replies from before will do, and what the run is called."""
+        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache, label=self.label)
 
     @property
     def pace(self) -> Pace:

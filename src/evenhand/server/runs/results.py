@@ -13,13 +13,15 @@ import csv
 import io
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal, NoReturn, TypeAlias
+from urllib.parse import urlencode
 
 import orjson
 
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.slices import MOST_VALUES, NONE
 from evenhand.engine.targets.several import MODEL
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import members_of
@@ -74,6 +76,46 @@ def cursor_offset(cursor: str | None) -> int:
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
 _MOST_NAMES: Final = 50
+
+
+_METADATA: Final = "metadata."
+_MOST_METADATA_KEYS: Final = 5
+_LONGEST_METADATA: Final = 1000
+
+
+def metadata_filter(parameters: Iterable[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the filter by metadata in a query such as ``metadata.lang=de``: keys with the values that are asked for.
+
+    >>> metadata_filter([("metadata.lang", "de"), ("text", "x"), ("metadata.lang", "fr")])
+    (('lang', ('de', 'fr')),)
+    """
+    wanted: dict[str, list[str]] = {}
+    for name, value in parameters:
+        if not name.startswith(_METADATA):
+            continue
+        key = name.removeprefix(_METADATA)
+        if not key:
+            raise _refused("name a key of the cases' metadata, such as metadata.lang=de", name)
+        if not value:
+            raise _refused(f"it is empty; for the cases without a value, write {name:.100}={NONE}", name)
+        if max(len(key), len(value)) > _LONGEST_METADATA:
+            raise _refused(f"key and value must have at most {_LONGEST_METADATA:,} characters each", name)
+        wanted.setdefault(key, []).append(value)
+        if len(wanted) > _MOST_METADATA_KEYS or len(wanted[key]) > MOST_VALUES:
+            raise _refused(
+                f"at most {_MOST_METADATA_KEYS} keys of metadata with at most {MOST_VALUES} values each", name
+            )
+    return tuple((key, tuple(values)) for key, values in wanted.items())
+
+
+def metadata_query(key: str, value: str) -> str:
+    """Return the query that shows the cases of a slice; "" where it is too long to be one."""
+    fits = 0 < len(key) <= _LONGEST_METADATA and len(value) <= _LONGEST_METADATA
+    return urlencode({f"{_METADATA}{key}": value}) if fits else ""
+
+
+def _refused(why: str, name: str) -> Problem:
+    return Problem(422, "Invalid request", why, field=name[:100])
 
 
 def _group_members(run: RunRecord, case: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:

@@ -52,7 +52,7 @@ function start(table) {
   function wanted(from = form) {
     const found = new URLSearchParams();
     for (const [name, value] of new FormData(from)) {
-      if (String(value).trim() && !["sort", "descending", "column"].includes(name)) found.set(name, String(value));
+      if (String(value).trim() && !["sort", "descending", "column"].includes(name)) found.append(name, String(value));
     }
     if (sort.by !== "position") found.set("sort", sort.by);
     if (sort.descending) found.set("descending", "1");
