@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
+    from evenhand.api.exports import ExportedRun as ExportedRun, export_results as export_results
     from evenhand.api.judges import (
         create_async_json_match_evaluator as create_async_json_match_evaluator,
         create_async_llm_as_judge as create_async_llm_as_judge,
@@ -102,6 +103,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scores import ProfileScore as ProfileScore
 
 _HOMES = {
+    "api.exports": ("ExportedRun", "export_results"),
     "api.judges": (
         "create_async_json_match_evaluator",
         "create_async_llm_as_judge",

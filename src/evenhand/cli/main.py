@@ -185,6 +185,14 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Import results that promptfoo or Inspect recorded.",
         examples=("evenhand import-results results.json", "evenhand import-results logs/task.eval --dry-run"),
     ),
+    "export-results": Command(
+        function="transfer:export_results",
+        help="Send the results of a run to MLflow or Weights & Biases.",
+        examples=(
+            "evenhand export-results last --to mlflow",
+            "evenhand export-results last --to wandb --project evals",
+        ),
+    ),
     "prompts": PROMPTS,
     "serve": Command(
         function="serve:serve",

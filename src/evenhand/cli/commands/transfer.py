@@ -1,4 +1,4 @@
-"""`evenhand export RUN`, `import FILE` and `import-results FILE`: a complete run, as one file."""
+"""`evenhand export RUN`, `import FILE`, `import-results FILE`, `export-results RUN`: runs from and to elsewhere."""
 
 from __future__ import annotations
 
@@ -105,3 +105,40 @@ def import_results(
     else:
         console.note(f"imported {content} from {imported.origin}")
         console.result(imported.id)
+
+
+def export_results(
+    run: RunId,
+    *,
+    to: Annotated[str, typer.Option("--to", metavar="TRACKER", help="The tracker: mlflow or wandb.")],
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", metavar="NAME", help="The experiment of MLflow; by default named like the suite."),
+    ] = None,
+    uri: Annotated[
+        str | None,
+        typer.Option("--uri", metavar="URI", help="Where MLflow is; by default what MLFLOW_TRACKING_URI says."),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="The project of W&B; by default named like the suite."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Export the run even if it was exported before.")] = False,
+    db: Db = DB,
+    quiet: Quiet = False,
+) -> None:
+    """Send the results of a run to MLflow or Weights & Biases.
+
+    Numbers, settings, a table of the evaluations and the reports become one run there. They contain answers and
+    reasons, but no keys.
+    """
+    from evenhand.api.exports import TRACKERS, export_results as export  # noqa: PLC0415 - not for other transfers
+
+    console = Console(quiet=quiet)
+    exported = export(run, to=to, experiment=experiment, uri=uri, project=project, again=again, store=db)
+    where = f"{TRACKERS[exported.tracker]}, {exported.place}"
+    if exported.is_new:
+        console.note(f"exported to {where}")
+    else:
+        console.note(f"the run was exported to {where} before; use --again to export it again")
+    console.result(exported.id)

@@ -1,0 +1,272 @@
+"""Runs exported to MLflow and to Weights & Biases, by the real libraries, and read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand import Case, ConfigError, Contains, PromptEvaluator, Scripted, evaluate, export_results
+from evenhand.api.exports import metrics_of, rows_of
+from evenhand.engine.run import Run
+
+# Both libraries take seconds to load.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("exports")]
+
+
+def judged(path: Path, *, label: str | None = "shorter prompt") -> Run:
+    """Make a run of four cases: one passes, one fails, one has a judge that failed, one has nothing to judge."""
+    replies: list[str | Exception] = [
+        '{"score": 0.9, "reasoning": "=It says so."}',
+        '{"score": 0.1, "reasoning": "It does not."}',
+        ConnectionError("gone"),
+    ]
+    cases = [Case(id=name, candidate_answer=name, expected_outcome=name) for name in ("Paris", "Rome", "Oslo")]
+    quality = PromptEvaluator(name="quality: all/of it", judge=Scripted(replies, name="openai/gpt-5-mini"))
+    never = PromptEvaluator(name="never", judge=Scripted([ConnectionError("gone")] * 4, name="openai/gpt-5-mini"))
+    return evaluate(
+        [*cases, Case(id="empty")], [quality, never, Contains(name="has o", value="o")],
+        name="capitals", label=label, concurrency=1, store=str(path / "evenhand.db"),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return judged(tmp_path)
+
+
+def test_what_is_not_scored_has_no_number_and_is_counted(run: Run) -> None:
+    metrics = metrics_of(run.summary)
+
+    assert metrics["quality_ all_of it/mean"] == 0.5
+    assert metrics["quality_ all_of it/scored"] == 2
+    assert metrics["quality_ all_of it/errors"] == 1
+    assert metrics["quality_ all_of it/not_evaluated"] == 1
+    assert metrics["quality_ all_of it/mean_low"] < 0.5 < metrics["quality_ all_of it/mean_high"]
+    assert metrics["never/errors"] == 3
+    assert not {name for name in metrics if name.startswith(("never/mean", "never/pass_rate"))}
+
+
+def test_a_judge_that_failed_has_an_empty_score_in_the_table(run: Run) -> None:
+    rows = {(row[0], row[2]): row[3:6] for row in rows_of(run)}
+
+    assert rows["Paris", "quality: all/of it"] == ("scored", 0.9, "pass")
+    assert rows["Oslo", "quality: all/of it"] == ("error", None, None)
+    assert rows["empty", "quality: all/of it"] == ("not_evaluated", None, None)
+
+
+def test_evaluators_whose_names_look_alike_are_told_apart(tmp_path: Path) -> None:
+    checks = [Contains(name=name, value="a") for name in ("a:b", "a/b", "cases", "usage", "..")]
+
+    metrics = metrics_of(evaluate(Case(candidate_answer="a"), checks, store=None).summary)
+
+    names = {name.partition("/")[0] for name in metrics}
+    assert names == {"cases", "a_b", "a_b 2", "cases 2", "usage", "usage 2", "evaluator"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"to": "mlfow"}, "did you mean 'mlflow'"),
+        ({"to": "wandb", "experiment": "x"}, "experiment is for MLflow and says nothing to Weights & Biases"),
+        ({"to": "mlflow", "project": "x"}, "project is for Weights & Biases and says nothing to MLflow"),
+        ({"to": "mlflow", "experiment": " "}, "experiment is empty"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_sent(
+    run: Run, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        export_results(run, **options)  # type: ignore[arg-type]
+
+
+def evenhand(folder: Path, *arguments: str, before: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    program = f"{before}\nfrom evenhand.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=os.environ | variables,
+    )  # fmt: skip
+
+
+READ_BACK = """
+import json, sys
+from mlflow.tracking import MlflowClient
+client = MlflowClient(tracking_uri=sys.argv[1])
+(experiment,) = [each for each in client.search_experiments() if each.name == sys.argv[2]]
+print(json.dumps([
+    {
+        "id": run.info.run_id, "name": run.info.run_name, "status": run.info.status, "start": run.info.start_time,
+        "params": run.data.params, "metrics": run.data.metrics, "tags": run.data.tags,
+        "files": {file.path: open(client.download_artifacts(run.info.run_id, file.path), encoding="utf-8").read()
+                  for file in client.list_artifacts(run.info.run_id)},
+    }
+    for run in client.search_runs([experiment.experiment_id])
+]))
+"""
+FILE_STORE = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+def read_back(uri: str, experiment: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", READ_BACK, uri, experiment],
+        capture_output=True, text=True, timeout=120, check=True, env=os.environ | FILE_STORE,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
+    uri = (tmp_path / "mlruns").as_uri()
+    options = ("--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
+
+    done = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
+
+    assert done.returncode == 0, done.stderr
+    assert "exported to MLflow, capitals\n" in done.stderr
+    (sent,) = read_back(uri, "capitals")
+    assert sent["id"] == done.stdout.strip()
+    assert (sent["name"], sent["status"]) == ("shorter prompt", "FINISHED")
+    assert sent["start"] == int(run.record.created * 1000)
+    assert sent["params"]["run_id"] == run.id
+    assert sent["params"]["judges"] == "openai/gpt-5-mini"
+    assert sent["params"]["pass_at"] == "0.8"
+    assert len(sent["params"]["suite_digest"]) == 32
+    assert sent["metrics"] == pytest.approx(metrics_of(run.summary))
+    assert sorted(sent["files"]) == ["evaluations.csv", "report.html", "report.json"]
+    table = list(csv.DictReader(io.StringIO(sent["files"]["evaluations.csv"])))
+    assert len(table) == 12
+    assert table[0]["reasoning"] == "'=It says so.", "a spreadsheet does not run it"
+    assert [row["score"] for row in table if row["status"] != "scored"] == [""] * 7
+    assert json.loads(sent["files"]["report.json"])["run"]["id"] == run.id
+
+    again = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
+
+    assert again.returncode == 0
+    assert again.stdout == done.stdout
+    assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again.stderr
+    assert len(read_back(uri, "capitals")) == 1
+
+    evenhand(tmp_path, "export-results", "last", *options, "--again", **FILE_STORE)
+
+    assert len(read_back(uri, "capitals")) == 2
+
+
+WANDB_READ = """
+import json, struct, sys
+from pathlib import Path
+from wandb.proto import wandb_internal_pb2
+
+def records(data, block=32768, head=7):  # the log of LevelDB, after a header of W&B's own
+    assert data[:4] == b":W&B"
+    position, whole = head, b""
+    while position + head <= len(data):
+        left = block - position % block
+        length, kind = struct.unpack("<HB", data[position + 4 : position + head])
+        if left < head or kind == 0:
+            position += left
+            continue
+        whole += data[position + head : position + head + length]
+        position += head + length
+        if kind in (1, 4):
+            yield whole
+            whole = b""
+
+config, summary, names, run = {}, {}, [], {}
+for data in records(Path(sys.argv[1]).read_bytes()):
+    record = wandb_internal_pb2.Record()
+    record.ParseFromString(data)
+    kind = record.WhichOneof("record_type")
+    if kind == "run":
+        run = {"id": record.run.run_id, "name": record.run.display_name, "project": record.run.project,
+               "host": record.run.host}
+        config |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
+    if kind == "summary":
+        summary |= {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.summary.update}
+    if kind == "artifact":
+        names += [entry.path for entry in record.artifact.manifest.contents]
+    if kind == "request" and record.request.WhichOneof("request_type") == "log_artifact":
+        names += [entry.path for entry in record.request.log_artifact.artifact.manifest.contents]
+print(json.dumps({"run": run, "config": config, "summary": summary, "files": names}))
+"""
+
+
+def test_wandb_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
+    offline = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_CACHE_DIR": str(tmp_path / "cache"),
+               "WANDB_DATA_DIR": str(tmp_path / "data"), "WANDB_CONFIG_DIR": str(tmp_path / "config")}  # fmt: skip
+    options = ("--to", "wandb", "--project", "evals", "--db", "evenhand.db")
+
+    done = evenhand(tmp_path, "export-results", "last", *options, **offline)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"evenhand-{run.id}"
+    assert "exported to Weights & Biases, evals\n" in done.stderr
+    (folder,) = (tmp_path / "wandb").glob("offline-run-*")
+    (file,) = folder.glob("*.wandb")
+    read = subprocess.run(
+        [sys.executable, "-c", WANDB_READ, str(file)], capture_output=True, text=True, timeout=120, check=True
+    )
+    sent = json.loads(read.stdout)
+    assert sent["run"] == {"id": f"evenhand-{run.id}", "name": "shorter prompt", "project": "evals", "host": "evenhand"}
+    assert sent["config"]["run_id"] == run.id
+    numbers = {name: value for name, value in sent["summary"].items() if name in metrics_of(run.summary)}
+    assert numbers == pytest.approx(metrics_of(run.summary))
+    assert {"evaluations.csv", "report.html", "report.json"} <= set(sent["files"])
+    (table,) = (folder / "files" / "media" / "table").glob("evaluations*.table.json")
+    rows = json.loads(table.read_text(encoding="utf-8"))["data"]
+    assert len(rows) == 12
+    assert ["Oslo", 0, "quality: all/of it", "error", None, None] in [row[:6] for row in rows]
+
+
+@pytest.mark.parametrize(("tracker", "module"), [("mlflow", "mlflow"), ("wandb", "wandb")])
+def test_without_the_library_the_command_to_install_it_is_named(
+    run: Run, tmp_path: Path, tracker: str, module: str
+) -> None:
+    missing = f"import sys; sys.modules[{module!r}] = None"
+
+    done = evenhand(tmp_path, "export-results", "last", "--to", tracker, "--db", "evenhand.db", before=missing)
+
+    assert done.returncode == 2
+    assert f"pip install 'evenhand[{tracker}]'" in done.stderr
+
+
+def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(run: Run, tmp_path: Path) -> None:
+    uri = "sqlite://someone:canary-password@/tmp/nowhere.db"
+
+    done = evenhand(tmp_path, "export-results", "last", "--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
+
+    assert done.returncode == 1
+    assert "evenhand: MLflow did not take the run:" in done.stderr
+    assert "canary-password" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("tracker", ["mlflow", "wandb"])
+def test_their_own_telemetry_is_off_unless_the_user_says_otherwise(run: Run, tmp_path: Path, tracker: str) -> None:
+    variable = {"mlflow": "MLFLOW_DISABLE_TELEMETRY", "wandb": "WANDB_ERROR_REPORTING"}[tracker]
+    shown = f"import atexit, os; atexit.register(lambda: print('set to', os.environ.get({variable!r})))"
+    elsewhere = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_TRACKING_URI": (tmp_path / "m").as_uri(),
+                 "WANDB_MODE": "disabled"}  # fmt: skip
+    command = ("export-results", "last", "--to", tracker, "--db", "evenhand.db")
+
+    usual = evenhand(tmp_path, *command, before=shown, **elsewhere)
+    own = evenhand(tmp_path, *command, before=shown, **elsewhere, **{variable: "1"})
+
+    assert f"set to {'true' if tracker == 'mlflow' else 'false'}" in usual.stdout
+    assert "set to 1" in own.stdout
+
+
+def test_a_run_that_has_not_ended_is_refused(run: Run) -> None:
+    from dataclasses import replace
+
+    from evenhand.domain.run import RunStatus
+
+    run.record = replace(run.record, status=RunStatus.RUNNING)
+
+    with pytest.raises(ConfigError, match="is still running; export it when it has ended"):
+        export_results(run, to="mlflow")
