@@ -487,3 +487,26 @@ def test_a_key_that_was_noted_is_never_denied() -> None:
     assert all(one in remembered for one in noted)
     assert sum(one in remembered for one in others) <= 2
     assert not any(one in BloomFilter() for one in noted)
+
+
+def test_what_an_unusable_reply_cost_is_known_by_its_kind(store: Store, judging: Judging, made: Any) -> None:
+    replies = iter(["no verdict", '{"score": 0.5}'])
+    prices = PriceBook({"judge": {"input": 1.0, "output": 1.0}})
+
+    run = made.run(store, made.job(made.cases(1), judging(lambda ask: next(replies)), prices=prices))
+
+    summary = summarize(store.results(run))
+    (discarded,) = summary.discarded.values()
+    assert (discarded.replies, discarded.input_tokens, discarded.output_tokens) == (1, 100, 10)
+    assert discarded.known_cost == pytest.approx(110 / 1e6)
+    assert summary.cost == pytest.approx(220 / 1e6)
+    assert discarded.unpriced == 0
+
+
+def test_without_a_price_the_cost_of_an_unusable_reply_is_unknown(store: Store, judging: Judging, made: Any) -> None:
+    replies = iter(["no verdict", '{"score": 0.5}'])
+
+    run = made.run(store, made.job(made.cases(1), judging(lambda ask: next(replies))))
+
+    (discarded,) = summarize(store.results(run)).discarded.values()
+    assert (discarded.known_cost, discarded.unpriced, discarded.uncounted) == (0.0, 1, 0)

@@ -48,6 +48,7 @@ OTHERS = {
     "server/runs/requests.py": "loads entry points",
     "store/postgres.py": "decodes parts of a location that was read before",
     "store/replies.py": "reads stored evaluations, which are JSON of our own",
+    "store/metadata_index.py": "reads stored cases, which are JSON of our own",
     "store/results.py": "reads stored evaluations, which are JSON of our own",
     "store/results_index.py": "reads stored cases, which are JSON of our own",
     "store/runs.py": "reads stored runs, which are JSON of our own",
