@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from evenhand import Case, Contains, compare, evaluate
+from evenhand.domain.comparison import Took
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.reply import Reply
@@ -14,6 +16,7 @@ from evenhand.engine.run import Run
 from evenhand.engine.target import target_of, with_model
 from evenhand.engine.targets.several import SeveralTargets, single_targets, target_names, targets_by_name
 from evenhand.models.replay import Scripted
+from evenhand.reports.comparison import comparison_text
 from evenhand.suites.definition_diff import judging_differences
 
 TERSE, KIND = "In a word: {{ input }}", "Kindly: {{ input }}"
@@ -273,3 +276,29 @@ def test_targets_without_prompts_give_none_to_slice_by() -> None:
         run_of({"name": "new", "python": right}, {"name": "old", "python": wrong_on_odd}, slices=["prompt"])
     with pytest.raises(ConfigError, match="slices: no case has 'model' in its metadata"):
         evaluate(CASES, SAYS, target=right, slices=["model"], store=None)
+
+
+def test_what_the_answers_of_each_target_took_is_added_up_and_the_unknown_is_no_zero() -> None:
+    app = {"name": "app", "python": lambda text: {"answer": text, "cost": 0.5}}
+    run = run_of(app, {"name": "program", "python": right})
+
+    compared = run.compare_targets()
+    assert compared is not None
+    program = compared.took["program"]
+    text = comparison_text(compared, width=200)
+
+    assert compared.took["app"].whole_cost == 0.5 * len(CASES)
+    assert (program.answers, program.priced, program.whole_cost) == (len(CASES), 0, None)
+    assert program.timed == len(CASES)
+    assert program.latency is not None
+    assert compared.as_dict()["took"]["program"]["cost"] is None
+    assert "Cost and latency of the answers" in text
+    assert re.search(rf"^program +{len(CASES)} +unknown +unknown +[\d.]+ ", text, re.MULTILINE)
+
+
+def test_a_latency_that_is_known_of_some_answers_says_of_how_many() -> None:
+    took = Took().plus(0.5, 2.0).plus(None, None)
+
+    assert (took.answers, took.whole_cost, took.latency, took.timed) == (2, None, 2.0, 1)
+    assert Took().plus(0.5, None).plus(0.25, None).whole_cost == 0.75
+    assert (Took().whole_cost, Took().latency) == (None, None)

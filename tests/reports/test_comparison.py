@@ -17,9 +17,8 @@ from evenhand.reports.comparison import (
     comparison_json,
     comparison_markdown,
     comparison_text,
-    comparison_writer,
-    write_comparison,
 )
+from evenhand.reports.comparison_file import comparison_writer, write_comparison
 from evenhand.reports.paired_cases import PairedSummarizer
 
 WIDE = 200

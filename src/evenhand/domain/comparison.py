@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -171,7 +170,7 @@ class PairedResult(NamedTuple):
 
 
 # By its name, since values know nothing of reports.
-_WRITERS: Final = "evenhand.reports.comparison"
+_WRITERS: Final = "evenhand.reports.comparison_file"
 
 
 class Saved:
@@ -179,9 +178,9 @@ class Saved:
 
     __slots__ = ()
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write it to a file, whose ending says the format: ``comparison.save("comparison.html")``."""
-        importlib.import_module(_WRITERS).write_comparison(self, os.fspath(path))
+        importlib.import_module(_WRITERS).write_comparison(self, str(path))
         return Path(path)
 
 
@@ -281,10 +280,56 @@ class SeveralComparison(Saved):
         }
 
 
-class TargetComparison(SeveralComparison):
-    """The targets of one run, each against the first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What the answers of a target took: dollars, and seconds from the question to the answer.
 
-    __slots__ = ()
+    Both are sums, over the ``priced`` and the ``timed`` of all ``answers``: of the others it is not known.
+    """
+
+    answers: int = 0
+    cost: float = 0.0
+    priced: int = 0
+    seconds: float = 0.0
+    timed: int = 0
+
+    @property
+    def whole_cost(self) -> float | None:
+        """The dollars of all answers; None where the price of one is not known."""
+        return self.cost if self.priced == self.answers and self.answers else None
+
+    @property
+    def latency(self) -> float | None:
+        """The mean of the seconds that are known; None where none are."""
+        return self.seconds / self.timed if self.timed else None
+
+    def plus(self, cost: float | None, seconds: float | None) -> Took:
+        """Return it with one more answer."""
+        return Took(
+            answers=self.answers + 1,
+            cost=self.cost + (cost or 0.0),
+            priced=self.priced + (cost is not None),
+            seconds=self.seconds + (seconds or 0.0),
+            timed=self.timed + (seconds is not None),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values; null is unknown."""
+        return {
+            "answers": self.answers, "cost": self.whole_cost, "priced": self.priced, "latency": self.latency,
+            "timed": self.timed,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetComparison(SeveralComparison):
+    """The targets of one run, each against the first; ``took`` is what the answers of each took, the first included."""
+
+    took: Mapping[str, Took] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return SeveralComparison.as_dict(self) | {"took": {name: took.as_dict() for name, took in self.took.items()}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evenhand.domain.comparison import Compared, TargetComparison
+from evenhand.domain.comparison import Compared, TargetComparison, Took
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import RunRecord
 from evenhand.engine.case_scores import cases_by_target
-from evenhand.engine.targets.several import own_name, targets_of
+from evenhand.engine.targets.several import MODEL, own_name, targets_of
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 from evenhand.stats.paired import holm
+from evenhand.store.results import answers_between
+from evenhand.store.rows import loads
 from evenhand.store.store import Store
 
 
@@ -45,7 +47,24 @@ def compare_targets(
         }
     )
     noun = "model" if run.origin or all(own_name(target) == name for name, target in targets.items()) else "target"
-    return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun)
+    took = _took(store, run, [first, *others])
+    return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun, took=took)
+
+
+def _took(store: Store, run: RunRecord, names: Sequence[str]) -> dict[str, Took]:
+    """Add up what the answers of each target took, as the targets made them, or else as the cases brought them."""
+    took = dict.fromkeys(names, Took())
+    for page, _ in store.columns(run):
+        made = answers_between(store, run, page[0][0], page[-1][0])
+        for position, *_, content, _ in page:
+            case = loads(content)["case"]
+            name = case.get("metadata", {}).get(MODEL)
+            if name not in took:
+                continue
+            brought = [] if case.get("candidate_answer") is None else [(case.get("cost"), case.get("latency"))]
+            for cost, seconds in made.get(position, brought):
+                took[name] = took[name].plus(cost, seconds)
+    return took
 
 
 def _add(summarizers: dict[str, PairedSummarizer], baseline: str, answered: dict[str, JudgedCase]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from evenhand.domain.comparison import (
@@ -16,14 +15,14 @@ from evenhand.domain.comparison import (
     PairedDifference,
     RunsComparison,
     SeveralComparison,
+    TargetComparison,
+    Took,
 )
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
-from evenhand.reports.phrases import NONE, Standing, counted, score_text
-from evenhand.reports.report import written_whole
+from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
 from evenhand.stats.paired import CLUSTERED_T, MCNEMAR, ODDS, PAIRED_T, SIGN, SMALL
 
@@ -222,12 +221,37 @@ def several_parts(comparison: SeveralComparison) -> Iterator[Block]:
         for name, compared in others.items()
         for line in left_out_lines(compared, "the baseline", f"the {comparison.noun}")
     ]
+    if isinstance(comparison, TargetComparison) and any(took.priced or took.timed for took in comparison.took.values()):
+        yield _took(comparison)
     if isinstance(comparison, RunsComparison):
         notes += [f"{name}: {note}" for name, those in comparison.notes.items() for note in those]
     if notes:
         yield Sentences(lines=tuple(notes))
     if isinstance(comparison, RunsComparison) and comparison.refused:
         yield Sentences(title="Not compared", lines=tuple(f"{name}: {why}" for name, why in comparison.refused.items()))
+
+
+def _took(comparison: TargetComparison) -> Grid:
+    """Return what the answers of each target took; what is not known is said to be unknown, and is no 0."""
+    rows = tuple(
+        (
+            plain(name, _NAME),
+            f"{took.answers:,}",
+            cost_text(took.whole_cost),
+            cost_text(None if took.whole_cost is None else took.whole_cost / took.answers),
+            _latency(took),
+        )
+        for name, took in comparison.took.items()
+    )
+    headings = (comparison.noun, "answers", "cost", "cost per answer", "mean latency")
+    return Grid(title="Cost and latency of the answers", headings=headings, rows=rows)
+
+
+def _latency(took: Took) -> str:
+    if took.latency is None:
+        return "unknown"
+    known = "" if took.timed == took.answers else f" ({took.timed:,} known)"
+    return f"{duration_text(took.latency)}{known}"
 
 
 def _transitions(subject: Compared) -> Grid:
@@ -294,32 +318,3 @@ def comparison_markdown(comparison: AnyComparison) -> str:
 def comparison_json(comparison: AnyComparison) -> str:
     """Return a comparison as one line of strict JSON."""
     return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
-
-
-def _html(comparison: AnyComparison) -> str:
-    from evenhand.reports.html.comparison import comparison_html  # noqa: PLC0415 - page templates are slow to load
-
-    return comparison_html(comparison)
-
-
-_WRITERS: Final[dict[str, Callable[[AnyComparison], str]]] = {
-    ".html": _html,
-    ".md": comparison_markdown,
-    ".json": lambda comparison: comparison_json(comparison) + "\n",
-}
-
-
-def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
-    """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
-    ending = Path(path).suffix.lower()
-    if ending not in _WRITERS:
-        endings = ", ".join(_WRITERS)
-        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a comparison can be {endings}")
-    return _WRITERS[ending]
-
-
-def write_comparison(comparison: AnyComparison, path: str) -> None:
-    """Write a comparison to a file, whole or not at all."""
-    text = comparison_writer(path)(comparison)
-    with written_whole(path) as file:
-        file.write(text.encode())

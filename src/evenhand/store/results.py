@@ -113,6 +113,18 @@ def _evaluation(place: Place, row: Row, case: Case, answer: Mapping[str, Any] | 
     )
 
 
+def answers_between(
+    store: Store, run: RunRecord, first: int, last: int
+) -> dict[int, list[tuple[float | None, float | None]]]:
+    """Return the cost and the latency of the answers that targets made for some cases, of all rounds, by position."""
+    rows = ANSWERS.read(store.database, run, "position BETWEEN ? AND ?", [first, last])
+    took: dict[int, list[tuple[float | None, float | None]]] = {}
+    for position, *_, content, _ in rows:
+        fields = loads(content)
+        took.setdefault(position, []).append((fields.get("cost"), fields.get("latency")))
+    return took
+
+
 def places_after(store: Store, run: RunRecord, place: Place, limit: int) -> list[Place]:
     """Return the places of the evaluations that follow a place, in the order of the run."""
     rows = store.database.rows(

@@ -283,7 +283,7 @@ def test_one_case_of_both_runs_has_a_page_with_the_changes_around_it(
     assert link.attributes["href"] == f"/compare/case?a={a}&b={b}&case=case+0"
     assert (first.one("del").text, first.one("ins").text) == ("Rome", "Paris")
     assert "Change 1 of 6" in told(first)
-    assert {"right", "polite"} <= {each.attributes.get("aria-label") for each in first.all("section")}
+    assert {"A: right", "B: polite"} <= {each.attributes.get("aria-label") for each in first.all("section")}
     assert second.one("h1").text == "case 1"
     assert second.one("a", rel="prev").attributes["href"] == link.attributes["href"]
     assert "The answers are the same." in told(same)

@@ -35,9 +35,8 @@ from evenhand.reports.comparison import (
     AnyComparison,
     comparison_json,
     comparison_text,
-    comparison_writer,
-    write_comparison,
 )
+from evenhand.reports.comparison_file import comparison_writer, write_comparison
 from evenhand.reports.json import case_row, write_canonical
 from evenhand.reports.report import format_of
 from evenhand.reports.safe_text import strict_json

@@ -140,7 +140,7 @@ def _several_values(
 def _block_values(several: SeveralComparison, links: Sequence[str]) -> dict[str, Any]:
     """Return the blocks of a comparison, with the address of each row of its table."""
     blocks = list(several_parts(several))
-    (table,) = (block for block in blocks if isinstance(block, Grid))
+    table = next(block for block in blocks if isinstance(block, Grid))
     return {"blocks": blocks, "links": {row[0]: link for row, link in zip(table.rows, links, strict=True)}}
 
 
