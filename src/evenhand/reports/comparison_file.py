@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from evenhand.domain.errors import ConfigError
 from evenhand.reports.comparison import AnyComparison, comparison_json, comparison_markdown
-from evenhand.reports.report import written_whole
+from evenhand.reports.report import writer_for, written_whole
 
 
 def _html(comparison: AnyComparison) -> str:
@@ -26,11 +24,7 @@ _WRITERS: Final[dict[str, Callable[[AnyComparison], str]]] = {
 
 def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
-    ending = Path(path).suffix.lower()
-    if ending not in _WRITERS:
-        endings = ", ".join(_WRITERS)
-        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a comparison can be {endings}")
-    return _WRITERS[ending]
+    return writer_for(path, _WRITERS, "a comparison")
 
 
 def write_comparison(comparison: AnyComparison, path: str) -> None:

@@ -99,6 +99,21 @@ _WRITERS: Final = {
 FORMATS: Final = tuple(_WRITERS)
 
 
+_AnyWriter = TypeVar("_AnyWriter")
+
+
+def writer_for(path: str, writers: Mapping[str, _AnyWriter], noun: str) -> _AnyWriter:
+    """Return the writer that the ending of a file's name asks for; ``noun`` is what would be written.
+
+    >>> writer_for("found.MD", {".md": 1, ".json": 2}, "a comparison")
+    1
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in writers:
+        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; {noun} can be {', '.join(writers)}")
+    return writers[ending]
+
+
 def format_of(path: str | Path) -> str:
     """Return the format that a file's name asks for; ask this before a run, so that the mistake costs nothing.
 

@@ -268,7 +268,7 @@ class Runs:
             self._change(run, options=dumps(options))
 
     def set_label(self, run: RunRecord, label: str) -> RunRecord:
-        """Call a run something else; an empty label takes the one away that it has."""
+        """Set the label of a run; an empty one removes it."""
         if label and not is_label(label):
             raise ConfigError(f"label is {label!r:.80}; {NOT_A_LABEL}, or empty", key="label")
         with self._db.transaction():

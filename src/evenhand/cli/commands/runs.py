@@ -142,7 +142,7 @@ def label_run(
     *,
     db: Db = DB,
 ) -> None:
-    """Call a run something else, to tell it from others."""
+    """Set or remove the label of a run."""
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
         store.require_writable()

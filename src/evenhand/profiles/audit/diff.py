@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
@@ -20,7 +19,7 @@ from evenhand.profiles.job import is_audit
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import moment_text
-from evenhand.reports.report import written_whole
+from evenhand.reports.report import writer_for, written_whole
 from evenhand.reports.safe_text import strict_json
 
 # The parts of a design that make its profiles, and decide what is reported about them.
@@ -237,11 +236,7 @@ _WRITERS: Final[dict[str, Callable[[AuditDiff], str]]] = {
 
 def diff_writer(path: str) -> Callable[[AuditDiff], str]:
     """Return the writer that a file's name asks for; ask this first, so that the mistake costs nothing."""
-    ending = Path(path).suffix.lower()
-    if ending not in _WRITERS:
-        endings = " or ".join(_WRITERS)
-        raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; a diff can be {endings}")
-    return _WRITERS[ending]
+    return writer_for(path, _WRITERS, "a diff")
 
 
 def write_diff(audit_diff: AuditDiff, path: str) -> None:

@@ -110,7 +110,7 @@ def unpin_run(run_id: str, store: StoreDep) -> Response:
 
 @baseline_router.post("/runs/{run_id}/label")
 def label_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
-    """Call a run something else, or nothing."""
+    """Set or remove the label of a run."""
     label = sent.text("label").strip()
     if label and not is_label(label):
         raise Problem(422, "Invalid request", NOT_A_LABEL, field="label")
