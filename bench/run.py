@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from bench import finishing, importing, judging, ranking, reading, reading_runs, running, serving, tables, watching
+from bench import (
+    finishing,
+    importing,
+    judging,
+    listing,
+    ranking,
+    reading,
+    reading_runs,
+    running,
+    serving,
+    tables,
+    watching,
+)
 
 ROW = "{:<68} {:>10}  {}"
 
 
 def main() -> None:
     print(ROW.format("CPU time, best of three", "measured", "goal"))
-    for part in (importing, judging, reading, tables, running, finishing, ranking, serving, reading_runs, watching):
+    for part in (
+        importing,
+        judging,
+        reading,
+        tables,
+        running,
+        finishing,
+        ranking,
+        serving,
+        listing,
+        reading_runs,
+        watching,
+    ):
         print()
         for what, measured, goal in part.rows():
             print(ROW.format(what, measured, goal), flush=True)

@@ -49,8 +49,8 @@ def rows() -> Iterator[Row]:
             path = f"/api/runs/{run.id}/evaluations"
             cursor = client.get(path).json()["next"]
             began = time.perf_counter()
-            client.get(f"{path}?retried=true")  # waits for the copy that the first look began
-            yield "results: the copy that filters need, made once", milliseconds(time.perf_counter() - began), ""
+            client.get(f"{path}?retried=true")  # waits for the listing that the first look began
+            yield "results: the listing that filters need, made once", milliseconds(time.perf_counter() - began), ""
             for what, (query, goal) in LISTS.items():
                 asked = f"cursor={cursor}" if query == "cursor" else query
                 taken = min(seconds(client, f"{path}?{asked}&limit=100") for _ in range(ROUNDS))

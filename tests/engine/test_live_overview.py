@@ -150,6 +150,7 @@ class Live:
         self.overview.keep(self.store, self.run)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(EVALUATIONS, ANSWERS, ORDER)
 def test_whatever_comes_in_whichever_order_the_overview_is_that_of_a_full_pass(

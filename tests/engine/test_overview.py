@@ -157,6 +157,7 @@ def test_after_anything_that_may_happen_to_a_run_its_numbers_are_those_of_its_ro
     assert report.bins() == plain.bins()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(STEPS)
 def test_scores_from_columns_are_those_of_the_whole_results(steps: list[tuple[Any, ...]]) -> None:

@@ -201,6 +201,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rpm", [1, 2, 5, 60, 500, 10_000])
 def test_within_any_minute_no_more_requests_begin_than_were_set(rpm: int) -> None:
     clock = Clock()

@@ -490,6 +490,7 @@ def test_evaluators_of_a_case_are_asked_side_by_side(store: Store, judging: Judg
     assert made.statuses(store, run) == ["scored", "scored"]
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_the_store_cannot_be_written(store: Store, judging: Judging, made: Any) -> None:
     class Full(Store):
         def commit(self, batch: Any) -> None:

@@ -233,7 +233,15 @@ def pages(db: Path) -> Iterator[tuple[str, bytes]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # ten programs
-@pytest.mark.parametrize("mode", ["reply", "prose", "page", "cut off", "redirect", "401", "404", "500"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "reply",
+        "cut off",
+        "500",
+        *(pytest.param(mode, marks=pytest.mark.long) for mode in ("prose", "page", "redirect", "401", "404")),
+    ],
+)
 def test_a_secret_that_the_provider_repeats_is_found_nowhere(tmp_path: Path, telltale: int, mode: str) -> None:
     write_suite(tmp_path, telltale)
     Telltale.mode = mode

@@ -138,8 +138,8 @@ def report(store: Store, run: RunRecord) -> str:
     ("error", "done"),
     [
         ("database or disk is full", False),
-        ("disk I/O error", False),
-        ("database is locked", False),
+        pytest.param("disk I/O error", False, marks=pytest.mark.long),
+        pytest.param("database is locked", False, marks=pytest.mark.long),
         ("the connection is gone", True),
     ],
 )

@@ -16,9 +16,9 @@ from evenhand.engine.plan import EarlierAnswers
 from evenhand.server.runs.results import CASE_READER
 from evenhand.server.runs.views import evaluation_rows
 from evenhand.store import checksum
+from evenhand.store.listing import Listing
 from evenhand.store.replies import FoundReply
 from evenhand.store.results import case_at
-from evenhand.store.results_index import ResultsIndex
 from evenhand.store.rows import Batch, evaluation_row
 from evenhand.store.store import Store
 from evenhand.store.transfer import export_lines, import_lines
@@ -134,15 +134,16 @@ def test_a_damaged_row_is_told_wherever_it_is_read(
         read(store, run)
 
 
-def copied(store: Store, run: RunRecord) -> None:
-    with contextlib.closing(ResultsIndex(store, CASE_READER)) as index:
-        index.copy(run)
+def listed(store: Store, run: RunRecord) -> None:
+    store.database.execute("DELETE FROM listings")  # so that it is made from the rows
+    with contextlib.closing(Listing(store, CASE_READER)) as listing:
+        listing.prepare(run)
 
 
 COLUMN_READERS: dict[str, tuple[str, str, Callable[[Store, RunRecord], object]]] = {
     "hashes": ("cases", "hash", lambda store, run: list(store.hashes(run))),
     "positions": ("cases", "hash", lambda store, run: store.positions(run, next(iter(store.planned(run))))),
-    "lists": ("evaluations", "evaluator", copied),
+    "lists": ("evaluations", "evaluator", listed),
     "forks": (
         "evaluations",
         "verdict",

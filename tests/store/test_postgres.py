@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ConnectionLostError, RunBusyError, StoreError
+from evenhand.domain.prompt import PromptText
 from evenhand.domain.run import RunStatus
-from evenhand.store.store import open_store
+from evenhand.store.postgres import Postgres
+from evenhand.store.store import Store, open_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
@@ -131,20 +134,161 @@ def test_one_who_may_use_the_schema_need_not_be_able_to_make_one(postgres_url: s
         connection.execute("DROP ROLE worker")
 
 
-def test_a_connection_that_breaks_is_told_and_what_was_committed_is_there(postgres_url: str, made: Any) -> None:
+def end_connections(url: str) -> None:
+    """End the connections to a database, as an administrator does."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'evenhand' AND datname = current_database()"
+        )
+
+
+@contextlib.contextmanager
+def closed_to_all(postgres: str, url: str) -> Iterator[None]:
+    """Let nobody into a database, and end the connections to it."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        try:
+            yield
+        finally:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+
+
+def test_after_a_connection_was_lost_reads_and_writes_go_on_with_another(postgres_url: str, made: Any) -> None:
     store = open_store(postgres_url)
     run = made.run(store, cases=2)
     made.judge(store, run, 0, made.judgment(0.5))
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand'")
 
-    with pytest.raises(StoreError, match=r"cannot write to postgresql://.*/test_\d+: "):
-        made.judge(store, run, 1, made.judgment(0.5))
-    with pytest.raises(StoreError):
-        store.database.check()
+    end_connections(postgres_url)
+    assert store.extent(run) == (2, 1)
+    end_connections(postgres_url)
+    made.judge(store, run, 1, made.judgment(0.5))
+    end_connections(postgres_url)
+    store.database.check()
+    end_connections(postgres_url)
+
+    assert store.runs.mark(run, RunStatus.FINISHED).status is RunStatus.FINISHED
+    assert store.extent(run) == (2, 2)
     store.close()
 
-    again = open_store(postgres_url)
-    assert again.extent(run) == (2, 1)
-    assert again.runs.mark(run, RunStatus.FINISHED).status is RunStatus.FINISHED
-    again.close()
+
+def test_a_database_that_stays_away_is_reported_and_what_was_committed_is_there(
+    postgres: str, postgres_url: str, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.store.postgres.RECONNECT_SECONDS", 0.2)
+    store = open_store(postgres_url)
+    run = made.run(store, cases=2)
+    made.judge(store, run, 0, made.judgment(0.5))
+
+    with closed_to_all(postgres, postgres_url):
+        with pytest.raises(
+            ConnectionLostError, match=r"cannot open postgresql://.*/test_\d+: .*not currently accepting"
+        ):
+            made.judge(store, run, 1, made.judgment(0.5))
+        with pytest.raises(ConnectionLostError):
+            store.database.check()
+        with pytest.raises(ConnectionLostError):
+            store.require_ready()
+
+    store.require_ready()
+    assert store.extent(run) == (2, 1)
+    made.judge(store, run, 1, made.judgment(0.5))
+    assert store.extent(run) == (2, 2)
+    store.close()
+
+
+class Cut(Postgres):
+    """A database whose connection is lost while it commits: before that is done, or just afterwards."""
+
+    url = ""
+    cuts: tuple[str, ...] = ()
+
+    def _run(self, sql: str, values: Any = ()) -> Any:
+        if sql != "COMMIT" or not self.cuts:
+            return super()._run(sql, values)
+        cut, *others = self.cuts
+        self.cuts = tuple(others)
+        if cut == "after":
+            super()._run(sql)
+        end_connections(self.url)
+        return super()._run(sql)
+
+
+@pytest.mark.parametrize("cuts", [("before",), ("after",), ("before", "before", "after")], ids="-".join)
+def test_what_became_of_a_commit_is_asked_so_that_it_is_made_once(
+    postgres_url: str, made: Any, cuts: tuple[str, ...]
+) -> None:
+    open_store(postgres_url).close()
+    database = Cut(postgres_url)
+    store = Store(database)
+    run = made.run(store, cases=1)
+    database.url = postgres_url
+
+    database.cuts = cuts
+    store.runs.abandon(run, 3, 0.5)  # adds to what is there, so that twice would be seen
+    database.cuts = cuts
+    prompt = store.prompts.create(PromptText(name="capitals"))  # and a second one would be refused
+
+    assert database.cuts == ()
+    assert store.runs.find(run.id).abandoned_calls == 3
+    assert [one.id for one in store.prompts.all()] == [prompt.id]
+    store.close()
+
+
+def test_a_transaction_that_nobody_repeats_is_undone_and_reported(postgres_url: str, made: Any) -> None:
+    store = open_store(postgres_url)
+    run = made.run(store, cases=1)
+
+    def cut() -> None:
+        with store.transaction():
+            made.judge(store, run, 0, made.judgment(0.5))
+            end_connections(postgres_url)
+            made.judge(store, run, 0, made.judgment(0.5, round=1))
+
+    with pytest.raises(ConnectionLostError, match="the connection is lost: what was committed before is safe"):
+        cut()
+
+    assert store.extent(run) == (1, 0)
+    store.close()
+
+
+def test_who_lost_a_run_with_the_connection_writes_nothing_into_it(postgres_url: str, made: Any) -> None:
+    store, other = open_store(postgres_url), open_store(postgres_url)
+    run = made.run(store, cases=1)
+    taken: list[bool] = []
+
+    def write() -> None:
+        made.judge(store, run, 0, made.judgment(0.5))
+        if not taken:
+            taken.append(True)
+            end_connections(postgres_url)
+            other.runs.claim(run)
+            store.extent(run)
+
+    with pytest.raises(RunBusyError, match="was taken over by"):
+        store.atomically(write)
+
+    assert other.extent(run) == (1, 0)
+    store.close()
+    other.close()
+
+
+def test_a_closed_store_does_not_open_itself_again(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    store.close()
+
+    with pytest.raises(StoreError, match="the connection is closed"):
+        store.runs.newest()
+
+
+def test_tables_of_another_version_are_not_ready(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    store.require_ready()
+    for version, told in ((3, "has the tables of schema 3"), (999, "was written by a newer Evenhand")):
+        store.database.execute("UPDATE schema_version SET version = ?", [version])
+
+        with pytest.raises(StoreError, match=told):
+            store.require_ready()
+    store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,28 +81,65 @@ def test_a_run_is_the_same_in_both_databases(postgres_url: str, tmp_path: Path) 
         store.close()
 
 
-def test_a_run_whose_connection_breaks_can_be_gone_on_with(postgres_url: str, tmp_path: Path) -> None:
+@pytest.fixture
+def expected(tmp_path: Path) -> str:
+    """The report of a run to which nothing happened."""
+    store = open_store(str(tmp_path / "runs.db"))
+    job = job_with(Judge(), 40)
+    found = report(store, finish(store, plan(store, job, Scope()), job))
+    store.close()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_whose_connections_are_ended_at_random_loses_nothing_and_asks_nothing_twice(
+    postgres_url: str, expected: str, seed: int
+) -> None:
+    judge, chance = Judge(), random.Random(seed)
+    job = job_with(judge, 40)
+    store = open_store(postgres_url)
+    run = plan(store, job, Scope())
+
+    def cut() -> None:
+        if chance.random() < 0.3:
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'evenhand' AND datname = current_database()"
+                )
+
+    judge.meanwhile = cut
+    run = finish(store, run, job)
+
+    assert (run.status, judge.asked) == (RunStatus.FINISHED, 80)
+    assert store.database.rows("SELECT COUNT(*), MAX(round) FROM evaluations") == [(80, 0)]
+    assert report(store, run) == expected
+    store.close()
+
+
+def test_a_run_whose_database_stays_away_can_be_resumed(
+    postgres: str, postgres_url: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.store.postgres.RECONNECT_SECONDS", 0.2)
+    name = postgres_url.partition("?")[0].rpartition("/")[2]
     judge = Judge()
     job = job_with(judge, 40)
-    file = open_store(str(tmp_path / "runs.db"))
-    expected = report(file, finish(file, plan(file, job, Scope()), job))
-    file.close()
-    judge.asked = 0
     store = open_store(postgres_url)
     run = plan(store, job, Scope())
 
     def cut() -> None:
         if judge.asked == 30:
-            with psycopg.connect(postgres_url, autocommit=True) as connection:
-                connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand'"
-                )
+            with psycopg.connect(postgres, autocommit=True) as connection:
+                connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+                connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
     judge.meanwhile = cut
-    with pytest.raises(StoreError, match=r"cannot (write to|read) postgresql://"):
+    with pytest.raises(StoreError, match="cannot open postgresql://"):
         finish(store, run, job)
     store.close()
 
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
     again = open_store(postgres_url)
     run = again.runs.find(run.id)
     done = again.extent(run)[1]

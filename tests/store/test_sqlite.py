@@ -264,9 +264,10 @@ store.close()
 
 
 @pytest.mark.slow
-def test_eight_writers_and_a_reader_get_along(url: str, within: Within, made: Any) -> None:
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
+def test_eight_writers_and_a_reader_get_along(url: str, within: Within, made: Any, count: int) -> None:
     """No lock is reported, and no row is lost (REL-D8)."""
-    writers, count = 8, 1000
+    writers = 8
     store = open_store(url)
     run = made.run(store, cases=count)
     processes = [within(WRITING, url, run.number, place, count) for place in range(writers)]

@@ -172,6 +172,7 @@ scores = st.floats(0, 1) | texts.map(lambda text: f"contract: {text}")
 UNASKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_any_run_survives_the_journey(data: st.DataObject, made: Any) -> None:
@@ -287,11 +288,12 @@ def is_empty(store: Store) -> bool:
 
 
 @pytest.mark.slow
-def test_a_corrupt_record_among_ten_thousand_is_named_and_nothing_is_imported(store: Store) -> None:
-    given = simple(10_000)
-    given[9_998] = given[9_998][:-20]
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_a_corrupt_record_among_thousands_is_named_and_nothing_is_imported(store: Store, count: int) -> None:
+    given = simple(count)
+    given[count - 2] = given[count - 2][:-20]
 
-    with pytest.raises(ConfigError, match=r"in\.jsonl:9999: this is not strict JSON"):
+    with pytest.raises(ConfigError, match=rf"in\.jsonl:{count - 1}: this is not strict JSON"):
         import_lines(store, given, name="in.jsonl")
 
     assert is_empty(store)

@@ -136,6 +136,12 @@ class Case:
         return transcript(self.input_messages)
 
     @property
+    def last_question(self) -> str | None:
+        """What distinguishes the case: the question, or the last user message of a conversation."""
+        questions = [message.content for message in messages_from(self.input_messages) if message.role == "user"]
+        return questions[-1] if self.question is None and questions else self.question_text
+
+    @property
     def reference_text(self) -> str | None:
         """The reference as a judge reads it: the answer, or the conversation that it ends, where that was given."""
         messages = self.expected_messages

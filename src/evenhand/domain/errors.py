@@ -13,6 +13,7 @@
     - RunNotFoundError                no run has that id
     - RunBusyError                    another process is at work on the run
     - ReadOnlyError                   the database can be read, and this would write to it
+    - ConnectionLostError             the connection to the database was lost; nothing half done is stored
     - NotFoundError                   no prompt or test case has that id or name
     - ConflictError                   a name is taken, or another write came first
   + RunStoppedError                   a run could not go on: a key was refused, or its budget is used up
@@ -115,6 +116,10 @@ class StoreError(EvenhandError):
 
 class ReadOnlyError(StoreError):
     """The database can only be read, and something would have to be written: said before it is begun."""
+
+
+class ConnectionLostError(StoreError):
+    """The connection to the database was lost, and there was no other in time; what was not committed is undone."""
 
 
 class RunNotFoundError(StoreError):

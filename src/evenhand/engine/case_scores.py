@@ -7,14 +7,12 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import messages_from
-from evenhand.domain.run import CaseResult, Judgment, PlannedCase, RunRecord
-from evenhand.domain.verdict import Thresholds, Verdict
+from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.verdict import Thresholds
 from evenhand.engine.identity import digest_of
 from evenhand.engine.targets.several import MODEL, TEST_CASE
 from evenhand.evaluators.prompts.ready import PLAN
@@ -23,6 +21,7 @@ from evenhand.reports.safe_text import strict_json
 from evenhand.store.records import Row
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
+from evenhand.store.weighed_case import JudgedRow, weighed_case
 
 # What is another in each run, or says nothing on how a case is to be judged. Metadata are labels to most suites, and
 # to some the name of the model that answers.
@@ -108,9 +107,6 @@ def _parse_terms(content: str) -> tuple[Mapping[str, Any], Any]:
     return case, terms.get("evaluators")
 
 
-# Sample, evaluator, status, score, verdict, weight, and whether it is required.
-_Row: TypeAlias = tuple[int, str, str, float | None, str | None, float, int]
-
 # Many cases come out alike.
 _MOST_KNOWN: Final = 4096
 # Stands in a column for a letter that it cannot hold.
@@ -177,11 +173,11 @@ def labelled_cases(
         yield result.id if test_case is None else test_case, labels
 
 
-def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[_Row, ...]]:
+def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[JudgedRow, ...]]:
     """Return the evaluations that count of some positions, in the order of samples and evaluators."""
-    judged: dict[int, tuple[_Row, ...]] = {}
+    judged: dict[int, tuple[JudgedRow, ...]] = {}
     for position, those in itertools.groupby(rows, key=lambda row: row[0]):
-        last_rounds: dict[tuple[int, int], _Row] = {}
+        last_rounds: dict[tuple[int, int], JudgedRow] = {}
         for _, place, sample, _, evaluator, _, status, score, verdict, weight, required, *_ in those:
             # Its column cannot hold every letter of a name.
             name = store.evaluator_name(run, position, place, sample) if _REPLACED in evaluator else evaluator
@@ -190,33 +186,5 @@ def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int,
     return judged
 
 
-def _weigh(thresholds: Thresholds, is_pending: bool, rows: tuple[_Row, ...]) -> Mapping[str | None, PairedFinding]:
-    """Weigh evaluations as a whole result would be, with nothing in it but what is weighed."""
-    judgments = tuple(
-        Judgment(
-            evaluation=_evaluation(evaluator, Status(status), score, verdict),
-            weight=weight,
-            required=bool(required),
-            sample=sample,
-        )
-        for sample, evaluator, status, score, verdict, weight, required in rows
-    )
-    awaited = int(is_pending)
-    return findings_of(
-        CaseResult(position=0, case=_ANY_CASE, judgments=judgments, awaited=awaited, thresholds=thresholds)
-    )
-
-
-_ANY_CASE: Final = Case()
-
-
-def _evaluation(evaluator: str, status: Status, score: float | None, verdict: str | None) -> Evaluation:
-    match status:
-        case Status.SCORED:
-            return Evaluation.with_score(
-                evaluator=evaluator, type="", score=score or 0.0, verdict=Verdict(verdict or Verdict.FAIL)
-            )
-        case Status.ERROR:
-            return Evaluation.with_error(evaluator=evaluator, type="", error="error")
-        case _:
-            return Evaluation.without_score(evaluator=evaluator, type="", reasoning="not evaluated")
+def _weigh(thresholds: Thresholds, is_pending: bool, rows: tuple[JudgedRow, ...]) -> Mapping[str | None, PairedFinding]:
+    return findings_of(weighed_case(thresholds, is_pending, rows))

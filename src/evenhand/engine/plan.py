@@ -116,12 +116,17 @@ def extend(store: Store, run: RunRecord, job: Job) -> RunRecord | None:
 
     They come all or not at all: half of them would lead to others than the whole.
     """
-    if job.following is None:
+    following = job.following
+    if following is None:
         return None
-    cases = job.following.cases(store, run)  # before anything is locked: it may take long to work out
-    with store.transaction():
-        count = _store_cases(store, run, _written_cases(job, cases, first=run.cases))
-        return store.runs.mark(run, RunStatus.RUNNING, cases=run.cases + count) if count else None
+
+    def store_all() -> RunRecord | None:
+        cases = following.cases(store, run)  # before anything is locked: it may take long to work out
+        with store.transaction():
+            count = _store_cases(store, run, _written_cases(job, cases, first=run.cases))
+            return store.runs.mark(run, RunStatus.RUNNING, cases=run.cases + count) if count else None
+
+    return store.repeated(store_all)
 
 
 def _store_cases(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
@@ -34,6 +34,7 @@ from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
+Result = TypeVar("Result")
 # Told of each evaluation once it is committed.
 Observer: TypeAlias = Callable[[PlannedCase, Judgment], None]
 
@@ -81,6 +82,7 @@ class Runner:
         # process. Places that no worker needs are lent to cases with several things to do.
         self._free_places = 0
         self._workers: list[asyncio.Task[None]] = []
+        self._reading = asyncio.Lock()
         self._interrupted = False
         # Whether all is planned that there will be.
         self._whole = job.following is None
@@ -99,8 +101,8 @@ class Runner:
 
         Raises ``RunBusyError`` when another process has taken the run over.
         """
-        self._store.runs.alive(self._run)  # who waited for long may have lost it
-        expected, judged = self._store.extent(self._run)
+        await self._with_store(self._store.runs.alive, self._run)  # who waited for long may have lost it
+        expected, judged = await self._with_store(self._store.extent, self._run)
         following = self._job.following
         total = expected if following is None else max(expected, following.total(self._store, self._run))
         self._progress = Progress(total=total, done=judged)
@@ -113,13 +115,17 @@ class Runner:
             await asyncio.gather(*self._workers, return_exceptions=True)
             await self._committer.settle()
             with contextlib.suppress(StoreError):  # the first trouble is the one to report
-                self._mark(RunStatus.INTERRUPTED, "it failed")
+                await self._with_store(self._mark, RunStatus.INTERRUPTED, "it failed")
             raise
         finally:
             heart.cancel()
             await asyncio.wait([heart])
             await self.gateway.close()
-        return self._mark_end()
+        return await self._with_store(self._mark_end)
+
+    async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
+        """Use the store: on the loop if that is quick, else in a thread, since a connection may have to be replaced."""
+        return act(*args) if self._store.commits_quickly else await asyncio.to_thread(act, *args)
 
     async def _judge_all(self, *, resuming: bool) -> None:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
@@ -195,7 +201,7 @@ class Runner:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             try:
-                self._store.runs.alive(self._run)
+                await self._with_store(self._store.runs.alive, self._run)
             except RunBusyError as lost:  # nothing of it could be kept
                 self.gateway.stop(str(lost))
                 self._give_up()
@@ -205,7 +211,7 @@ class Runner:
 
     async def _worker(self, work: Iterator[Work]) -> None:
         try:
-            for item in work:
+            while (item := await self._next(work)) is not None:
                 if self._never_scored.undecided is not None:
                     await asyncio.wait([self._never_scored.undecided])
                 if self._stopping:
@@ -213,6 +219,13 @@ class Runner:
                 await self._sample(item)
         finally:
             self._free_places += 1
+
+    async def _next(self, work: Iterator[Work]) -> Work | None:
+        """Return what is to be done next; it may have to be read from the store, by one worker at a time."""
+        if self._store.commits_quickly and not self._reading.locked():
+            return next(work, None)
+        async with self._reading:
+            return await asyncio.to_thread(next, work, None)
 
     async def _sample(self, work: Work) -> None:
         """Get the answer, if the target is to make it, and let all evaluators judge it."""

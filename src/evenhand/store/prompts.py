@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evenhand.domain.errors import ConflictError, NotFoundError, StoreError
 from evenhand.domain.prompt import EvaluationMode, Prompt, PromptText, TestCase, TestCaseText
-from evenhand.store.database import Database
+from evenhand.store.database import Database, atomic
 from evenhand.store.rows import column, dumps
 
 _PROMPT: Final = (
@@ -36,37 +36,37 @@ class Prompts:
     def __init__(self, database: Database) -> None:
         self._db = database
 
+    @atomic
     def create(self, text: PromptText) -> Prompt:
         """Create a prompt; its name must be unique."""
         now, key = time.time(), _new_id("p")
-        with self._db.transaction():
-            self._db.lock()
-            self._require_free(text.name)
-            self._db.execute(
-                "INSERT INTO prompts (id, name, latest, created) VALUES (?, ?, 1, ?)", [key, column(text.name), now]
-            )
-            self._add_version(key, 1, text, now)
-            return self.find(key)
+        self._db.lock()
+        self._require_free(text.name)
+        self._db.execute(
+            "INSERT INTO prompts (id, name, latest, created) VALUES (?, ?, 1, ?)", [key, column(text.name), now]
+        )
+        self._add_version(key, 1, text, now)
+        return self.find(key)
 
+    @atomic
     def edit(self, prompt_id: str, text: PromptText, *, seen: int) -> Prompt:
         """Add a version to a prompt, unless there is a later version than ``seen``; no change adds none."""
-        with self._db.transaction():
-            self._db.lock()
-            prompt = self.find(prompt_id)
-            if prompt.latest != seen:
-                raise ConflictError(
-                    f"prompt {prompt.name!r} is at version {prompt.latest}, but this edit is based on version {seen}; "
-                    "see what changed, and save again"
-                )
-            if prompt.text == text:
-                return prompt
-            if prompt.name != text.name:
-                self._require_free(text.name)
-            self._db.execute(
-                "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, prompt.number]
+        self._db.lock()
+        prompt = self.find(prompt_id)
+        if prompt.latest != seen:
+            raise ConflictError(
+                f"prompt {prompt.name!r} is at version {prompt.latest}, but this edit is based on version {seen}; "
+                "see what changed, and save again"
             )
-            self._add_version(prompt.id, seen + 1, text, time.time())
-            return self.find(prompt.id)
+        if prompt.text == text:
+            return prompt
+        if prompt.name != text.name:
+            self._require_free(text.name)
+        self._db.execute(
+            "UPDATE prompts SET name = ?, latest = ? WHERE number = ?", [column(text.name), seen + 1, prompt.number]
+        )
+        self._add_version(prompt.id, seen + 1, text, time.time())
+        return self.find(prompt.id)
 
     def find(self, id_or_name: str, version: int | None = None) -> Prompt:
         """Find a prompt by its id or its name, in its latest or in some version."""
@@ -95,48 +95,53 @@ class Prompts:
         rows = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])
         return [self._prompt(row) for row in rows]
 
+    @atomic
     def delete(self, prompt_id: str) -> None:
         """Delete a prompt with its versions and test cases; its runs are kept, with what they need."""
-        with self._db.transaction():
-            self._db.lock()
-            prompt = self.find(prompt_id)
-            self._db.execute("DELETE FROM prompts WHERE number = ?", [prompt.number])
+        self._db.lock()
+        prompt = self.find(prompt_id)
+        self._db.execute("DELETE FROM prompts WHERE number = ?", [prompt.number])
 
+    @atomic
     def add_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[TestCase]:
-        """Create test cases of a prompt."""
-        now, keys = time.time(), [_new_id("t") for _ in texts]
-        with self._db.transaction():
-            self._db.lock()
-            prompt = self.find(prompt_id)
-            self._db.execute_many(
-                "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited, "
-                "checksum) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
-                [
-                    (key, prompt.number, *columns, now, now, _checksum(key, prompt.id, 1, *columns))
-                    for key, columns in zip(keys, map(_columns_of, texts), strict=True)
-                ],
-            )
-            return [self.find_case(key) for key in keys]
+        """Create test cases of a prompt, and return them."""
+        return [self.find_case(key) for key in self.import_cases(prompt_id, texts)]
 
+    @atomic
+    def import_cases(self, prompt_id: str, texts: Sequence[TestCaseText]) -> list[str]:
+        """Create test cases of a prompt, which may be many, and return their ids."""
+        now, keys = time.time(), [_new_id("t") for _ in texts]
+        self._db.lock()
+        prompt = self.find(prompt_id)
+        self._db.execute_many(
+            "INSERT INTO test_cases (id, prompt, version, input, evaluation_schema, reference, created, edited, "
+            "checksum) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
+            [
+                (key, prompt.number, *columns, now, now, _checksum(key, prompt.id, 1, *columns))
+                for key, columns in zip(keys, map(_columns_of, texts), strict=True)
+            ],
+        )
+        return keys
+
+    @atomic
     def edit_case(self, case_id: str, text: TestCaseText, *, seen: int) -> TestCase:
         """Replace a test case, unless there is a later version than ``seen``; no change adds none."""
-        with self._db.transaction():
-            self._db.lock()
-            case = self.find_case(case_id)
-            if case.version != seen:
-                raise ConflictError(
-                    f"test case {case_id} is at version {case.version}, but this edit is based on version {seen}; "
-                    "see what changed, and save again"
-                )
-            if case.text == text:
-                return case
-            columns = _columns_of(text)
-            self._db.execute(
-                "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ?, "
-                "checksum = ? WHERE id = ?",
-                [*columns, seen + 1, time.time(), _checksum(case.id, case.prompt_id, seen + 1, *columns), case.id],
+        self._db.lock()
+        case = self.find_case(case_id)
+        if case.version != seen:
+            raise ConflictError(
+                f"test case {case_id} is at version {case.version}, but this edit is based on version {seen}; "
+                "see what changed, and save again"
             )
-            return self.find_case(case.id)
+        if case.text == text:
+            return case
+        columns = _columns_of(text)
+        self._db.execute(
+            "UPDATE test_cases SET input = ?, evaluation_schema = ?, reference = ?, version = ?, edited = ?, "
+            "checksum = ? WHERE id = ?",
+            [*columns, seen + 1, time.time(), _checksum(case.id, case.prompt_id, seen + 1, *columns), case.id],
+        )
+        return self.find_case(case.id)
 
     def find_case(self, case_id: str) -> TestCase:
         """Find a test case by its id."""
@@ -154,6 +159,7 @@ class Prompts:
             yield from map(self._case, rows)
             after = rows[-1][8]
 
+    @atomic
     def delete_case(self, case_id: str) -> None:
         """Delete a test case; earlier runs keep their results for it."""
         if not self._db.execute("DELETE FROM test_cases WHERE id = ?", [column(case_id)]):

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from evenhand.domain.errors import StoreError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.store import checksum
-from evenhand.store.database import Database
+from evenhand.store.database import Database, atomic
 from evenhand.store.records import ANSWERS, EVALUATIONS, NOT_AS_WRITTEN, refuse_damage
 from evenhand.store.rows import answer_fields, dumps, loads
 
@@ -102,12 +102,12 @@ class Replies:
         )
         return [(model, count, int(size), oldest) for model, count, size, oldest in rows]
 
+    @atomic
     def forget(self, model: str | None = None) -> int:
         """Delete all replies, or those of one model, and return how many there were."""
-        with self._db.transaction():
-            if model is None:
-                return self._db.execute("DELETE FROM replies")
-            return self._db.execute("DELETE FROM replies WHERE model = ?", [model])
+        if model is None:
+            return self._db.execute("DELETE FROM replies")
+        return self._db.execute("DELETE FROM replies WHERE model = ?", [model])
 
     def _run(self, number: int) -> RunRecord:
         """Return as much of a run as is needed to read rows of it."""

@@ -144,6 +144,15 @@ def evaluator_names(store: Store, run: RunRecord, *, cases: int, limit: int) -> 
     return [row[0] for row in rows]
 
 
+def positions_with_errors(store: Store, run: RunRecord, limit: int) -> list[int]:
+    """Return the positions of the first cases of which an evaluation ended in an error, in any round."""
+    rows = store.database.rows(
+        "SELECT DISTINCT position FROM evaluations WHERE run = ? AND status = 'error' ORDER BY position LIMIT ?",
+        [run.number, limit],
+    )
+    return [row[0] for row in rows]
+
+
 def count_evaluations(store: Store, run: RunRecord) -> int:
     """Return how many evaluations a run has, of all rounds: it differs once something was judged, or judged again."""
     ((count,),) = store.database.rows("SELECT COUNT(*) FROM evaluations WHERE run = ?", [run.number])

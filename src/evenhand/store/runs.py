@@ -11,7 +11,7 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError, RunBusyError, RunNotFoundError, StoreError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.store import checksum
-from evenhand.store.database import Database
+from evenhand.store.database import Database, atomic
 from evenhand.store.records import MENDING, NOT_AS_WRITTEN
 from evenhand.store.rows import column, dumps, loads
 from evenhand.store.run_owner import HEARTBEAT_SECONDS, Owner, this_process
@@ -46,6 +46,7 @@ class Summaries:
                 return str(content)
         return None
 
+    @atomic
     def keep(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
         """Store the summary of a run; raises ``StoreError`` where the store cannot be written to."""
         self._db.execute(
@@ -80,6 +81,7 @@ class Runs:
         self._held: dict[int, int] = {}
         self._heartbeats: dict[int, float] = {}
 
+    @atomic
     def create(
         self,
         *,
@@ -98,20 +100,19 @@ class Runs:
             "options": dumps(options), "cases": 0, "repeat": repeat, "forked_from": forked_from,
             "version": __version__, "created": created, "finished": None,
         }  # fmt: skip
-        with self._db.transaction():
-            number = self.add(columns, owner=this_process().text, seen=created, fence=1)
-            self._held[number], self._heartbeats[number] = 1, time.monotonic()
-            return _record(self._row(number))
+        number = self.add(columns, owner=this_process().text, seen=created, fence=1)
+        self._held[number], self._heartbeats[number] = 1, time.monotonic()
+        return _record(self._row(number))
 
+    @atomic
     def add(self, columns: Mapping[str, Any], **rest: Any) -> int:
         """Add a run by its columns, and return its number; omitted columns have their defaults."""
         values = {"abandoned_calls": 0, "abandoned_cost": 0.0, **columns, "covered": 1, **rest}
         names, marks = ", ".join(values), ", ".join("?" * len(values))
-        with self._db.transaction():
-            self._db.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", list(values.values()))  # noqa: S608
-            ((number,),) = self._db.rows("SELECT number FROM runs WHERE id = ?", [values["id"]])
-            row = self._row(number, verify=False)
-            self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
+        self._db.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", list(values.values()))  # noqa: S608
+        ((number,),) = self._db.rows("SELECT number FROM runs WHERE id = ?", [values["id"]])
+        row = self._row(number, verify=False)
+        self._db.execute("UPDATE runs SET checksum = ? WHERE number = ?", [_checksum(row), number])
         return int(number)
 
     def find(self, run_id: str, *, verify: bool = True) -> RunRecord:
@@ -187,17 +188,20 @@ class Runs:
 
     def claim(self, run: RunRecord) -> None:
         """Claim a run, unless a live process has it; its previous owner cannot write any more."""
+        self._held[run.number], self._heartbeats[run.number] = self._claim(run), time.monotonic()
+
+    @atomic
+    def _claim(self, run: RunRecord) -> int:
         me = this_process()
-        with self._db.transaction():
-            self._db.lock()
-            owner, seen, fence = self._owner(run)
-            if owner is not None and owner != me and owner.lives(seen):
-                raise RunBusyError(f"run {run.id} is in use by {owner.words}")
-            self._db.execute(
-                "UPDATE runs SET owner = ?, seen = ?, fence = ? WHERE number = ?",
-                [me.text, time.time(), fence + 1, run.number],
-            )
-        self._held[run.number], self._heartbeats[run.number] = fence + 1, time.monotonic()
+        self._db.lock()
+        owner, seen, fence = self._owner(run)
+        if owner is not None and owner != me and owner.lives(seen):
+            raise RunBusyError(f"run {run.id} is in use by {owner.words}")
+        self._db.execute(
+            "UPDATE runs SET owner = ?, seen = ?, fence = ? WHERE number = ?",
+            [me.text, time.time(), fence + 1, run.number],
+        )
+        return fence + 1
 
     def require(self, number: int) -> None:
         """Within a transaction: raise ``RunBusyError`` if another process has taken over a run that was ours.
@@ -215,6 +219,7 @@ class Runs:
         ):  # who plans for long has nobody else to say it
             self._beat(number)
 
+    @atomic
     def alive(self, run: RunRecord) -> None:
         """Send a heartbeat for a run; raise ``RunBusyError`` if this process has lost it."""
         held = self._held.get(run.number)
@@ -231,50 +236,54 @@ class Runs:
     def mark(self, run: RunRecord, status: RunStatus, reason: str = "", *, cases: int | None = None) -> RunRecord:
         """Set the status of a run; all but ``running`` and ``planning`` release it."""
         at_work = status in (RunStatus.RUNNING, RunStatus.PLANNING)
-        ended = status is RunStatus.FINISHED
-        with self._db.transaction():
-            self.require(run.number)
-            changed = self._change(
-                run,
-                status=status.value,
-                reason=column(reason),
-                finished=time.time() if ended else None,
-                cases=run.cases if cases is None else cases,
-                **(self._counts(run) if ended else {"evaluations": None, "answers": None}),
-            )
-            owner = this_process().text if at_work else None
-            self._db.execute("UPDATE runs SET owner = ? WHERE number = ?", [owner, run.number])
+        changed = self._mark(run, status, reason, run.cases if cases is None else cases, at_work=at_work)
         if not at_work:
             self._held.pop(run.number, None)
         return changed
 
+    @atomic
+    def _mark(self, run: RunRecord, status: RunStatus, reason: str, cases: int, *, at_work: bool) -> RunRecord:
+        ended = status is RunStatus.FINISHED
+        self.require(run.number)
+        changed = self._change(
+            run,
+            status=status.value,
+            reason=column(reason),
+            finished=time.time() if ended else None,
+            cases=cases,
+            **(self._counts(run) if ended else {"evaluations": None, "answers": None}),
+        )
+        owner = this_process().text if at_work else None
+        self._db.execute("UPDATE runs SET owner = ? WHERE number = ?", [owner, run.number])
+        return changed
+
+    @atomic
     def count(self, run: RunRecord) -> RunRecord:
         """Store how many rows a finished run has, so that a lost one is noticed."""
-        with self._db.transaction():
-            return self._change(run, **self._counts(run))
+        return self._change(run, **self._counts(run))
 
+    @atomic
     def abandon(self, run: RunRecord, calls: int, cost: float | None) -> None:
         """Count calls that are part of no evaluation, because the run stopped before."""
-        with self._db.transaction():
-            self.require(run.number)
-            record = _record(self._row(run.number))
-            # What is unknown stays unknown, whatever is added to it.
-            total = None if cost is None or record.abandoned_cost is None else record.abandoned_cost + cost
-            self._change(run, abandoned_calls=record.abandoned_calls + calls, abandoned_cost=total)
+        self.require(run.number)
+        record = _record(self._row(run.number))
+        # What is unknown stays unknown, whatever is added to it.
+        total = None if cost is None or record.abandoned_cost is None else record.abandoned_cost + cost
+        self._change(run, abandoned_calls=record.abandoned_calls + calls, abandoned_cost=total)
 
+    @atomic
     def set_options(self, run: RunRecord, options: Mapping[str, Any]) -> None:
         """Replace the options of a run."""
-        with self._db.transaction():
-            self._change(run, options=dumps(options))
+        self._change(run, options=dumps(options))
 
+    @atomic
     def set_label(self, run: RunRecord, label: str) -> RunRecord:
         """Set the label of a run; an empty one removes it."""
         if label and not is_label(label):
             raise ConfigError(f"label is {label!r:.80}; {NOT_A_LABEL}, or empty", key="label")
-        with self._db.transaction():
-            self._db.lock()
-            options = {name: value for name, value in _record(self._row(run.number)).options.items() if name != "label"}
-            self.set_options(run, options | ({"label": label} if label else {}))
+        self._db.lock()
+        options = {name: value for name, value in _record(self._row(run.number)).options.items() if name != "label"}
+        self.set_options(run, options | ({"label": label} if label else {}))
         return self.find(run.id)
 
     def in_hand(self, run: RunRecord) -> bool:
@@ -282,13 +291,13 @@ class Runs:
         owner, seen, _ = self._owner(run)
         return owner is not None and owner.lives(seen)
 
+    @atomic
     def delete(self, run: RunRecord) -> None:
         """Delete a run with everything in it, unless a live process has it."""
-        with self._db.transaction():
-            self._db.lock()
-            if self.in_hand(run):
-                raise RunBusyError(f"run {run.id} is in progress; stop it first")
-            self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
+        self._db.lock()
+        if self.in_hand(run):
+            raise RunBusyError(f"run {run.id} is in progress; stop it first")
+        self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
 
     def _owner(self, run: RunRecord) -> tuple[Owner | None, float | None, int]:
         """Return the process that has a run, the time of its last heartbeat, and the fencing number."""

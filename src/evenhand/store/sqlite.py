@@ -11,17 +11,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
+
 from evenhand.domain.errors import ConfigError, StoreError
 from evenhand.store.database import Database
 from evenhand.store.location import FOLDER
 from evenhand.store.verification import commits_after, has_frames, log_of
 
 MEMORY = ":memory:"
+# A file that has no name, and is gone once it is closed.
+_UNNAMED = ""
 WAIT_SECONDS = 10.0
 _DURABLE = "durability=full"
 _READ_ONLY = "mode=ro"
 # The second, where a damaged schema makes a message of which Python cannot make a text.
 _TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+# How many kilobytes of a database for what need not be kept stay in memory.
+_SCRATCH_CACHE = 32_768
 # So often one looks whether a commit is lost or just being made.
 _LOOKS = 10
 
@@ -30,13 +36,14 @@ class SQLite(Database):
     """A database in one file, or in memory."""
 
     serial: ClassVar[str] = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    clustered: ClassVar[str] = " WITHOUT ROWID"
     quick: ClassVar[bool] = True
 
     def __init__(self, path: str, *, durable: bool = False, read_only: bool = False) -> None:
         super().__init__(path, trouble=_TROUBLE)
-        is_there = path != MEMORY and Path(path).is_file()
+        is_there = path not in (MEMORY, _UNNAMED) and Path(path).is_file()
         self.read_only = read_only or (is_there and not os.access(path, os.W_OK))
-        if path != MEMORY and not self.read_only:
+        if path not in (MEMORY, _UNNAMED) and not self.read_only:
             _prepare(Path(path))
         try:
             self._connection = self._open(path, durable=durable)
@@ -52,7 +59,7 @@ class SQLite(Database):
 
     def _open(self, path: str, *, durable: bool) -> sqlite3.Connection:
         if not self.read_only:
-            was_left = path != MEMORY and has_frames(log_of(path))
+            was_left = path not in (MEMORY, _UNNAMED) and has_frames(log_of(path))
             return self._connect(path, lambda: self._settle(durable=durable, was_left=was_left))
         try:
             return self._connect(f"{Path(path).absolute().as_uri()}?{_READ_ONLY}", self._settle_to_read)
@@ -163,6 +170,22 @@ class SQLite(Database):
     def _run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(sql, rows)
 
+    def _add_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, replace: bool) -> None:
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        self._run_many(f"INSERT {'OR REPLACE ' * replace}INTO {table} ({names}) VALUES ({marks})", rows)  # noqa: S608
+
+    def among(self, column: str, numbers: Sequence[int]) -> tuple[str, Any]:
+        """Return the condition that a column has one of many numbers, and the one value that it takes."""
+        return f"{column} IN (SELECT value FROM json_each(?))", orjson.dumps(list(numbers)).decode()  # noqa: S608 - our own name
+
+    def containing(self, column: str, text: str) -> tuple[str, Any]:
+        """Return the condition that a column has a text in it, letter by letter, and the one value that it takes."""
+        # Three times as quick as instr.
+        return f"{column} GLOB ?", f"*{''.join(f'[{one}]' if one in '*?[' else one for one in text)}*"
+
+    def survey(self, table: str) -> None:
+        """Do nothing: without numbers, queries go by the keys of the tables, as they should."""
+
     def has_table(self, name: str) -> bool:
         """Return whether there is a table of that name."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
@@ -192,6 +215,19 @@ class SQLite(Database):
         if code == sqlite3.SQLITE_NOTADB:
             return "; it is another kind of file: give the right one with --db"
         return ""
+
+
+def scratch() -> SQLite:
+    """Open an empty database for what need not be kept; what does not fit into memory is in a file without a name."""
+    database = SQLite(_UNNAMED)
+    for pragma in (
+        "foreign_keys = OFF",
+        "journal_mode = MEMORY",
+        "synchronous = OFF",
+        f"cache_size = {-_SCRATCH_CACHE}",
+    ):
+        database.rows(f"PRAGMA {pragma}")
+    return database
 
 
 def connect(url: str) -> SQLite:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from evenhand import registry
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
-from evenhand.store.database import Database
+from evenhand.store.database import Database, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
@@ -20,6 +20,8 @@ from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_p
 from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
 from evenhand.store.runs import Runs, Summaries
+
+Result = TypeVar("Result")
 
 STORES: Final = "evenhand.stores"
 DEFAULT_URL: Final = ".evenhand/evenhand.db"
@@ -70,7 +72,7 @@ class Store:
     """
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        self.database = self._db = database
         self.runs = Runs(database)
         self.summaries = Summaries(database)
         self.prompts = Prompts(database)
@@ -84,8 +86,8 @@ class Store:
 
     @property
     def commits_quickly(self) -> bool:
-        """Whether a commit returns quickly enough to be waited for on an event loop."""
-        return self.database.quick
+        """Whether a commit returns quickly enough to be waited for on an event loop, now."""
+        return self.database.quick and not self.database.is_taken
 
     def require_writable(self) -> None:
         """Raise ``ReadOnlyError`` if the database can only be read, before anything is started that must be stored."""
@@ -99,22 +101,39 @@ class Store:
                 self.database.lock()
             yield
 
+    def repeated(self, act: Callable[[], Result]) -> Result:
+        """Return what ``act`` returns, which has one transaction at most; again if the connection was lost."""
+        return self.database.repeated(act)
+
+    def atomically(self, act: Callable[[], Result], *, exclusive: bool = False) -> Result:
+        """Return what ``act`` returns, in a transaction that is repeated if the connection is lost."""
+
+        def once() -> Result:
+            with self.transaction(exclusive=exclusive):
+                return act()
+
+        return self.repeated(once)
+
+    def require_ready(self) -> None:
+        """Raise ``StoreError`` if the database cannot be reached, or has not the tables of this version."""
+        migrations.require_current(self.database)
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()
 
+    @atomic
     def add_cases(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Put cases into a run: ``run, position, id, hash, expected, content`` of each."""
-        with self.database.transaction():
-            if rows:
-                self.runs.require(rows[0][0])
-            self.database.execute_many(CASES.insert, CASES.sealed(rows))
+        if rows:
+            self.runs.require(rows[0][0])
+        self.database.execute_many(CASES.insert, CASES.sealed(rows))
 
+    @atomic
     def forget_cases(self, run: RunRecord) -> None:
         """Delete all cases of a run that was not planned to the end."""
-        with self.database.transaction():
-            self.runs.require(run.number)
-            self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
+        self.runs.require(run.number)
+        self.database.execute("DELETE FROM cases WHERE run = ?", [run.number])
 
     def planned(self, run: RunRecord) -> Iterator[list[PlannedCase]]:
         """Yield the cases of a run in their order, page by page."""
@@ -185,6 +204,7 @@ class Store:
             if (key := (planned.case.id or "", planned.hash)) in by_key
         }
 
+    @atomic
     def copy(
         self,
         before: RunRecord,
@@ -200,22 +220,19 @@ class Store:
         too; those that were judged always are.
         """
         copied = 0
-        with self.database.transaction():
-            self.runs.require(run.number)
-            for now, then in positions.items():
-                rows = EVALUATIONS.read(
-                    self.database, before, "position = ?", [then], order="place, round", content=False
-                )
-                latest = {(row[5], row[1]): row for row in rows}  # by key and place
-                if answers or any(key in places for key, _ in latest):
-                    self._copy_answers(before, then, run, now)
-                free = {key: iter(places.get(key, ())) for key, _ in latest}
-                for (key, _), row in latest.items():
-                    if (there := next(free[key], None)) is not None:
-                        half = self._content_half(EVALUATIONS, before, row)
-                        seal = checksum.of_evaluation(run.number, (*there, row[2], 0, *row[4:-1]), half)
-                        values = [run.number, *there, seal, before.number, *row[:4]]
-                        copied += self.database.execute(_COPY_EVALUATION, values)
+        self.runs.require(run.number)
+        for now, then in positions.items():
+            rows = EVALUATIONS.read(self.database, before, "position = ?", [then], order="place, round", content=False)
+            latest = {(row[5], row[1]): row for row in rows}  # by key and place
+            if answers or any(key in places for key, _ in latest):
+                self._copy_answers(before, then, run, now)
+            free = {key: iter(places.get(key, ())) for key, _ in latest}
+            for (key, _), row in latest.items():
+                if (there := next(free[key], None)) is not None:
+                    half = self._content_half(EVALUATIONS, before, row)
+                    seal = checksum.of_evaluation(run.number, (*there, row[2], 0, *row[4:-1]), half)
+                    values = [run.number, *there, seal, before.number, *row[:4]]
+                    copied += self.database.execute(_COPY_EVALUATION, values)
         return copied
 
     def _copy_answers(self, before: RunRecord, then: int, run: RunRecord, now: int) -> None:
@@ -241,16 +258,16 @@ class Store:
         )
         return int(expected or 0) * run.repeat, int(judged)
 
+    @atomic
     def commit(self, batch: Batch) -> None:
         """Write rows in one transaction. Rows that exist already stay as they are."""
-        with self.database.transaction():
-            for rows in (batch.answers, batch.evaluations):
-                if rows:
-                    self.runs.require(rows[0][0])
-                    break
-            self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
-            self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
-            self.replies.add(batch.replies)
+        for rows in (batch.answers, batch.evaluations):
+            if rows:
+                self.runs.require(rows[0][0])
+                break
+        self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
+        self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
+        self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""

@@ -20,6 +20,11 @@ def known() -> list[str]:
     ]
 
 
+def named(name: str) -> str:
+    """Return one migration, by the name of its file."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 def version_of(database: Database) -> int:
     """Return the last migration of a database."""
     if not database.has_table("schema_version"):
@@ -28,6 +33,16 @@ def version_of(database: Database) -> int:
     if len(rows) != 1 or not isinstance(rows[0][0], int):
         raise StoreError(f"{database.where} is damaged: it does not say which version wrote it; restore a backup")
     return int(rows[0][0])
+
+
+def require_current(database: Database) -> None:
+    """Raise ``StoreError`` unless a database has the tables that this program knows, neither older nor newer ones."""
+    newest = len(known())
+    if not _refuse_newer(database, newest):
+        raise StoreError(
+            f"{database.where} has the tables of schema {version_of(database)}, where this Evenhand needs {newest}; "
+            "start it again, which brings them up to date"
+        )
 
 
 def migrate(database: Database, migrations: Sequence[str]) -> None:
@@ -50,9 +65,16 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
             database.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
             database.execute("INSERT INTO schema_version (version) VALUES (0)")
         for text in migrations[version:]:
-            for statement in _statements(text):
-                database.execute(statement.replace("{serial}", database.serial))
+            apply(database, text)
         database.execute("UPDATE schema_version SET version = ?", [len(migrations)])
+
+
+def apply(database: Database, text: str) -> None:
+    """Run the statements of a migration, in the dialect of a database."""
+    for statement in _statements(text):
+        for name in ("serial", "clustered", "bytewise"):
+            statement = statement.replace(f"{{{name}}}", getattr(database, name))  # noqa: PLW2901 - word by word
+        database.execute(statement)
 
 
 def _refuse_newer(database: Database, newest: int) -> bool:

@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import MadeAnswer, RunRecord
-from evenhand.store import metadata_index, results_index
-from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
+from evenhand.store import listed_metadata, scratch_listing
+from evenhand.store.listing import CaseReader, Filter, Listing, Order
 from evenhand.store.rows import dumps
 from evenhand.store.store import Store
 
@@ -32,6 +32,9 @@ def group_members(_run: RunRecord, case: Mapping[str, Any]) -> Sequence[Mapping[
     return members
 
 
+READER = CaseReader(model_key="model", test_case_key="test_case", group_members=group_members)
+
+
 @pytest.fixture
 def run(store: Store, made: Any) -> RunRecord:
     run: RunRecord = made.run(store, cases=CASES)
@@ -42,9 +45,8 @@ def run(store: Store, made: Any) -> RunRecord:
 
 
 @pytest.fixture
-def index(store: Store) -> Iterator[ResultsIndex]:
-    reader = CaseReader(model_key="model", group_members=group_members)
-    with contextlib.closing(ResultsIndex(store, reader)) as opened:
+def listing(store: Store) -> Iterator[Listing]:
+    with contextlib.closing(Listing(store, READER)) as opened:
         yield opened
 
 
@@ -79,39 +81,39 @@ def index(store: Store) -> Iterator[ResultsIndex]:
     ids=repr,
 )
 def test_a_filter_leaves_what_matches(
-    index: ResultsIndex, run: RunRecord, condition: Filter, positions: list[int]
+    listing: Listing, run: RunRecord, condition: Filter, positions: list[int]
 ) -> None:
-    page, total = index.page(run, condition, Order(), limit=10, after=None)
+    page, total = listing.page(run, condition, Order(), limit=10, after=None)
 
     assert ([place[0] for _, place in page], total) == (positions, len(positions))
 
 
-def test_pages_follow_each_other_in_their_order(index: ResultsIndex, run: RunRecord) -> None:
+def test_pages_follow_each_other_in_their_order(listing: Listing, run: RunRecord) -> None:
     order = Order(by="score", descending=True)
 
-    first, total = index.page(run, Filter(), order, limit=2, after=None)
-    rest, _ = index.page(run, Filter(), order, limit=2, after=first[-1])
+    first, total = listing.page(run, Filter(), order, limit=2, after=None)
+    rest, _ = listing.page(run, Filter(), order, limit=2, after=first[-1])
 
     assert [(key, place[0]) for key, place in (*first, *rest)] == [(0.9, 0), (0.5, 2), (0.1, 1)]
     assert total == 3
 
 
-def test_evaluators_are_named_once_a_run_is_copied(index: ResultsIndex, run: RunRecord) -> None:
-    before = index.evaluators(run, 10)
+def test_evaluators_are_named_once_a_run_is_listed(listing: Listing, run: RunRecord) -> None:
+    before = listing.evaluators(run, 10)
 
-    index.copy(run)
+    listing.prepare(run)
 
-    assert (before, index.evaluators(run, 10)) == (None, ["quality"])
+    assert (before, listing.evaluators(run, 10)) == (None, ["quality"])
 
 
-def test_values_of_metadata_are_those_that_slices_name(store: Store, made: Any, index: ResultsIndex) -> None:
+def test_values_of_metadata_are_those_that_slices_name(store: Store, made: Any, listing: Listing) -> None:
     values = ["de", True, 3, 3.5, "", None, "3"]
     run = made.run(store, cases=[Case(id=f"c{n}", metadata={"kind": value}) for n, value in enumerate(values)])
     for position in range(len(values)):
         made.judge(store, run, position, made.judgment(0.5))
 
     def positions(value: str) -> list[int]:
-        page, _ = index.page(run, Filter(metadata=(("kind", (value,)),)), Order(), limit=10, after=None)
+        page, _ = listing.page(run, Filter(metadata=(("kind", (value,)),)), Order(), limit=10, after=None)
         return [place[0] for _, place in page]
 
     assert [positions(value) for value in ("de", "true", "3", "3.5", "(none)", "None")] == [
@@ -120,26 +122,26 @@ def test_values_of_metadata_are_those_that_slices_name(store: Store, made: Any, 
 
 
 def test_cases_that_are_added_later_are_found_too(
-    store: Store, made: Any, index: ResultsIndex, monkeypatch: pytest.MonkeyPatch
+    store: Store, made: Any, listing: Listing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results_index, "_STALE_SECONDS", -1.0)
+    monkeypatch.setattr(scratch_listing, "_STALE_SECONDS", -1.0)
     condition = Filter(metadata=(("model", ("x/two",)),))
     first = made.run(store, cases=CASES[:1])
-    assert index.page(first, condition, Order(), limit=10, after=None) == ([], 0)
+    assert listing.page(first, condition, Order(), limit=10, after=None) == ([], 0)
 
     store.add_cases([(first.number, 1, "b", "h", 1, dumps({"case": {"id": "b", "metadata": {"model": "x/two"}}}))])
     made.judge(store, first, 1, made.judgment(0.5))
 
-    page, total = index.page(replace(first, cases=2), condition, Order(), limit=10, after=None)
+    page, total = listing.page(replace(first, cases=2), condition, Order(), limit=10, after=None)
     assert ([place[0] for _, place in page], total) == ([1], 1)
 
 
-def test_more_keys_than_there_is_room_for_are_read_again(
-    index: ResultsIndex, run: RunRecord, monkeypatch: pytest.MonkeyPatch
+def test_more_keys_than_are_kept_are_read_again(
+    listing: Listing, run: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata_index, "MOST_ROWS", 1)
+    monkeypatch.setattr(listed_metadata, "MOST_KEYS", 1)
     conditions = [Filter(metadata=((key, ("(none)",)), ("model", ("x/two",)))) for key in ("lang", "topic", "lang")]
 
-    pages = [index.page(run, condition, Order(), limit=10, after=None) for condition in conditions]
+    pages = [listing.page(run, condition, Order(), limit=10, after=None) for condition in conditions]
 
     assert [[place[0] for _, place in page] for page, _ in pages] == [[1], [1], [1]]
