@@ -535,6 +535,7 @@ def test_empty_options_in_a_file_are_no_options() -> None:
 # From everywhere
 
 
+@pytest.mark.slow
 def test_a_program_judges_from_threads_and_inside_a_running_loop() -> None:
     evaluator = judge(ECHO)
     cases = [Case(id=str(number), candidate_answer="x") for number in range(10)]
@@ -550,6 +551,7 @@ def test_a_program_judges_from_threads_and_inside_a_running_loop() -> None:
     assert [one.details["case_id"] for one in from_loop] == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_twenty_cases_are_judged_at_once() -> None:
     evaluator = judge(ECHO)
 

@@ -149,7 +149,8 @@ def test_the_cluster_is_that_of_a_or_of_b_where_a_has_none(judged: Any) -> None:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat(judged: Any) -> None:
+@pytest.mark.parametrize("many", [8_000, pytest.param(20_000, marks=pytest.mark.sweep)])
+def test_memory_stays_flat(judged: Any, many: int) -> None:
     a, b = judged("case", 0.1, 0.2), judged("case", 0.9, 0.3)
 
     def peak(count: int) -> int:
@@ -165,4 +166,4 @@ def test_memory_stays_flat(judged: Any) -> None:
 
     peak(200)  # whatever is loaded and remembered once
 
-    assert peak(20_000) < peak(200) + 100_000
+    assert peak(many) < peak(200) + 100_000

@@ -64,6 +64,14 @@ def test_the_text_says_who_is_better_by_how_much_and_how_sure_that_is(comparison
     assert re.search(r"^case-0 +0\.000 +1\.000 +\+1\.000 +fail → pass$", text, re.MULTILINE)
 
 
+def test_changes_that_are_not_listed_are_counted_without_an_empty_table(comparison: Any) -> None:
+    text = comparison_text(comparison(*[(0.0, 1.0)] * 8, limit=0), width=WIDE)
+
+    assert "\n8 cases changed, of which none is listed\n" in f"{text}\n"
+    assert "largest first" not in text
+    assert not re.search("^case +A +B", text, re.MULTILINE)
+
+
 def test_too_little_data_is_said_first_and_plainly(comparison: Any) -> None:
     text = comparison_text(comparison((0.1, 0.9), (0.2, 0.8)))
 

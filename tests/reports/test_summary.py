@@ -53,6 +53,7 @@ def test_failures_as_zeros_would_have_inverted_a_ranking(arm: str, as_zeros: flo
     assert round(tally.mean_if_errors_zero * 5, 2) == as_zeros
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), max_size=20), st.integers(0, 20), st.randoms(use_true_random=False))
 def test_which_cases_err_never_moves_the_mean_of_the_others(scores: list[float], errors: int, chance: Any) -> None:
     found: list[float | None] = [*scores, *[None] * errors]

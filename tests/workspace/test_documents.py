@@ -140,6 +140,7 @@ def test_an_import_takes_either_spelling(store: Store) -> None:
     assert case.text.evaluation_schema == '{\n  "type": "object"\n}'
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_prompts_with_one_mistake_none_is_imported(store: Store) -> None:
     prompts: list[dict[str, Any]] = [{"name": f"p{number}"} for number in range(1, 10_001)]
     prompts[9_998]["test_cases"] = [{"input": "fine"}, {"input": "x", "evaluation_schema": "{"}]

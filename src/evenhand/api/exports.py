@@ -40,6 +40,12 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w.\- ]")
 _SECRET_VARIABLES: Final = (
     "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "DATABRICKS_TOKEN", "WANDB_API_KEY",
 )  # fmt: skip
+# What mlflow-skinny raises of a database, which is also where MLflow looks if nothing says where it is.
+_NO_DATABASE: Final = "UnsupportedModelRegistryStoreURIException"
+_ONLY_SERVERS: Final = (
+    "mlflow-skinny knows no databases; name a server with --uri, uri or MLFLOW_TRACKING_URI, or install the whole of "
+    "mlflow: pip install mlflow"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,13 +214,14 @@ def _refused_by(tracker: str, uri: str | None = None) -> Iterator[None]:
         with contextlib.suppress(ValueError):
             secrets.append(urlsplit(uri or "").password)
         message = scrubber_of([Secret(value) for value in secrets if value]).scrub(str(error))
-        raise EvenhandError(
-            f"{TRACKERS[tracker]} did not take the run: {type(error).__name__}: {message:.500}"
-        ) from None
+        why = _ONLY_SERVERS if type(error).__name__ == _NO_DATABASE else f"{type(error).__name__}: {message:.500}"
+        raise EvenhandError(f"{TRACKERS[tracker]} did not take the run: {why}") from None
 
 
 def _to_mlflow(run: Run, experiment: str, uri: str | None, *, again: bool) -> ExportedRun:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    # By default it tries a server that does not answer for more than four minutes.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
     mlflow = _library("mlflow", "mlflow.tracking")
     where = uri or os.environ.get("MLFLOW_TRACKING_URI")
     with _refused_by("mlflow", where):

@@ -14,6 +14,7 @@ from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import Checks, FieldContract, storable
 from evenhand.domain.errors import ConfigError, ContractError, about, require_flag
 from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.json_path import path_text
 from evenhand.domain.message import Message
 from evenhand.domain.rubric import Rubric
 from evenhand.domain.verdict import Thresholds, Verdict
@@ -26,7 +27,7 @@ from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous, first_value, parse_strict
 from evenhand.evaluators.sampling import all_flags, judge_details, turned, with_other
 from evenhand.evaluators.sections import context_sections, sections
-from evenhand.evaluators.value_text import path_text, shortened
+from evenhand.evaluators.value_text import shortened
 
 # As many fields of one answer are put to a judge, in one question.
 MOST_JUDGED: Final = 50

@@ -1,33 +1,13 @@
-"""How values, and places in them, are shown to people."""
+"""How values are shown to people."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from typing import Final
 
 from evenhand.domain.contract import storable
 
 MOST_SHOWN: Final = 300
-
-_PLAIN_KEY = re.compile(r"\$?[^\W\d]\w*")
-
-
-def path_text(steps: Iterable[str | int]) -> str:
-    """Write a path as people do.
-
-    >>> path_text(["items", 2, "unit price"])
-    '$.items[2]["unit price"]'
-    """
-    return "$" + "".join(map(step_text, steps))
-
-
-def step_text(step: str | int) -> str:
-    """Write one step of a path."""
-    if isinstance(step, str) and _PLAIN_KEY.fullmatch(step):
-        return f".{step}"
-    return f"[{storable(json.dumps(step, ensure_ascii=False))}]"
 
 
 def shortened(text: str, most: int = MOST_SHOWN) -> str:

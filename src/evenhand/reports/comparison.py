@@ -276,7 +276,9 @@ def _labels(evaluator: str, table: LabelTable) -> Iterator[Block]:
         yield Sentences(lines=(f"{counted(table.without, 'case')} without a label in one of the runs",))
 
 
-def _changes(changes: tuple[Change, ...], count: int) -> Grid:
+def _changes(changes: tuple[Change, ...], count: int) -> Block:
+    if not changes:
+        return Sentences(lines=(f"{counted(count, 'case')} changed, of which none is listed",))
     rows = tuple(
         (
             plain(change.case_id, _CASE),

@@ -16,15 +16,8 @@ from rich.text import Text
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.message import Message
 from evenhand.domain.run import RunRecord
-from evenhand.reports.html.case import (
-    RANKED,
-    AnswerView,
-    CaseView,
-    GroupView,
-    JudgmentView,
-    attempt_views,
-    attempts_phrase,
-)
+from evenhand.reports.html.case import CaseView, GroupView
+from evenhand.reports.html.judgment import RANKED, AnswerView, JudgmentView, attempt_views, attempts_phrase
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.safe_text import plain, plain_lines, strict_json
 from evenhand.reports.terminal import marked, printed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -165,14 +165,18 @@ class _Record:
 
 def export_document(store: Store, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Return prompts with their test cases as one document: all of them, or those that are named."""
-    # What is written meanwhile is in it as a whole or not at all.
-    with store.transaction(exclusive=True):
-        prompts = store.prompts.all() if names is None else _prompts_named(store, names)
-        written = [
+    wanted = None if names is None else list(names)
+
+    def written() -> list[dict[str, Any]]:
+        prompts = store.prompts.all() if wanted is None else _prompts_named(store, wanted)
+        return [
             prompt_dict(prompt.text) | {_CASES: [case_dict(case) for case in store.prompts.cases(prompt.id)]}
             for prompt in prompts
         ]
-    return {"format": FORMAT, "format_version": FORMAT_VERSION, "prompts": written}
+
+    # What is written meanwhile is in it as a whole or not at all.
+    prompts = store.atomically(written, exclusive=True)
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "prompts": prompts}
 
 
 def _prompts_named(store: Store, names: Iterable[str]) -> list[Prompt]:
@@ -181,23 +185,50 @@ def _prompts_named(store: Store, names: Iterable[str]) -> list[Prompt]:
     return list({prompt.id: prompt for prompt in prompts}.values())
 
 
-def import_document(store: Store, document: object, *, dry_run: bool = False) -> Imported:
+ImportStage: TypeAlias = Literal["checking", "storing"]
+# Told of the progress of an import: how many of how many test cases are checked or stored.
+ImportObserver: TypeAlias = Callable[[ImportStage, int, int], None]
+_AT_ONCE: Final = 500
+
+
+def count_cases(document: object) -> int:
+    """Return how many test cases an import seems to have, before it is checked."""
+    prompts = document.get("prompts") if isinstance(document, Mapping) else None
+    entries = [entry for entry in prompts if isinstance(entry, Mapping)] if isinstance(prompts, list) else []
+    return sum(
+        len(value)
+        for entry in entries
+        for key, value in entry.items()
+        if isinstance(value, list) and snake(str(key)) == _CASES
+    )
+
+
+def import_document(
+    store: Store, document: object, *, dry_run: bool = False, observer: ImportObserver | None = None
+) -> Imported:
     """Import prompts, all or none; those whose names exist already are skipped, and listed."""
-    records = _records(document)
-    with store.transaction(exclusive=True):
+    count = _Count(count_cases(document), observer)
+    records = _records(document, count)
+
+    def add_new() -> Imported:
+        count.done = 0
         there = {prompt.name for prompt in store.prompts.all()}
         new = [record for record in records if record.text.name not in there]
-        skipped = tuple(record.text.name for record in records if record.text.name in there)
         if not dry_run:
             for record in new:
                 made = store.prompts.create(record.text)
-                store.prompts.add_cases(made.id, record.cases)
-    return Imported(
-        created=tuple(record.text.name for record in new),
-        skipped=skipped,
-        test_cases=sum(len(record.cases) for record in new),
-        dry_run=dry_run,
-    )
+                for first in range(0, len(record.cases), _AT_ONCE):
+                    some = record.cases[first : first + _AT_ONCE]
+                    store.prompts.import_cases(made.id, some)
+                    count.add("storing", len(some))
+        return Imported(
+            created=tuple(record.text.name for record in new),
+            skipped=tuple(record.text.name for record in records if record.text.name in there),
+            test_cases=sum(len(record.cases) for record in new),
+            dry_run=dry_run,
+        )
+
+    return store.atomically(add_new, exclusive=True)
 
 
 def prompt_dict(text: PromptText) -> dict[str, Any]:
@@ -240,14 +271,27 @@ def case_summary(case: TestCase) -> dict[str, Any]:
     }
 
 
-def _records(document: object) -> list[_Record]:
+class _Count:
+    """Counts test cases for the observer."""
+
+    def __init__(self, total: int, observer: ImportObserver | None) -> None:
+        self.total, self.done = total, 0
+        self._observer = observer
+
+    def add(self, stage: ImportStage, number: int) -> None:
+        self.done += number
+        if self._observer is not None and (number > 1 or self.done % _AT_ONCE == 0):
+            self._observer(stage, self.done, self.total)
+
+
+def _records(document: object, count: _Count) -> list[_Record]:
     if not isinstance(document, Mapping) or not isinstance(document.get("prompts"), list):
         raise ConfigError('an import is an object with "prompts", a list; evenhand prompts export writes one')
     _require_format(document)
     records: list[_Record] = []
     seen: dict[str, int] = {}
     for number, entry in enumerate(document["prompts"], start=1):
-        record = _record(entry, number)
+        record = _record(entry, number, count)
         if record.text.name in seen:
             first = seen[record.text.name]
             raise ConfigError(f"prompts {first} and {number} are both named {record.text.name!r}; names must differ")
@@ -273,7 +317,7 @@ def _require_format(document: Mapping[Any, Any]) -> None:
         )
 
 
-def _record(entry: object, number: int) -> _Record:
+def _record(entry: object, number: int, count: _Count) -> _Record:
     where = f"prompt {number}"
     try:
         if not isinstance(entry, Mapping):
@@ -285,6 +329,7 @@ def _record(entry: object, number: int) -> _Record:
         for place, case in enumerate(_cases(entry), start=1):
             where = f"prompt {number} ({text.name!r:.80}), test case {place}"
             texts.append(test_case_text(case))
+            count.add("checking", 1)
         return _Record(text=text, cases=tuple(texts))
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None

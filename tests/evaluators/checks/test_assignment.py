@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, strategies as st
 
 from evenhand.evaluators.checks.assignment import best_pairs
@@ -26,6 +27,7 @@ def brute_force(gains: list[list[int]]) -> int:
     )
 
 
+@pytest.mark.slow
 @given(matrices)
 def test_no_other_pairing_gains_more(gains: list[list[int]]) -> None:
     pairs = best_pairs(gains)

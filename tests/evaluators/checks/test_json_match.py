@@ -160,6 +160,7 @@ def test_in_lists_too_long_for_pairing_only_equal_items_count() -> None:
     assert score(expected, answer, list_mode="unordered") == 0.5
 
 
+@pytest.mark.slow
 def test_lists_in_lists_do_not_multiply() -> None:
     deep: Any = [[[[number, number + 1] for number in range(6)] for _ in range(6)] for _ in range(6)]
     other: Any = [[[[number, number + 2] for number in range(6)] for _ in range(6)] for _ in range(6)]
@@ -170,6 +171,7 @@ def test_lists_in_lists_do_not_multiply() -> None:
     assert 0 <= result < 1
 
 
+@pytest.mark.slow
 @given(json_values, st.sampled_from(MODES))
 def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
     comparison = Comparison(list_mode=mode, ignore=(), extra_keys=False)
@@ -178,6 +180,7 @@ def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
     assert comparison.misses == []
 
 
+@pytest.mark.slow
 @given(json_values, json_values, st.sampled_from(MODES), st.booleans())
 def test_a_score_is_whole_exactly_when_nothing_is_missed(
     one: Any, other: Any, mode: ListMode, extra_keys: bool
@@ -190,6 +193,7 @@ def test_a_score_is_whole_exactly_when_nothing_is_missed(
     assert (result == 1) is (comparison.misses == [])
 
 
+@pytest.mark.slow
 @given(st.lists(json_values, max_size=5), st.randoms())
 def test_the_order_of_an_unordered_list_does_not_matter(items: list[Any], chance: Any) -> None:
     shuffled = list(items)

@@ -247,6 +247,7 @@ def test_a_regex_that_would_backtrack_for_ever_does_not(pattern: str) -> None:
     assert judged(Regex(value=pattern), "ax" * 20_000 + "!").status is Status.SCORED
 
 
+@pytest.mark.slow
 def test_a_regex_that_takes_too_long_is_an_error() -> None:
     evaluation = judged(Regex(value="(?:[a-z]{1,500}){1,20}x"), "a" * 50_000)
 

@@ -126,6 +126,7 @@ def test_the_signature_says_how_the_score_was_computed() -> None:
     assert chrf.details["signature"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:")
 
 
+@pytest.mark.slow
 def test_without_the_extra_a_suite_is_refused_with_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(
         "evaluators: [{type: bleu}, {type: token_f1}, {type: rouge}]\n"

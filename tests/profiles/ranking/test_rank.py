@@ -66,7 +66,7 @@ def fair(messages: Any) -> str:
     ("count", "options"),
     [
         (30, {"group_size": 5, "rounds": 8}),
-        (50, {"group_size": 10, "rounds": 8}),
+        pytest.param(50, {"group_size": 10, "rounds": 8}, marks=pytest.mark.long),
         (12, {"group_size": 4, "rounds": 8}),
         (8, {"group_size": 10, "rounds": 2}),
         (9, {"group_size": 2, "rounds": 9, "design": "random"}),

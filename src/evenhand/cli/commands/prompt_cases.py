@@ -88,9 +88,8 @@ def remove_cases(
 ) -> None:
     """Remove test cases: all of them, or none if an id is unknown. Runs keep what they judged."""
     console = Console(quiet=quiet)
-    with StoreLocation(db).opened(to_read=True) as store, store.transaction():
-        for case_id in dict.fromkeys(case_ids):
-            store.prompts.delete_case(case_id)
+    with StoreLocation(db).opened(to_read=True) as store:
+        store.atomically(lambda: [store.prompts.delete_case(case_id) for case_id in dict.fromkeys(case_ids)])
     for case_id in dict.fromkeys(case_ids):
         console.note(f"removed {case_id}")
 

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from evenhand.domain.errors import ConfigError, ContractError, did_you_mean, require_flag
+from evenhand.domain.json_path import path_text
 from evenhand.domain.rubric import exact, is_weight
 from evenhand.evaluators.checks.numeric import find_number
 from evenhand.evaluators.reading import parse_strict
-from evenhand.evaluators.value_text import path_text, shown
+from evenhand.evaluators.value_text import shown
 
 Match: TypeAlias = Literal["exact", "number", "date", "text", "judge"]
 Path: TypeAlias = tuple[str | int, ...]

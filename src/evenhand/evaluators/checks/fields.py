@@ -13,10 +13,11 @@ from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from evenhand.domain.errors import ContractError
+from evenhand.domain.json_path import path_text
 from evenhand.domain.rubric import exact
 from evenhand.evaluators.checks.assignment import best_pairs
 from evenhand.evaluators.checks.field import JsonField, Path, is_step
-from evenhand.evaluators.value_text import path_text, shown
+from evenhand.evaluators.value_text import shown
 
 ListMode: TypeAlias = Literal["ordered", "unordered", "subset", "superset"]
 

@@ -14,6 +14,7 @@ from evenhand.domain.ask import Steps
 from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError, require_flag
+from evenhand.domain.json_path import path_text
 from evenhand.domain.rubric import is_weight
 from evenhand.evaluators.checks.check import (
     NO_ANSWER,
@@ -27,7 +28,7 @@ from evenhand.evaluators.checks.check import (
 from evenhand.evaluators.reading import first_value, parse_strict
 from evenhand.evaluators.schema.compiled import compile_schema
 from evenhand.evaluators.schema.evaluator import compile_option, find_errors, is_empty
-from evenhand.evaluators.value_text import path_text, shown
+from evenhand.evaluators.value_text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.json_path import path_text
 from evenhand.evaluators.reading import parse_strict
 from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.graph import TOO_MUCH, SchemaGraph
 from evenhand.evaluators.schema.patterns import Kind, engine, kinds_of, refuse, undecided
-from evenhand.evaluators.value_text import path_text, shortened
+from evenhand.evaluators.value_text import shortened
 
 MAX_SCHEMA_TEXT: Final = 1_000_000
 MAX_SCHEMA_VALUES: Final = 10_000

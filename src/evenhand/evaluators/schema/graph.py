@@ -18,9 +18,10 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.json_path import step_text
 from evenhand.evaluators.scanner import MAX_DEPTH
 from evenhand.evaluators.schema.patterns import Kind
-from evenhand.evaluators.value_text import shortened, step_text
+from evenhand.evaluators.value_text import shortened
 
 # Where subschemas stand: alone, in a list, or under names; and which value they look at: the same one ("here"), one
 # of its members that no two of them share ("named"), or any member ("below").

@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
-from evenhand.reports.html.case import AnswerView, JudgmentView
+from evenhand.reports.html.judgment import AnswerView, JudgmentView
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.verbatim import in_lines
 from evenhand.reports.paired_cases import findings_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from markupsafe import Markup
@@ -59,8 +59,11 @@ def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
     return _svg("Verdicts", description, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
-def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds) -> Markup:
-    """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline."""
+def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds, *, scale: int = 1) -> Markup:
+    """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline.
+
+    Scores are shown from 0 to ``scale``.
+    """
     sizes = [sum(counts.values()) for counts in bins]
     if not any(sizes):
         return tag("p", "No case has a score.", class_="empty")
@@ -68,28 +71,28 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
     top = -(-max(sizes) // step) * step
     svg = _svg(
         "Histogram of case scores",
-        f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to 1.",
+        f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to {scale}.",
         *_grid(range(0, top + 1, step), top),
-        *(_bin(number, counts, top) for number, counts in enumerate(bins) if sizes[number]),
-        _threshold("pass", thresholds.pass_at, y=11),
-        _threshold("borderline", thresholds.borderline_at, y=25),
-        *(_tick(tenth / 10) for tenth in range(0, 11, 2)),
+        *(_bin(number, counts, top, scale) for number, counts in enumerate(bins) if sizes[number]),
+        _threshold("pass", thresholds.pass_at, scale, y=11),
+        _threshold("borderline", thresholds.borderline_at, scale, y=25),
+        *(_tick(tenth / 10, scale) for tenth in range(0, 11, 2)),
         height=_PLOT_BOTTOM + 20,
         class_="chart histogram",
     )
-    return join(tag("div", svg, class_="plot"), _numbers(bins))
+    return join(tag("div", svg, class_="plot"), _numbers(bins, scale))
 
 
-def means_plot(summary: Summary) -> Markup:
-    """Show the means of all cases, of each evaluator and of each model, with their intervals.
+def means_plot(summary: Summary, *, scale: int = 1, noun: str = "case") -> Markup:
+    """Show the means of all cases, of each evaluator and of each model, with their intervals, from 0 to ``scale``.
 
     It is a table whose last column is drawn.
     """
-    rows = [("cases", summary.cases), *summary.evaluators.items(), *summary.models.items()]
+    rows = [(f"{noun}s", summary.cases), *summary.evaluators.items(), *summary.models.items()]
     axis = _svg(
         "Scale",
-        "From 0 to 1.",
-        *(_label(score_text(at, 1), at, 13, anchor) for at, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))),
+        f"From 0 to {scale}.",
+        *(_label(_tick_text(at, scale), at, 13, anchor) for at, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))),
         height=16,
         width=_PLOT_WIDTH,
         class_="chart",
@@ -98,20 +101,29 @@ def means_plot(summary: Summary) -> Markup:
     return tag(
         "table",
         tag("thead", tag("tr", *head, tag("th", axis, scope="col", class_="drawn"))),
-        tag("tbody", *(_forest_row(name, tally) for name, tally in rows)),
+        tag("tbody", *(_forest_row(name, tally, scale) for name, tally in rows)),
         class_="forest",
     )
 
 
-def _forest_row(name: str, tally: Tally) -> Markup:
+def _forest_row(name: str, tally: Tally, scale: int) -> Markup:
     return tag(
         "tr",
         tag("th", name, scope="row"),
-        tag("td", score_text(tally.mean), class_="number"),
-        tag("td", interval_text(tally.interval), class_="number"),
+        tag("td", _mean_text(tally, scale), class_="number"),
+        tag("td", _interval_text(tally, scale), class_="number"),
         tag("td", f"{tally.scored:,} of {tally.n:,}", class_="number"),
-        tag("td", _mean_mark(name, tally), class_="drawn"),
+        tag("td", _mean_mark(name, tally, scale), class_="drawn"),
     )
+
+
+def _mean_text(tally: Tally, scale: int) -> str:
+    return score_text(None if tally.mean is None else tally.mean * scale)
+
+
+def _interval_text(tally: Tally, scale: int) -> str:
+    around = tally.interval
+    return interval_text(around and replace(around, low=around.low * scale, high=around.high * scale))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,20 +184,23 @@ def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -
     return _svg("Wins, ties and losses", description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
-def _mean_mark(name: str, tally: Tally) -> Markup:
+def _mean_mark(name: str, tally: Tally, scale: int) -> Markup:
     if tally.mean is None:
         return interval_mark(name, None, None, _SCORES, description=f"{name}: no mean")
-    description = f"{name}: mean {score_text(tally.mean)} over {tally.scored:,} of {tally.n:,}"
+    description = f"{name}: mean {_mean_text(tally, scale)} over {tally.scored:,} of {tally.n:,}"
     if tally.interval is None:
         return interval_mark(name, tally.mean, None, _SCORES, description=description)
-    description += f", {tally.interval.level:.0%} interval {interval_text(tally.interval)}"
-    return interval_mark(name, tally.mean, (tally.interval.low, tally.interval.high), _SCORES, description=description)
+    description += f", {tally.interval.level:.0%} interval {_interval_text(tally, scale)}"
+    around = (tally.interval.low, tally.interval.high)
+    return interval_mark(name, tally.mean, around, _SCORES, description=description)
 
 
-def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Markup:
+def _bin(number: int, counts: Mapping[Standing, int], top: int, scale: int) -> Markup:
     low, high = number / BINS, (number + 1) / BINS
     present = [(standing, count) for standing, count in counts.items() if count]
-    title = f"{low:.2f} to {high:.2f}: " + ", ".join(f"{count:,} {standing.word}" for standing, count in present)
+    title = f"{low * scale:.2f} to {high * scale:.2f}: " + ", ".join(
+        f"{count:,} {standing.word}" for standing, count in present
+    )
     bars: list[Markup] = []
     floor = float(_PLOT_BOTTOM)
     for standing, count in present:
@@ -198,11 +213,11 @@ def _bin(number: int, counts: Mapping[Standing, int], top: int) -> Markup:
     return tag("g", tag("title", title), column, *bars)
 
 
-def _numbers(bins: Sequence[Mapping[Standing, int]]) -> Markup:
+def _numbers(bins: Sequence[Mapping[Standing, int]], scale: int) -> Markup:
     """Return the histogram's numbers as a table, for screen readers and for copying."""
     shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
     rows = [
-        tag("tr", tag("th", f"{number / BINS:.2f} to {(number + 1) / BINS:.2f}", scope="row"),
+        tag("tr", tag("th", f"{number / BINS * scale:.2f} to {(number + 1) / BINS * scale:.2f}", scope="row"),
             *(tag("td", f"{counts.get(standing, 0):,}", class_="number") for standing in shown))
         for number, counts in enumerate(bins) if any(counts.values())
     ]  # fmt: skip
@@ -218,15 +233,19 @@ def _grid(values: Iterable[int], top: int) -> Iterable[Markup]:
         yield tag("text", f"{value:,}", x="-8", y=f"{y + 4:g}", text_anchor="end", class_="label")
 
 
-def _threshold(name: str, at: float, *, y: int) -> Markup:
+def _threshold(name: str, at: float, scale: int, *, y: int) -> Markup:
     # Each label has a line of its own, so that marks which lie close do not write over each other.
     anchor, aside = ("start", 5) if at < 0.3 else ("end", -5)
-    label = tag("text", f"{name} {at:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
+    label = tag("text", f"{name} {at * scale:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
     return join(_line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
 
 
-def _tick(at: float) -> Markup:
-    return _label(score_text(at, 1), at, _PLOT_BOTTOM + 16, "middle")
+def _tick(at: float, scale: int) -> Markup:
+    return _label(_tick_text(at, scale), at, _PLOT_BOTTOM + 16, "middle")
+
+
+def _tick_text(at: float, scale: int) -> str:
+    return score_text(at, 1) if scale == 1 else f"{at * scale:g}"
 
 
 def _label(text: str, at: float, y: float, anchor: str) -> Markup:

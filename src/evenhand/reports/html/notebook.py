@@ -15,8 +15,9 @@ from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.summary import Summary
 from evenhand.reports.blocks import Block, Grid
 from evenhand.reports.comparison import parts
-from evenhand.reports.html.case import CaseView, JudgmentView
+from evenhand.reports.html.case import CaseView
 from evenhand.reports.html.charts import means_plot
+from evenhand.reports.html.judgment import JudgmentView
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import grid_table, summary_parts
 from evenhand.reports.html.renderer import render

@@ -63,8 +63,8 @@ def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[s
 class RunView:
     """A run with its numbers.
 
-    ``cases`` are those of the summary on the scale on which they are shown, of which ``note`` says more where it is not
-    from 0 to 1. ``noun`` is what a case of the run is. ``targets`` has those of a run of several against each other.
+    ``cases`` are those of the summary as they are shown: from 0 to ``scale``. ``noun`` is what a case of the run is.
+    ``targets`` has those of a run of several against each other.
     """
 
     run: RunRecord
@@ -73,7 +73,7 @@ class RunView:
     gates: Sequence[GateResult] = ()
     noun: str = "case"
     cases: Tally
-    note: str = ""
+    scale: int = 1
     targets: TargetComparison | None = None
 
     @property
@@ -120,12 +120,12 @@ class RunView:
         """What the histogram shows."""
         cases = self.summary.cases
         total = counted(cases.n, self.noun)
-        return f"{self.noun.capitalize()} scores, {cases.scored:,} of {total}, by verdict.{self.note}"
+        return f"{self.noun.capitalize()} scores, {cases.scored:,} of {total}, by verdict."
 
     @property
     def histogram(self) -> Markup:
         """The histogram of scores."""
-        return score_histogram(self.bins, self.run.thresholds)
+        return score_histogram(self.bins, self.run.thresholds, scale=self.scale)
 
     @property
     def methods(self) -> str:
@@ -136,17 +136,19 @@ class RunView:
         if not intervals:
             return "Too few scores for intervals."
         methods = ", ".join(sorted({interval.method for interval in intervals}))
-        return f"With {intervals[0].level:.0%} intervals ({methods}).{self.note}"
+        return f"With {intervals[0].level:.0%} intervals ({methods})."
 
     @property
     def means(self) -> Markup:
         """The means of the cases and of each evaluator, with their intervals."""
-        return means_plot(replace(self.summary, models={}))
+        return means_plot(replace(self.summary, models={}), scale=self.scale, noun=self.noun)
 
     @property
     def models(self) -> Markup | None:
         """The means of each model that answered, if there are several."""
-        return means_plot(replace(self.summary, evaluators={})) if self.summary.models else None
+        if not self.summary.models:
+            return None
+        return means_plot(replace(self.summary, evaluators={}), scale=self.scale, noun=self.noun)
 
     @property
     def target_grids(self) -> list[Block]:

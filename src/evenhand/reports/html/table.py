@@ -8,7 +8,8 @@ from typing import Final
 from markupsafe import Markup
 
 from evenhand.domain.run import Judgment
-from evenhand.reports.html.case import CaseView, badge
+from evenhand.reports.html.case import CaseView
+from evenhand.reports.html.judgment import badge
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.phrases import Standing, counted, score_text
