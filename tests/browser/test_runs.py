@@ -19,7 +19,7 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Browser, Dialog, Locator, Page, Route, expect
 
-from evenhand import Case, Scripted, evaluate
+from evenhand import Case, Contains, Scripted, evaluate
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
 from evenhand.engine.run import Progress
@@ -38,6 +38,9 @@ HOSTILE: list[str] = [
     )
     if "\ud800" not in said
 ]
+# Those that may be the name of a target.
+HOSTILE_NAMES = [said for said in HOSTILE if said.isprintable() and said.strip() and len(said) <= 80]
+LONG = "x" * 300
 JUDGE = {"type": "llm_judge", "name": "quality"}
 GOOD, FAIR, BAD = 0.95, 0.7, 0.2
 WHOLE_RUN_MS = 90_000
@@ -77,7 +80,9 @@ class Site:
     prompt: str
     many: str
     changed: str
+    targets: str
     hostile: tuple[str, str]
+    hostile_targets: str
     hostile_prompt: str
 
 
@@ -107,7 +112,29 @@ def judged_hostile(db: str, scores: tuple[float, float]) -> str:
     names = [everything.replace("\0", ""), "second"]
     replies = [text for said in HOSTILE for text in (said, reply(scores[0], said), reply(scores[1], said))]
     evaluators = [{**JUDGE, "name": name} for name in names]
-    return evaluate(cases, evaluators, judge=Scripted(replies), store=db, name=everything, concurrency=1).id
+    options: dict[str, Any] = {"store": db, "name": everything, "label": HOSTILE[0]}
+    return evaluate(cases, evaluators, judge=Scripted(replies), concurrency=1, **options).id
+
+
+def plain(case: Case) -> str:
+    return f"It is {case.question}"
+
+
+def repeated(case: Case) -> str:
+    return f"It is {case.question}, {case.question}, I think"
+
+
+def answered_by_targets(db: str, cases: dict[str, str], names: list[str]) -> str:
+    """Have targets with these names answer the question of each case, every second in more words."""
+    functions = itertools.cycle((plain, repeated))
+    targets = [{"name": name, "python": f"{__name__}:{next(functions).__name__}"} for name in names]
+    return evaluate(
+        [Case(id=name, question=question) for name, question in cases.items()],
+        Contains(value="I think", name=names[0]),
+        target=targets,
+        store=db,
+        name=names[0],
+    ).id
 
 
 def pinned(store: Store, run: str) -> str:
@@ -128,7 +155,9 @@ def filled(store: Store, db: str, *, address: str, model: str) -> Site:
         prompt=prompt.id,
         many=many,
         changed=judged(db, [*scores[1:], GOOD, GOOD]),
+        targets=answered_by_targets(db, {"France": "Paris", "Italy": "Rome", LONG: LONG}, ["short", "long", LONG[:80]]),
         hostile=(pinned(store, judged_hostile(db, (GOOD, BAD))), judged_hostile(db, (BAD, GOOD))),
+        hostile_targets=answered_by_targets(db, {HOSTILE[0]: "\n".join(HOSTILE)}, HOSTILE_NAMES),
         hostile_prompt=bad.id,
     )
 
@@ -196,21 +225,22 @@ def visit(browser: Browser, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def cases(page: Page) -> Locator:
-    return page.locator("#results tbody th a")
+    """Find the titles of the rows, of either view."""
+    return page.locator("#listing tbody th > a:first-child")
 
 
 def focused(page: Page) -> Locator:
     """Return the case of the row that has the focus."""
-    return page.locator("#results tbody tr:focus th a")
+    return page.locator("#listing tbody tr:focus th > a:first-child")
 
 
 def headings(page: Page) -> Locator:
-    return page.locator("#results thead th:visible")
+    return page.locator("#listing thead th:visible")
 
 
 def wait_for_script(page: Page) -> None:
-    """Wait until the table is more than a page of links: before, a click leads to another page."""
-    expect(page.get_by_role("grid")).to_be_visible()
+    """Wait until the list is more than a page of links: before, a click leads to another page."""
+    expect(page.locator("#listing tbody tr[tabindex='0']")).to_have_count(1)
 
 
 def arrive(page: Page, address: str) -> None:
@@ -252,7 +282,7 @@ def test_a_run_is_started_watched_to_its_end_and_looked_into(
     page.get_by_role("link", name="Results", exact=True).click()
     wait_for_script(page)
     cases(page).first.click()
-    expect(page.get_by_role("dialog").locator(".panel-answer")).to_contain_text("Within 30 days.")
+    expect(page.get_by_role("dialog").locator(".material")).to_contain_text("Within 30 days.")
 
 
 def test_a_run_is_cancelled_and_resumed(visit: Visit, site: Site, verdicts: threading.Semaphore) -> None:
@@ -296,72 +326,99 @@ def test_where_too_many_watch_the_page_asks_by_itself(
 
 def test_results_are_filtered_and_opened_by_keyboard_alone(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results")
+    wait_for_script(page)
 
     press(page, "/")
     page.keyboard.type("capital 1")
-    expect(page.get_by_role("status")).to_have_text("111 evaluations match")
+    expect(page.get_by_role("status")).to_have_text("111 cases match")
     expect(page).to_have_url(f"{site.address}/runs/{site.many}/results?text=capital+1")
-    press(page, *["Tab"] * 12)
-    while page.evaluate("document.activeElement.querySelector('th a')?.textContent") != "case-001":
-        press(page, "Tab")
+    press(page, "ArrowDown")
+    expect(focused(page)).to_have_text("Capital 1?")
     press(page, "ArrowDown", "ArrowDown")
-    expect(focused(page)).to_have_text("case-011")
+    expect(focused(page)).to_have_text("Capital 11?")
     press(page, "Enter")
     drawer = page.get_by_role("dialog")
-    expect(drawer.get_by_role("heading", name="case-011")).to_be_visible()
+    expect(drawer.get_by_role("heading", name="Capital 11?")).to_be_visible()
     press(page, "j")
-    expect(drawer.get_by_role("heading", name="case-012")).to_be_visible()
-    press(page, "k", "k")
-    expect(drawer.get_by_role("heading", name="case-010")).to_be_visible()
+    expect(drawer.get_by_role("heading", name="Capital 12?")).to_be_visible()
+    press(page, "k")
+    expect(drawer.get_by_role("heading", name="Capital 11?")).to_be_visible()
+    press(page, "k")
+    expect(drawer.get_by_role("heading", name="Capital 10?")).to_be_visible()
     press(page, "Escape")
     expect(drawer).to_be_hidden()
-    expect(focused(page)).to_have_text("case-010")
-    press(page, "PageDown", "PageUp", "Home", "?")
+    expect(focused(page)).to_have_text("Capital 10?")
+    press(page, "PageDown", "PageUp", "?")
 
     expect(page.locator("#keys")).to_be_visible()
 
 
-SCROLLED_TO_THE_LAST = """() => {
-  const one = document.getElementById("scroll");
-  one.scrollTo(0, one.scrollHeight);
-  return document.querySelector("#results tr[aria-rowindex='292']");
-}"""
-
-
-def test_a_long_table_draws_what_can_be_seen_and_asks_for_more(visit: Visit, site: Site) -> None:
+def test_keys_lead_from_page_to_page_and_end_is_the_end(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results")
-    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", "292")
+    wait_for_script(page)
 
-    page.locator("#results tbody tr").nth(1).focus()
+    cases(page).nth(29).locator("xpath=ancestor::tr").focus()
+    press(page, "j")
+    expect(focused(page)).to_have_text("Capital 30?")
+    expect(page.get_by_label("Pages")).to_contain_text("31 to 60 of 291")
+    press(page, "k")
+    expect(focused(page)).to_have_text("Capital 29?")
     press(page, "End")
-    expect(focused(page)).to_have_text("case-089")
-    page.wait_for_function(SCROLLED_TO_THE_LAST)
-
-    expect(page.get_by_role("link", name="case-290")).to_be_visible()
-    expect(page.locator("#results tbody tr").nth(-2)).to_have_attribute("aria-rowindex", "292")
-    assert cases(page).count() < 80
-    press(page, "End")
-    expect(focused(page)).to_have_text("case-290")
-    expect(page.get_by_role("link", name="case-290")).to_be_visible()
+    expect(focused(page)).to_have_text("Capital 290?")
+    expect(page).to_have_url(re.compile(r"page=10$"))
     press(page, "Home")
-    expect(focused(page)).to_have_text("case-000")
+    expect(focused(page)).to_have_text("Capital 0?")
+    page.go_back()
+    expect(cases(page).last).to_have_text("Capital 290?")
+
+
+def test_a_link_to_a_case_far_down_opens_it_and_j_goes_on_from_there(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results?open=200")
+    drawer = page.get_by_role("dialog")
+
+    expect(drawer.get_by_role("heading", name="Capital 200?")).to_be_visible()
+    press(page, "j")
+    expect(drawer.get_by_role("heading", name="Capital 201?")).to_be_visible()
+    expect(page).to_have_url(re.compile("open=201"))
+
+
+def test_back_closes_what_enter_opened(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results?verdict=fail")
+    wait_for_script(page)
+
+    cases(page).nth(1).locator("xpath=ancestor::tr").focus()
+    press(page, "Enter")
+    drawer = page.get_by_role("dialog")
+    expect(drawer).to_be_visible()
+    press(page, "j")
+    expect(drawer.get_by_role("heading", name="Capital 8?")).to_be_visible()
+    page.go_back()
+
+    expect(drawer).to_be_hidden()
+    expect(page).to_have_url(f"{site.address}/runs/{site.many}/results?verdict=fail")
+    page.go_forward()
+    expect(drawer.get_by_role("heading", name="Capital 8?")).to_be_visible()
 
 
 def test_the_view_is_kept_in_the_address(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results")
+    wait_for_script(page)
 
     page.get_by_label("Verdict").select_option("fail")
-    expect(page.get_by_role("status")).to_have_text("96 evaluations match")
+    expect(page.get_by_role("status")).to_have_text("96 cases match")
     page.get_by_role("link", name="Case", exact=True).click()
+    expect(page.get_by_role("columnheader", name="Case")).to_have_attribute("aria-sort", "ascending")
     page.get_by_role("link", name="Case", exact=True).click()
-    expect(cases(page).first).to_have_text("case-287")
+    expect(cases(page).first).to_have_text("Capital 287?")
     cases(page).nth(1).click()
-    expect(page.get_by_role("dialog").get_by_role("heading", name="case-284")).to_be_visible()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Capital 284?")).to_be_visible()
     page.reload()
 
-    expect(page.get_by_role("dialog").get_by_role("heading", name="case-284")).to_be_visible()
-    expect(cases(page).first).to_have_text("case-287")
-    expect(page).to_have_url(re.compile("verdict=fail&sort=case_id&descending=1&open=284"))
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Capital 284?")).to_be_visible()
+    expect(cases(page).first).to_have_text("Capital 287?")
+    expect(page).to_have_url(
+        re.compile("verdict=fail&sort=case_id&descending=1&open=284|sort=case_id.*verdict=fail.*open=284")
+    )
     expect(page.get_by_role("columnheader", name="Case")).to_have_attribute("aria-sort", "descending")
 
 
@@ -375,8 +432,159 @@ def test_what_is_chosen_before_the_script_is_there_counts(visit: Visit, site: Si
     page.route("**/static/results.js", late)
     page.goto(f"{site.address}/runs/{site.many}/results")
 
-    expect(page.get_by_role("status")).to_have_text("96 evaluations match")
+    expect(page.get_by_role("status")).to_have_text("96 cases match")
     expect(page).to_have_url(f"{site.address}/runs/{site.many}/results?verdict=fail")
+
+
+def test_a_list_that_was_overtaken_is_not_shown(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results")
+    wait_for_script(page)
+    held: list[Route] = []
+
+    def late(route: Route) -> None:
+        if "verdict=fail" in route.request.url:
+            held.append(route)
+            page.get_by_label("Verdict").select_option("pass")
+        else:
+            route.continue_()
+
+    page.route("**/results?*", late)
+    page.get_by_label("Verdict").select_option("fail")
+
+    expect(page.get_by_role("status")).to_have_text("97 cases match")
+    expect(page).to_have_url(re.compile("verdict=pass"))
+    assert len(held) == 1
+
+
+def test_a_server_that_is_away_is_told_and_what_is_shown_is_marked_as_stale(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results", may_be_refused=True)
+    wait_for_script(page)
+
+    page.route("**/results?*", lambda route: route.abort())
+    page.get_by_label("Verdict").select_option("fail")
+
+    expect(page.get_by_role("status")).to_contain_text("The server cannot be reached")
+    expect(page.locator("#listing.stale")).to_be_visible()
+    page.unroute("**/results?*")
+    page.get_by_label("Verdict").select_option("pass")
+    expect(page.get_by_role("status")).to_have_text("97 cases match")
+    expect(page.locator("#listing.stale")).to_have_count(0)
+
+
+def test_a_filter_that_finds_nothing_says_so(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results")
+    wait_for_script(page)
+
+    page.get_by_label("Verdict").select_option("pass")
+    page.get_by_label("Status").select_option("not_evaluated")
+
+    expect(page.get_by_role("heading", name="No matches")).to_be_visible()
+    expect(cases(page)).to_have_count(0)
+
+
+def test_everything_can_be_done_without_javascript(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results", java_script_enabled=False)
+
+    expect(cases(page)).to_have_count(30)
+    page.get_by_role("link", name="Next").click()
+    expect(cases(page).first).to_have_text("Capital 30?")
+    page.get_by_label("Verdict").select_option("borderline")
+    page.get_by_role("button", name="Filter").click()
+    expect(cases(page).nth(0)).to_have_text("Capital 1?")
+    expect(cases(page).nth(1)).to_have_text("Capital 4?")
+    page.get_by_role("link", name="Capital 4?").click()
+    expect(page.get_by_role("heading", name="Capital 4?")).to_be_visible()
+    expect(page.get_by_text("≈ borderline").first).to_be_visible()
+    expect(page.locator(".attempts")).to_be_hidden()
+    page.get_by_text("1 attempt").click()
+    expect(page.locator(".attempts")).to_contain_text('"score": 0.7')
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Capital 5?")).to_be_visible()
+    page.goto(f"{site.address}/runs/{site.many}")
+
+    expect(page.get_by_text("1 judge error")).to_be_visible()
+
+
+def test_answers_of_targets_stand_side_by_side_and_open_one_by_one(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.targets}/results")
+    wait_for_script(page)
+    drawer = page.get_by_role("dialog")
+
+    expect(cases(page)).to_have_text(["Paris", "Rome", re.compile("^x+…$")])
+    page.locator("#listing tbody tr").nth(0).locator("a.opens").nth(1).click()
+    expect(drawer.locator(".material")).to_contain_text("Paris, Paris, I think")
+    expect(drawer.locator("[aria-current]")).to_have_text("long")
+    press(page, "j")
+    expect(drawer.get_by_role("heading", name="Rome")).to_be_visible()
+    press(page, "Escape")
+    page.get_by_label("Only where they differ").check()
+    expect(page.get_by_role("status")).to_contain_text("match")
+    expect(page).to_have_url(re.compile("differ=1"))
+
+
+def test_the_number_of_lines_and_the_widths_of_columns_are_kept(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.targets}/results")
+    wait_for_script(page)
+    head = page.locator("#listing th[data-column=case]")
+
+    def width() -> float:
+        return float(head.evaluate("one => one.offsetWidth"))
+
+    page.get_by_label("Lines").select_option("12")
+    expect(page.locator("table.lines-12")).to_be_visible()
+    before = width()
+    head.get_by_role("separator").focus()
+    press(page, "ArrowLeft", "ArrowLeft")
+    narrower = width()
+    page.reload()
+    wait_for_script(page)
+
+    assert narrower < before
+    assert abs(width() - narrower) <= 1
+    expect(page.locator("table.lines-12")).to_be_visible()
+    box = head.get_by_role("separator").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 4, box["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 104, box["y"] + 4)
+    page.mouse.up()
+    assert abs(width() - narrower - 100) <= 3
+
+
+def test_results_of_a_run_in_progress_grow_as_they_come(
+    visit: Visit, site: Site, verdicts: threading.Semaphore
+) -> None:
+    page = visit(f"/runs/new?prompt={site.prompt}")
+    page.get_by_label("Models").fill("ollama/five")
+    page.get_by_label("Concurrency").fill("1")
+    verdicts.release(2)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("[data-live=title]")).to_have_text("2 of 12 evaluations")
+    page.get_by_role("link", name="Results", exact=True).click()
+    wait_for_script(page)
+
+    expect(page.locator("#listing .badge.pass")).to_have_count(2)
+    page.evaluate("window.stays = true")
+    verdicts.release(10)
+
+    expect(page.locator("#listing .badge.pass")).to_have_count(12, timeout=WHOLE_RUN_MS)
+    assert page.evaluate("window.stays") is True
+
+
+# The evaluations
+
+
+def test_evaluations_are_sorted_filtered_and_opened(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.many}/results")
+    page.get_by_role("link", name="Evaluations").click()
+    wait_for_script(page)
+
+    expect(page.get_by_role("status")).to_have_text("291 evaluations")
+    page.get_by_role("link", name="Score", exact=True).click()
+    expect(page.get_by_role("columnheader", name="Score")).to_have_attribute("aria-sort", "ascending")
+    expect(cases(page).first).to_have_text("case-002")
+    cases(page).first.click()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Capital 2?")).to_be_visible()
 
 
 def test_columns_that_are_chosen_before_the_script_is_there_are_shown(visit: Visit, site: Site) -> None:
@@ -390,70 +598,15 @@ def test_columns_that_are_chosen_before_the_script_is_there_are_shown(visit: Vis
         route.continue_()
 
     page.route("**/static/results_columns.js", late, times=1)
-    page.goto(f"{site.address}/runs/{site.many}/results", wait_until="commit")
+    page.goto(f"{site.address}/runs/{site.many}/evaluations", wait_until="commit")
 
     expect(headings(page).filter(has_text="Cost")).to_have_count(1)
     expect(page).to_have_url(re.compile("column=cost"))
 
 
-def test_who_scrolls_while_other_rows_are_on_their_way_gets_those_only(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results")
-    asked: list[str] = []
-
-    def late(route: Route) -> None:
-        asked.append(route.request.url)
-        page.locator("#scroll").evaluate(
-            """async (one) => {
-                one.scrollTo(0, one.scrollHeight);
-                for (const _ of [1, 2, 3]) await new Promise(requestAnimationFrame);
-            }"""
-        )
-        route.continue_()
-
-    page.route("**/evaluations?*", late)
-    page.get_by_label("Verdict").select_option("fail")
-
-    expect(page.get_by_role("status")).to_have_text("96 evaluations match")
-    page.wait_for_function(SCROLLED_TO_THE_LAST.replace("292", "97"))
-    expect(page.locator("#results tbody tr").nth(-2)).to_have_attribute("aria-rowindex", "97")
-    assert [one.partition("?")[2] for one in asked] == ["verdict=fail&status=scored&limit=200"]
-
-
-def test_a_filter_that_makes_no_sense_is_told_so(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results")
-
-    page.get_by_label("Verdict").select_option("pass")
-    page.get_by_label("Status").select_option("not_evaluated")
-
-    expect(page.get_by_role("status")).to_have_text("No matches")
-    expect(cases(page)).to_have_count(0)
-
-
-def test_everything_can_be_done_without_javascript(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results", java_script_enabled=False)
-
-    expect(cases(page)).to_have_count(90)
-    page.get_by_role("link", name="Next").click()
-    expect(cases(page).first).to_have_text("case-090")
-    page.get_by_label("Verdict").select_option("borderline")
-    page.get_by_role("button", name="Filter").click()
-    expect(cases(page).nth(0)).to_have_text("case-001")
-    expect(cases(page).nth(1)).to_have_text("case-004")
-    page.get_by_role("link", name="case-004").click()
-    expect(page.get_by_role("heading", name="case-004")).to_be_visible()
-    expect(page.get_by_text("≈ borderline").first).to_be_visible()
-    expect(page.locator(".panel-raw")).to_be_hidden()
-    page.get_by_text("Raw response").click()
-    expect(page.locator(".panel-raw")).to_contain_text('"score": 0.7')
-    page.get_by_role("link", name="Next").click()
-    expect(page.get_by_role("heading", name="case-005")).to_be_visible()
-    page.goto(f"{site.address}/runs/{site.many}")
-
-    expect(page.get_by_text("1 judge error")).to_be_visible()
-
-
 def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results?verdict=fail")
+    page = visit(f"/runs/{site.many}/evaluations?verdict=fail")
+    wait_for_script(page)
     always = ["Verdict", "Score", "Case"]
     before = [*always, "Asked", "Latency", "Hits", "Input", "Output", "Reasoning"]
     expect(headings(page)).to_have_text(before, use_inner_text=True)
@@ -467,18 +620,17 @@ def test_columns_are_chosen_and_kept_for_the_next_run(visit: Visit, site: Site) 
     expect(page).to_have_url(re.compile(r"\?verdict=fail&column=seconds&column=cost&column=why$"))
     expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Reasoning"], use_inner_text=True)
     wait_for_script(page)
-    page.locator("#scroll").evaluate("one => one.scrollTo(0, one.scrollHeight)")
     page.get_by_label("Verdict").select_option("pass")
     expect(page.get_by_role("status")).to_have_text("97 evaluations match")
     expect(page).to_have_url(re.compile(r"\?verdict=pass&column=seconds&column=cost&column=why$"))
-    latency = page.locator("#results tbody tr").nth(1).locator("td").nth(2)
+    latency = page.locator("#listing tbody tr").nth(1).locator("td").nth(2)
     expect(latency).to_have_text(re.compile(" s$"), use_inner_text=True)
-    page.goto(f"{site.address}/runs/{site.changed}/results")
+    page.goto(f"{site.address}/runs/{site.changed}/evaluations")
     expect(headings(page)).to_have_text([*always, "Latency", "Cost", "Reasoning"], use_inner_text=True)
 
 
 def test_columns_are_chosen_without_javascript(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results", java_script_enabled=False)
+    page = visit(f"/runs/{site.many}/evaluations", java_script_enabled=False)
 
     page.get_by_text("Columns", exact=True).first.click()
     for name in ("Asked", "Latency", "Hits", "Input", "Output"):
@@ -489,7 +641,8 @@ def test_columns_are_chosen_without_javascript(visit: Visit, site: Site) -> None
 
 
 def test_the_file_has_what_the_filter_shows(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results")
+    page = visit(f"/runs/{site.many}/evaluations")
+    wait_for_script(page)
 
     page.get_by_label("Verdict").select_option("fail")
     page.get_by_label("Text").fill("capital 1")
@@ -503,19 +656,22 @@ def test_the_file_has_what_the_filter_shows(visit: Visit, site: Site) -> None:
 
 
 def test_on_a_narrow_screen_verdict_score_and_case_stay_in_sight(visit: Visit, site: Site) -> None:
-    page = visit(f"/runs/{site.many}/results", viewport={"width": 400, "height": 800})
+    page = visit(f"/runs/{site.many}/evaluations", viewport={"width": 400, "height": 800})
 
     def ends() -> list[float]:
-        cells = page.locator("#results tbody tr:not(.spacer)").nth(0).locator(":scope > :is(td, th)")
+        cells = page.locator("#listing tbody tr").nth(0).locator(":scope > :is(td, th)")
         return [cells.nth(n).evaluate("one => one.getBoundingClientRect().right") for n in range(3)]
 
     expect(headings(page)).to_have_text(["Verdict", "Score", "Case"], use_inner_text=True)
     assert max(ends()) <= 400
-    page.goto(f"{site.address}/runs/{site.many}/results?column=question&column=answer&column=why")
-    page.locator("#scroll").evaluate("one => one.scrollTo(400, 0)")
+    page.goto(f"{site.address}/runs/{site.many}/evaluations?column=question&column=answer&column=why")
+    page.locator("#listing .scroll").evaluate("one => one.scrollTo(400, 0)")
 
     assert max(ends()) <= 320
     expect(cases(page).first).to_be_in_viewport()
+
+
+# A case
 
 
 def test_a_case_is_copied_as_json(visit: Visit, site: Site) -> None:
@@ -545,6 +701,49 @@ def test_a_button_that_copied_twice_says_again_what_it_does(visit: Visit, site: 
     expect(button).to_have_text("Copy as JSON")
 
 
+# Comparisons
+
+
+def test_changes_are_walked_and_opened_by_keyboard(visit: Visit, site: Site) -> None:
+    page = visit(f"/compare?a={site.many}&b={site.changed}")
+    changes = page.locator(".rows > details.change")
+    ids = changes.locator("summary .id").all_inner_texts()
+
+    def here() -> Locator:
+        return page.locator(".rows > details:focus-within summary .id")
+
+    press(page, "j")
+    expect(here()).to_have_text(ids[0])
+    press(page, "Enter")
+    expect(changes.first.locator(".change-body")).to_be_visible()
+    press(page, "Tab")
+    expect(changes.first.get_by_role("link", name="Whole case")).to_be_focused()
+    press(page, "j", "j", "Enter")
+    expect(here()).to_have_text(ids[2])
+    expect(changes.nth(2).locator(".change-body")).to_be_visible()
+    expect(changes.nth(1).locator(".change-body")).to_be_hidden()
+    press(page, "k", "k", "k")
+    expect(here()).to_have_text(ids[0])
+    press(page, "Enter")
+
+    expect(changes.first.locator(".change-body")).to_be_hidden()
+    expect(changes.nth(2).locator(".change-body")).to_be_visible()
+
+
+def test_the_answers_of_all_targets_stand_next_to_each_other(visit: Visit, site: Site) -> None:
+    page = visit(f"/compare?a={site.targets}")
+
+    page.get_by_role("link", name="France").click()
+
+    answers = page.locator(".answers .passage")
+    expect(answers).to_have_count(3)
+    tops = answers.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1
+    expect(page.locator("ins")).to_have_text([", Paris, I think"])
+    page.get_by_role("link", name="Compare", exact=True).last.click()
+    expect(page).to_have_url(f"{site.address}/compare?a={site.targets}")
+
+
 # All pages
 
 
@@ -555,12 +754,21 @@ def addresses(site: Site) -> list[str]:
         f"/runs/{site.many}",
         f"/runs/{site.many}/results",
         f"/runs/{site.many}/results?open=290",
+        f"/runs/{site.many}/results?verdict=pass&status=error",
+        f"/runs/{site.targets}/results",
+        f"/runs/{site.targets}/results/1",
+        f"/runs/{site.many}/evaluations",
         f"/runs/{site.changed}",
         f"/runs/{site.many}/results/1",
         f"/runs/{site.many}/delete",
         f"/compare?a={site.many}&b={site.changed}",
         f"/compare?a={site.many}&b={site.hostile[0]}",
+        f"/compare?a={site.many}&b={site.changed}&b={site.hostile[0]}",
+        f"/compare?a={site.targets}",
+        f"/compare?a={site.targets}&b={site.targets}&model_a=short&model_b=long",
         f"/compare/case?a={site.many}&b={site.changed}&case=case-000",
+        f"/compare/case?a={site.targets}&case=France",
+        f"/compare/case?a={site.targets}&case={LONG}",
     ]
 
 
@@ -594,8 +802,10 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
     for address in [
         "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/delete",
         f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
+        f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}",
         *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),
-        f"/runs/{first}/results?text=%3Cscript%3E", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),
+        f"/compare/case?a={site.hostile_targets}&case={quote(HOSTILE[0])}",
+        f"/runs/{first}/results?text=%3Cscript%3E", f"/runs/{first}/evaluations?text=%3Cscript%3E", f"/runs/{site.hostile_targets}/results", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),
     ]:  # fmt: skip
         page.goto(site.address + address)
         page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
@@ -603,10 +813,11 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
         assert page.evaluate("document.images.length + frames.length + document.embeds.length") == 0, address
 
     page.goto(f"{site.address}/runs/{first}/results")
-    page.locator("#results tbody tr").nth(1).focus()
+    wait_for_script(page)
+    page.locator("#listing tbody tr").nth(0).focus()
     press(page, "Enter")
     for number in range(len(HOSTILE)):
-        expect(page.locator("#drawer h1")).to_contain_text(f"{number} ")
+        expect(page.locator("#drawer .case-facts .id")).to_contain_text(f"{number} ")
         assert page.evaluate("window.ran") is None
         press(page, "j")
     assert page.evaluate("document.images.length + frames.length") == 0

@@ -117,5 +117,5 @@ def test_what_is_exported_has_modes_criteria_and_schemas_and_comes_in_again_else
     ]
     assert document["prompts"][1]["test_cases"][0]["evaluation_schema"] == PRICED  # as it was typed
     assert tried["created"] == taken["created"] == again["skipped"] == ["first", "second"]
-    assert empty == {"items": []}
+    assert empty["items"] == []
     assert exported == document

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 from fastapi import FastAPI
@@ -25,6 +26,8 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", 
 SAFE = ("GET", "HEAD", "OPTIONS")
 ORIGINS = ("none", "null", "evil", "own")
 TOKENS = ("none", "wrong", "right")
+SOME = ("/", "/static/theme.js", "/runs/new", "/api/runs", "/api/prompts/nobody")
+Some: TypeAlias = tuple[str, ...] | None
 
 
 class Asked(NamedTuple):
@@ -66,7 +69,8 @@ def routes(app: FastAPI) -> dict[str, Known]:
     for route in contexts:
         path = re.sub(r"{(\w+)(:path)?}", _part, str(route.path))
         matching = [one for one in contexts if re.fullmatch(re.sub(r"{[^}]*}", "[^/]+", str(one.path)), path)]
-        found[path] = Known({method for one in matching for method in one.methods or ()}, route.name in OPEN)
+        methods = {method for one in matching for method in one.methods or ()}
+        found[path] = Known(methods | ({"HEAD"} if "GET" in methods else set()), route.name in OPEN)
     return found
 
 
@@ -100,48 +104,60 @@ async def answered(app: FastAPI, asked: Asked, *, body: bytes = b"") -> tuple[in
     return sent[0]["status"], headers
 
 
-def differences(app: FastAPI, hosts: tuple[str, ...], right: set[str], *, public: bool) -> Iterator[str]:
+def differences(app: FastAPI, hosts: tuple[str, ...], right: set[str], some: Some, *, public: bool) -> Iterator[str]:
     known = routes(app)
 
     async def all_of_them() -> list[tuple[Asked, int, dict[str, str]]]:
         found = []
         async with app.router.lifespan_context(app):
+            assert some is None or set(some) <= set(known)
             for one in itertools.product(METHODS, known, hosts, ORIGINS, TOKENS):
                 asked = Asked(*one)
+                if some and asked.path not in some and asked.host not in hosts[:2]:
+                    continue
                 found.append((asked, *await answered(app, asked)))
         return found
 
     for asked, status, headers in asyncio.run(all_of_them()):
         if status not in oracle(asked, known[asked.path], hosts=right, public=public):
             yield f"{asked}: {status}"
+        if status == 405 and set(headers["allow"].split(", ")) != known[asked.path].methods:
+            yield f"{asked}: allows {headers['allow']}"
         if missing := [name for name, value in HEADERS.items() if headers.get(name) != value]:
             yield f"{asked}: no {missing}"
         if any(name.startswith("access-control-") for name in headers):
             yield f"{asked}: shared with other sites"
 
 
+# Each name is tried on some paths, the first two on all of them; on all of them every name is for the long tests.
+paths = pytest.mark.parametrize("some", [SOME, pytest.param(None, marks=pytest.mark.long)], ids=["some", "all"])
+
+
 @pytest.mark.slow
-def test_every_route_asks_for_name_origin_and_token(settings: ServerSettings) -> None:
+@paths
+def test_every_route_asks_for_name_origin_and_token(settings: ServerSettings, some: Some) -> None:
     hosts = ("evil.example:8642", "localhost:8642", "[::1]:8642", "localhost.:8642", "localhost:1", "localhost")
 
-    assert list(differences(make_app(settings), hosts, {"localhost:8642", "[::1]:8642"}, public=False)) == []
+    assert list(differences(make_app(settings), hosts, {"localhost:8642", "[::1]:8642"}, some, public=False)) == []
 
 
 @pytest.mark.slow
-def test_beyond_this_machine_every_route_asks_for_the_token_always(tmp_path: Any) -> None:
+@paths
+def test_beyond_this_machine_every_route_asks_for_the_token_always(tmp_path: Any, some: Some) -> None:
     settings = ServerSettings(
         db=str(tmp_path / "evenhand.db"), token=Secret(TOKEN), host="0.0.0.0", names=("Evals.example",),
         changes_a_minute=1_000_000,
     )  # fmt: skip
     hosts = ("evil.example:8642", PUBLIC, "evals.example", "evals.example.", "evals.example:1")
 
-    assert list(differences(make_app(settings), hosts, {PUBLIC, "evals.example"}, public=True)) == []
+    assert list(differences(make_app(settings), hosts, {PUBLIC, "evals.example"}, some, public=True)) == []
 
 
 def test_the_routes_that_need_no_token_are_these(app: FastAPI) -> None:
     found = {(route.path, route.name) for route in iter_route_contexts(app.routes) if route.name in OPEN}
 
-    assert found == {("/static", "static"), ("/api/health", "health"), ("/login", "login")}
+    named = {("/api/health", "health"), ("/api/ready", "ready")}
+    assert found == {("/static", "static"), ("/login", "login"), *named}
 
 
 def test_every_route_stands_behind_the_guard(app: FastAPI) -> None:
@@ -201,6 +217,58 @@ def test_who_logs_in_sees_pages_and_changes_nothing_by_the_cookie_alone(tmp_path
     assert TOKEN not in cookie
     assert (after.status_code, api.status_code, changed.status_code) == (200, 200, 401)
     assert TOKEN not in shown
+
+
+@pytest.fixture
+def public(tmp_path: Any) -> Iterator[TestClient]:
+    """A server for other machines, which asks for the token."""
+    settings = ServerSettings(db=str(tmp_path / "e.db"), token=Secret(TOKEN), host="0.0.0.0", names=("evals.example",))
+    with TestClient(make_app(settings), base_url="https://evals.example", follow_redirects=False) as client:
+        yield client
+
+
+def test_who_logs_in_comes_to_the_page_that_was_asked_for(public: TestClient) -> None:
+    asked = public.get("/prompts?q=a%26b&start=0")
+    shown = public.get(asked.headers["location"])
+    following = html.unescape(re.findall('name="next" value="([^"]*)"', shown.text)[0])
+    wrong = public.post("/login", data={"token": "wrong", "next": following})
+    right = public.post("/login", data={"token": TOKEN, "next": following})
+
+    assert asked.status_code == 303
+    assert asked.headers["location"].startswith("/login?next=%2Fprompts")
+    assert 'name="next"' in wrong.text
+    assert (right.status_code, right.headers["location"]) == (303, "/prompts?q=a%26b&start=0")
+
+
+@pytest.mark.parametrize(
+    "following",
+    [
+        "https://evil.example/", "//evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil.example",
+        "/a\r\nset-cookie: a=b", "/\tb", "", " /prompts", "http:/evil.example", "/x\\@evil.example",
+    ],
+)  # fmt: skip
+def test_a_login_leads_to_no_other_site(public: TestClient, following: str) -> None:
+    answer = public.post("/login", data={"token": TOKEN, "next": following})
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+def test_who_logs_out_has_to_log_in_again(public: TestClient) -> None:
+    public.post("/login", data={"token": TOKEN})
+    page = public.get("/prompts")
+    token = re.findall('action="/logout"><input type="hidden" name="token" value="([^"]*)"', page.text)[0]
+    foreign = public.post("/logout", data={"token": token}, headers={"origin": "https://evil.example"})
+    without = public.post("/logout")
+    still = public.get("/prompts").status_code
+    out = public.post("/logout", data={"token": token})
+
+    assert (foreign.status_code, without.status_code, still) == (403, 401, 200)
+    assert (out.status_code, out.headers["location"]) == (303, "/login")
+    assert public.get("/prompts").status_code == 303
+
+
+def test_on_this_machine_alone_nobody_logs_out(client: TestClient) -> None:
+    assert "/logout" not in client.get("/prompts").text
 
 
 def test_the_headers_are_on_files_on_errors_and_on_crashes(strangers: TestClient, app: FastAPI) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any, Final
@@ -18,19 +19,21 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.drive.loop_watch import Block, LoopWatch
 from evenhand.engine.store_location import StoreLocation
 from evenhand.server import api, pages
-from evenhand.server.dependencies import ImportReports
+from evenhand.server.import_jobs import ImportJobs
 from evenhand.server.problems import Problem
+from evenhand.server.readiness import Readiness
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.server.security import Gate, guard
+from evenhand.server.security import KNOWN_METHODS, Gate, guard, not_allowed
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
 
@@ -51,9 +54,13 @@ def make_app(settings: ServerSettings) -> FastAPI:
             opened() as store,
             opened() as reading,
             contextlib.closing(Results(store, reading)) as results,
+            contextlib.closing(ImportJobs()) as import_jobs,
             LoopWatch(_note_block),
         ):
+            _prepare_routes(app)
             app.state.store = store
+            app.state.import_jobs = import_jobs
+            app.state.readiness = Readiness(reading)
             app.state.summary_cache = SummaryCache()
             app.state.profile_numbers = ProfileNumbers()
             app.state.run_manager = RunManager(store, settings, app.state.summary_cache)
@@ -75,14 +82,39 @@ def make_app(settings: ServerSettings) -> FastAPI:
         openapi_url=None,  # ours is behind the guard
     )
     app.state.settings = settings
-    app.state.import_reports = ImportReports()
-    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(Gate, settings=settings, allowed=functools.partial(_allowed_methods, app))
     static = StaticFiles(packages=[("evenhand.server", "static"), ("evenhand.reports", "assets")])
     app.mount("/static", static, name="static")
     app.include_router(api.router)
     app.include_router(pages.router)
     _handle_problems(app)
     return app
+
+
+def settle_memory() -> None:
+    """Leave out what is loaded by now when garbage is collected: going through it holds up the loop for long."""
+    gc.collect()
+    gc.freeze()
+
+
+def _prepare_routes(app: FastAPI) -> None:
+    """Let the routes be put together now; that takes a while, and would hold up the first requests otherwise."""
+    scope = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(scope)
+
+
+@functools.lru_cache(maxsize=256)
+def _allowed_methods(app: FastAPI, path: str) -> tuple[str, ...]:
+    """Return the methods that a path has, of all its routes."""
+    scope = {"type": "http", "path": path, "root_path": "", "headers": []}
+    found = {
+        method
+        for route in app.routes
+        for method in (("GET",) if isinstance(route, Mount) else KNOWN_METHODS)  # of files, which only can be read
+        if route.matches({**scope, "method": method})[0] is Match.FULL
+    }
+    return tuple(sorted(found | ({"HEAD"} if "GET" in found else set())))
 
 
 def _note_block(block: Block) -> None:
@@ -100,18 +132,35 @@ def _handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            return not_allowed(request.method, _allowed_methods(app, request.scope["path"])).response(request.scope)
         return Problem(error.status_code, str(error.detail), headers=error.headers).response(request.scope)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        problems = [(_field(fault["loc"]), str(fault["msg"])) for fault in error.errors()[:MOST_REPORTED]]
-        (field, first), *others = problems
+        faults: dict[str, list[str]] = {}
+        for fault in error.errors()[:MOST_REPORTED]:
+            field = _field(fault["loc"], error.body, is_missing=fault["type"] == "missing")
+            faults.setdefault(field, []).append(str(fault["msg"]))
+        (field, first), *others = [(field, "; or: ".join(messages)) for field, messages in faults.items()]
         return Problem(422, "Invalid request", first, field=field, others=others).response(request.scope)
 
 
-def _field(place: Sequence[Any]) -> str:
-    """Return the name of a field as the sender knows it, without its location in the request."""
-    return ".".join(str(part) for part in place[1:]) or str(place[0])
+def _field(place: Sequence[Any], body: Any, *, is_missing: bool) -> str:
+    """Return the name of a field as the sender knows it: without its location, and without the kinds of a union."""
+    location, *parts = place
+    if location != "body":
+        return ".".join(map(str, parts)) or str(location)
+    names, value = [], body
+    for number, part in enumerate(parts, start=1):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and isinstance(part, int):
+            value = value[part] if part < len(value) else None
+        elif not (is_missing and number == len(parts)):
+            continue
+        names.append(str(part))
+    return ".".join(names) or str(parts[0] if parts else location)
 
 
 # How long responses in flight may take at shutdown; streams end at once.
@@ -138,6 +187,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[ServerSettings], None]) 
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
+        settle_memory()
         server = _Server(config, lambda: on_ready(settings))
         with _not_killed_by_signals(), _ended_by_hangup(server):
             server.run(sockets=[listening])

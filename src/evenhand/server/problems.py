@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from evenhand.domain.errors import (
     ConfigError,
     ConflictError,
+    ConnectionLostError,
     EvenhandError,
     NotFoundError,
     ReadOnlyError,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 API: str = "/api"
+# In the scope of a request, how its sender spelt the names at the top of the body, such as ``evaluationMode``.
+WRITTEN: str = "evenhand.written"
 
 
 def is_api(path: str) -> bool:
@@ -62,6 +65,8 @@ class Problem(HTTPException):
                 return cls(404, "Not found", str(error))
             case ConflictError() | RunBusyError() | ReadOnlyError():
                 return cls(409, "Conflict", str(error))
+            case ConnectionLostError():
+                return cls(503, "Database unavailable", str(error), headers={"retry-after": "5"})
             case ConfigError():
                 return cls(422, "Invalid request", str(error))
             case _:
@@ -77,11 +82,27 @@ class Problem(HTTPException):
             details["errors"] = [{"field": field, "detail": detail} for field, detail in fields]
         return details
 
+    def _as_written(self, scope: Scope) -> Problem:
+        """Return the problem with the names of fields as the sender spelt them."""
+        names: Mapping[str, str] = scope.get(WRITTEN, {})
+        if self.field is None or not names:
+            return self
+
+        def spelt(field: str) -> str:
+            first, dot, rest = field.partition(".")
+            return f"{names.get(first, first)}{dot}{rest}"
+
+        others = [(spelt(field), detail) for field, detail in self.others]
+        return Problem(self.status, self.title, self.detail, field=spelt(self.field), others=others)
+
     def response(self, scope: Scope) -> Response:
         """Return the response: JSON under /api, a page elsewhere."""
         if is_api(scope["path"]):
             return JSONResponse(
-                self.as_dict(), status_code=self.status, media_type="application/problem+json", headers=self.headers
+                self._as_written(scope).as_dict(),
+                status_code=self.status,
+                media_type="application/problem+json",
+                headers=self.headers,
             )
         from evenhand.server.rendering import templates  # noqa: PLC0415 - loaded when one is shown
 

@@ -19,6 +19,7 @@ def templates() -> Environment:
 
 def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page; ``token`` is there for its forms."""
-    token = settings_of(request).token.reveal()
-    text = templates().get_template(template).render(path=request.url.path, token=token, **values)
+    settings = settings_of(request)
+    shared = {"path": request.url.path, "token": settings.token.reveal(), "can_log_out": settings.is_public}
+    text = templates().get_template(template).render(**shared, **values)
     return HTMLResponse(text, status_code=status)

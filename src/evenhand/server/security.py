@@ -10,13 +10,15 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evenhand.server.form_data import URL_ENCODED, form_kind, form_of
 from evenhand.server.problems import Problem, is_api
 from evenhand.server.settings import ServerSettings, settings_of
 
@@ -51,14 +53,14 @@ class ClientPace:
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 KNOWN_METHODS: Final = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 # Names of routes that never need a token.
-OPEN: Final = frozenset({"login", "static", "health"})
+OPEN: Final = frozenset({"login", "static", "health", "ready"})
 MOST_BODY_BYTES: Final = 2 * 1024 * 1024
 # Imports may contain whole collections of prompts.
 MOST_IMPORT_BYTES: Final = 20 * 1024 * 1024
 IMPORTS: Final = frozenset({"/api/import", "/io"})
 SESSION_COOKIE: Final = "evenhand_session"
 FORM_FIELD: Final = "token"
-_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+_LONGEST_NEXT: Final = 2000
 
 HEADERS: Final = {
     "content-security-policy": (
@@ -79,8 +81,11 @@ _log = logging.getLogger("evenhand.server")
 class Gate:
     """The outermost middleware: it checks host, origin, method and size, and adds the security headers."""
 
-    def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
+    def __init__(
+        self, app: ASGIApp, *, settings: ServerSettings, allowed: Callable[[str], Sequence[str]] = lambda _: ()
+    ) -> None:
         self._app = app
+        self._allowed = allowed
         self._settings = settings
         self._pace = ClientPace(settings.changes_a_minute)
 
@@ -90,12 +95,16 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return  # nothing here speaks WebSocket
-        answer = _Answer(send)
+        answer = _Answer(send, is_head=scope["method"] == "HEAD")
         refusal = self._refusal(scope)
+        if scope["method"] == "HEAD":  # what GET returns, without its body
+            scope = {**scope, "method": "GET"}
         if refusal is None:
             try:
                 await self._app(scope, _limited(receive, scope), answer.send)
             except Exception:
+                if answer.is_complete:  # the rest of a body that nobody wants
+                    return
                 _log.exception("%s %s failed", scope["method"], scope["path"])
                 refusal = Problem(500, "Internal server error", "see the server's log")
         if refusal is not None and not answer.began:
@@ -111,7 +120,7 @@ class Gate:
                 "the Host header is not one of this server's names; add it with --allow-host",
             )
         if scope["method"] not in KNOWN_METHODS:
-            return Problem(405, "Method not allowed", f"{scope['method']:.20} is not supported")
+            return not_allowed(scope["method"], self._allowed(scope["path"]))
         changes = scope["method"] not in SAFE_METHODS
         if (changes or is_api(scope["path"])) and _is_foreign(headers, host, changes=changes):
             return Problem(403, "Cross-site request", "only the server's own pages and programs may send this")
@@ -123,6 +132,13 @@ class Gate:
         if length.isdecimal() and (len(length) > 15 or int(length) > _most_bytes(scope)):
             return _too_large(scope)
         return None
+
+
+def not_allowed(method: str, allowed: Sequence[str]) -> Problem:
+    """Return the problem of a method that a path does not have; ``allowed`` are those that it has."""
+    listed = ", ".join(allowed)
+    detail = f"{method:.20} is not supported" + (f" here; {listed} are" if listed else "")
+    return Problem(405, "Method not allowed", detail, headers={"allow": listed})
 
 
 def _is_foreign(headers: Headers, host: str, *, changes: bool) -> bool:
@@ -143,11 +159,27 @@ async def guard(request: Request) -> None:
         return
     if not await _shows_token(request, settings):
         if request.method in SAFE_METHODS and not is_api(request.url.path):
-            raise Problem(303, "Log in first", headers={"location": "/login"})
+            raise Problem(303, "Log in first", headers={"location": _login_address(request)})
         where = "see .evenhand/token, or EVENHAND_TOKEN where the server runs"
         if await _brings_token(request):
             raise Problem(401, "Wrong token", f"the token that was sent is not this server's; {where}")
         raise Problem(401, "Missing token", f"send it as Authorization: Bearer …; {where}")
+
+
+def _login_address(request: Request) -> str:
+    """Return the address of the login that leads back to what was asked for."""
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return "/login" if asked == "/" or len(asked) > _LONGEST_NEXT else f"/login?{urlencode({'next': asked})}"
+
+
+def own_path(address: str) -> str:
+    """Return an address if it is a path on this server, else the first page: nobody is sent to another site.
+
+    >>> own_path("/runs/last?x=1"), own_path("//evil.example"), own_path("https://evil.example")
+    ('/runs/last?x=1', '/', '/')
+    """
+    is_own = address.startswith("/") and not address.startswith(("//", "/\\")) and len(address) <= _LONGEST_NEXT
+    return address if is_own and address.isprintable() and "\\" not in address else "/"
 
 
 async def _shows_token(request: Request, settings: ServerSettings) -> bool:
@@ -169,14 +201,10 @@ async def _brings_token(request: Request) -> bool:
 async def _token_field(request: Request) -> str | None:
     """Return the token in a form of our pages."""
     # Not under /api: a body is read once, and its routes read it as JSON.
-    if is_api(request.url.path) or not _is_form(request):
+    if is_api(request.url.path) or form_kind(request) is None:
         return None
-    field = (await request.form(max_part_size=MOST_IMPORT_BYTES)).get(FORM_FIELD)
+    field = (await form_of(request)).get(FORM_FIELD)
     return field if isinstance(field, str) else None
-
-
-def _is_form(request: Request) -> bool:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS
 
 
 def equal(secret: str, token: str) -> bool:
@@ -185,11 +213,13 @@ def equal(secret: str, token: str) -> bool:
 
 
 class _Answer:
-    """Sends a response, with the headers that every response has."""
+    """Sends a response, with the headers that every response has; to HEAD, without the body."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, is_head: bool) -> None:
         self._send = send
+        self._is_head = is_head
         self.began = False
+        self.is_complete = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -197,11 +227,18 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+        elif self._is_head:
+            if self.is_complete:
+                raise OSError("the response has no body")  # which ends a stream
+            self.is_complete = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
 
 def _most_bytes(scope: Scope) -> int:
-    return MOST_IMPORT_BYTES if scope["path"] in IMPORTS else MOST_BODY_BYTES
+    # A document is sent as JSON or as a part; encoded as in an address, it would take long to decode.
+    is_encoded = Headers(scope=scope).get("content-type", "").strip().lower().startswith(URL_ENCODED)
+    return MOST_IMPORT_BYTES if scope["path"] in IMPORTS and not is_encoded else MOST_BODY_BYTES
 
 
 def _too_large(scope: Scope) -> Problem:

@@ -1,4 +1,4 @@
-"""Two runs compared over HTTP: the same numbers as the command line and the page have."""
+"""Runs and their targets compared over HTTP: the same numbers as the command line and the page have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from evenhand import Case, Contains, Scripted, compare, evaluate
+from evenhand import Case, Contains, Run, Scripted, compare, evaluate
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
@@ -146,3 +146,78 @@ def test_several_runs_are_compared_with_the_first_and_refused_one_by_one(client:
     assert found.json()["others"][b]["better"] is True
     assert "thresholds.pass" in found.json()["refused"][strict]
     assert (none.status_code, many.status_code) == (422, 422)
+
+
+def first(case: Case) -> str:
+    return f"Paris, for {case.question}"
+
+
+def second(case: Case) -> str:
+    return f"Rome, for {case.question}"
+
+
+def third(case: Case) -> str:
+    return f"Paris or Lima, for {case.question}"
+
+
+@pytest.fixture
+def several_targets(tmp_path: Path) -> Run:
+    targets = [{"name": each.__name__, "python": f"{__name__}:{each.__name__}"} for each in (first, second, third)]
+    cases = [Case(id=f"case {number}", question="which?") for number in range(8)]
+    return evaluate(cases, Contains(value="Paris", name="capital"), target=targets, store=str(tmp_path / "evenhand.db"))
+
+
+def test_the_targets_of_one_run_are_compared_as_the_library_compares_them(
+    client: TestClient, several_targets: Run
+) -> None:
+    a = several_targets.id
+
+    found = client.get("/api/compare", params={"a": a})
+    with_second = client.get("/api/compare", params={"a": "last", "model_a": "second", "evaluator": "capital"}).json()
+
+    known, other = (
+        several_targets.compare_targets(),
+        several_targets.compare_targets(baseline="second", evaluator="capital"),
+    )
+    assert known is not None
+    assert other is not None
+    assert found.status_code == 200
+    assert found.json() == json.loads(json.dumps(known.as_dict()))
+    assert with_second == json.loads(json.dumps(other.as_dict()))
+    assert (found.json()["baseline"], list(found.json()["others"])) == ("first", ["second", "third"])
+    assert found.json()["others"]["second"]["worse"] is True
+    assert {name: took["answers"] for name, took in found.json()["took"].items()} == dict.fromkeys(
+        ("first", "second", "third"), 8
+    )
+    assert (with_second["baseline"], with_second["evaluator"]) == ("second", "capital")
+    assert with_second["others"]["first"]["better"] is True
+
+
+def test_a_run_without_another_is_refused_where_its_targets_are_not_what_is_asked_for(
+    client: TestClient, several_targets: Run, tmp_path: Path
+) -> None:
+    several, one = several_targets.id, judged(tmp_path, [0.1, 0.2])
+
+    def detail(**parameters: str) -> str:
+        answer = client.get("/api/compare", params=parameters)
+        assert answer.status_code == 422
+        return str(answer.json()["detail"])
+
+    assert f"run {one} has one target, and so nothing to compare; name a second run with b" in detail(a=one)
+    assert "did you mean 'second'" in detail(a=several, model_a="secnd")
+    assert "no evaluator of these runs is named 'capitol'" in detail(a=several, evaluator="capitol")
+    assert "model_b is for a run B" in detail(a=several, model_b="second")
+
+
+def test_targets_that_take_long_to_compare_are_asked_for_again(
+    client: TestClient, several_targets: Run, wait_seconds: Callable[[float], None], may_end: threading.Event
+) -> None:
+    wait_seconds(0.0)
+
+    answer = client.get("/api/compare?a=last")
+    wait_seconds(60.0)
+    may_end.set()
+    then = client.get("/api/compare?a=last")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert then.status_code == 200

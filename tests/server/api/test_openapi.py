@@ -58,7 +58,15 @@ def test_every_answer_is_one_that_the_document_names(
     case_id = server.client.post(f"/api/prompts/{made}/test-cases", json={"input": "Hi"}).json()["id"]
     wanted = {"prompt": made, "models": ["vllm/a"]}
     a, b = (server.client.post("/api/runs", json=wanted).json()["id"] for _ in range(2))
-    there = {"prompt": made, "test_case": case_id, "run": "last", "case_id": case_id, "version": 1}
+    imported = server.client.post("/api/import", json={"prompts": []}, headers={"prefer": "respond-async"}).json()["id"]
+    there = {
+        "prompt": made,
+        "test_case": case_id,
+        "run": "last",
+        "case_id": case_id,
+        "version": 1,
+        "import_id": imported,
+    }
     document = server.client.get("/api/openapi.json").json()
     schema = schemathesis.openapi.from_dict(document)
     statuses: Counter[int] = Counter()

@@ -30,7 +30,7 @@ def test_a_prompt_is_created_found_edited_and_deleted(client: TestClient) -> Non
     assert [one["version"] for one in versions] == [2, 1]
     assert first["content"] == "Be terse."
     assert by_name["id"] == key
-    assert client.get("/api/prompts").json() == {"items": []}
+    assert client.get("/api/prompts").json() == {"items": [], "total": 0, "next": None}
     assert problem(client.get(f"/api/prompts/{key}")) == (404, None)
 
 
@@ -46,7 +46,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "x" * 300}, "name"),
     ({"name": "p", "colour": "red"}, "colour"),
     ({"name": "p", "evaluation_mode": "vibes"}, "evaluation_mode"),
-    ({"name": "p", "evaluation_mode": "llm", "evaluationMode": "llm"}, "evaluation_mode"),
+    ({"name": "p", "evaluation_mode": "llm", "evaluationMode": "llm"}, "evaluationMode"),
     ({"name": "p", "expected_schema": "{"}, "expected_schema"),
     ({"name": "p", "content": "a\0b"}, "content"),
 ]
@@ -163,3 +163,44 @@ def test_a_schema_and_an_output_are_looked_at(client: TestClient) -> None:
     assert (bad["is_valid"], bad["output_errors"][0]["path"]) == (False, "$.price")
     assert (no_json["is_valid"], no_json["output_errors"][0]["line"]) == (False, 1)
     assert none == {"is_schema": False, "is_valid": None, "schema_errors": [], "output_errors": []}
+
+
+def test_an_import_that_is_not_waited_for_has_its_progress_and_its_result(client: TestClient) -> None:
+    cases = [{"input": f"{number}?"} for number in range(3_000)]
+    document = {"prompts": [{"name": "many", "test_cases": cases}]}
+    started = client.post("/api/import", json=document, headers={"prefer": "respond-async", "idempotency-key": "k"})
+    again = client.post("/api/import", json=document, headers={"prefer": "respond-async", "idempotency-key": "k"})
+
+    def ended(address: str) -> Any:
+        while (found := client.get(address).json())["status"] in ("waiting", "running"):
+            assert 0 <= found["done"] <= 3_000
+        return found
+
+    assert (started.status_code, started.headers["preference-applied"]) == (202, "respond-async")
+    first, second = ended(started.headers["location"]), ended(again.headers["location"])
+    assert first["result"] == {"created": ["many"], "skipped": [], "test_cases": 3_000, "dry_run": False}
+    assert second["result"] == first["result"]
+    assert (first["stage"], first["done"], first["total"], first["problem"]) == ("storing", 3_000, 3_000, None)
+    wrong = {"prompts": [{"name": "other", "wrong": 1}]}
+    failed = ended(client.post("/api/import", json=wrong, headers={"prefer": "respond-async"}).headers["location"])
+    assert (failed["status"], failed["result"], failed["problem"]["status"]) == ("failed", None, 422)
+    assert client.get("/api/imports/nobody").status_code == 404
+    assert [one["name"] for one in client.get("/api/prompts").json()["items"]] == ["many"]
+
+
+def test_prompts_are_listed_page_by_page(client: TestClient) -> None:
+    names = [f"p{number:03}" for number in range(250)]
+    client.post("/api/import", json={"prompts": [{"name": name} for name in names]})
+
+    pages: list[Any] = []
+    cursor = ""
+    while not pages or cursor:
+        pages.append(client.get(f"/api/prompts?limit=120{f'&cursor={cursor}' if cursor else ''}").json())
+        cursor = pages[-1]["next"]
+
+    assert [len(page["items"]) for page in pages] == [120, 120, 10]
+    assert [prompt["name"] for page in pages for prompt in page["items"]] == names
+    assert {page["total"] for page in pages} == {250}
+    assert len(client.get("/api/prompts").json()["items"]) == 100
+    wrong = [client.get(f"/api/prompts?{query}") for query in ("limit=0", "limit=501", "cursor=x")]
+    assert [answer.status_code for answer in wrong] == [422] * 3

@@ -85,7 +85,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"test_cases": ["t-nobody"]}, "test_cases"),
     ({"test_cases": []}, "test_cases"),
     ({"version": 0}, "version"),
-    ({"idempotencyKey": "x"}, "idempotency_key"),
+    ({"idempotencyKey": "x"}, "idempotencyKey"),
 ]
 
 

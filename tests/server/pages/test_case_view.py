@@ -70,33 +70,81 @@ def test_the_context_is_shown_and_the_api_has_it(client: TestClient, judged: Jud
     page = parsed(client.get(f"/runs/{run.id}/results/0"))
     answered = client.get(f"/api/runs/{run.id}/cases/window").json()
 
-    answer = told(page, "section", class_="panel panel-answer")
+    answer = told(page, "section", class_="material")
     assert "Context, document 1: faq Returns: 30 days. Context, document 2 Shoes." in answer
     assert (answered["context"], answered["case"]["context"]) == (documents, documents)
 
 
-def test_all_that_was_asked_and_said_is_behind_tabs_that_need_no_javascript(
+def test_question_and_answer_come_first_beside_the_reference_and_prompts_and_attempts_are_folded(
     client: TestClient, judged: Judge, parsed: Parsed
 ) -> None:
     run = judged(case(reference_answer="Within 30 days"), replies=["no verdict", reply(0.9)])
 
     page = parsed(client.get(f"/runs/{run.id}/results/0"))
 
-    assert [one.attributes["id"] for one in page.all("input", type="radio", name="show")] == [
-        "show-answer", "show-prompt", "show-raw", "show-attempts",
-    ]  # fmt: skip
-    answer = told(page, "section", class_="panel panel-answer")
-    assert all(text in answer for text in ("May I return it?", "Yes.", "Within 30 days", "Names 30 days"))
-    prompt = told(page, "section", class_="panel panel-prompt")
-    assert "System" in prompt
-    assert "User" in prompt
-    assert "May I return it?" in prompt
-    assert '"score": 0.9' in told(page, "section", class_="panel panel-raw")
-    attempts = told(page, "section", class_="panel panel-attempts")
+    assert page.one("h1").text == "May I return it?"
+    shown = told(page, "section", class_="material")
+    assert shown.startswith("Answer Yes. Reference Within 30 days Expected outcome Names 30 days")
+    assert page.one("div", class_="pair")
+    judgment = told(page, "section", class_="judgment")
+    assert "asked 2 times" in judgment
+    folds = [" ".join(one.text.split()) for one in page.all("details", class_="fold")]
+    attempts, prompts = next(fold for fold in folds if "attempts" in fold), next(f for f in folds if "Prompts" in f)
     assert "1. reply" in attempts
     assert "no verdict" in attempts
-    assert "2. reply" in attempts
-    assert "asked 2 times" in told(page)
+    assert '"score": 0.9' in attempts
+    assert "System prompt" in prompts
+    assert "May I return it?" in prompts
+
+
+def test_a_long_question_is_shown_in_full_below_its_title(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    question = "Why? " * 100
+    run = judged(case(question=question), replies=[reply(0.9)])
+
+    page = parsed(client.get(f"/runs/{run.id}/results/0"))
+
+    assert page.one("h1").text.endswith("…")
+    assert f"Question {question.strip()}" in told(page, "section", class_="material")
+
+
+def test_json_is_indented_and_errors_of_a_schema_stand_where_they_are(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    answer = '{"lines": [{"sku": 1}, {}], "total": 1.50}'
+    run = judged(case(candidate_answer=answer, evaluation_schema=SCHEMA), evaluators={"type": "schema"})
+
+    page = parsed(client.get(f"/runs/{run.id}/results/0"))
+
+    lines = page.all("pre")[0].text.strip().splitlines()
+    assert lines[:3] == ["{", '  "lines": [', "    {"]
+    assert lines[5].strip() == "{}"
+    assert lines[6].strip().startswith("✗")
+    assert "sku" in lines[6]
+    assert '  "total": 1.50' in lines
+
+
+def test_items_of_a_rubric_are_shown_once_with_what_they_ask(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    rubric = {"type": "rubric", "rubrics": [{"id": "period", "description": "Names the period"}], "name": "quality"}
+    checks = {"checks": [{"id": "period", "satisfied": False, "reasoning": "Nowhere."}]}
+    run = judged(case(), replies=[json.dumps(checks)], evaluators=rubric)
+
+    judgment = told(parsed(client.get(f"/runs/{run.id}/results/0")), "section", class_="judgment")
+
+    assert "period Names the period✗ noNowhere." in judgment
+    assert "[period]" not in judgment
+
+
+def test_a_case_shows_how_it_came_out_in_other_runs(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    first = judged(case(), replies=[reply(0.4)])
+    judged(case("another"), replies=[reply(0.4)])
+    second = judged(case(), replies=[reply(0.9)])
+
+    page = parsed(client.get(f"/runs/{second.id}/results/0"))
+
+    history = told(page, "section", class_="history")
+    assert "✗ fail0.40" in history
+    links = [one.attributes["href"] for one in page.all("a") if "/results/" in one.attributes["href"]]
+    assert f"/runs/{first.id}/results/0" in links
 
 
 def test_a_broken_judge_is_an_error_and_never_a_zero(client: TestClient, judged: Judge, parsed: Parsed) -> None:
@@ -116,8 +164,7 @@ def test_what_was_not_evaluated_says_why_and_has_no_score(client: TestClient, ju
 
     assert "– not evaluated" in told(page)
     assert "0.000" not in told(page)
-    assert "No judge was asked" in told(page, "section", class_="panel panel-prompt")
-    assert "No judge replied" in told(page, "section", class_="panel panel-raw")
+    assert "Prompts" not in told(page, "section", class_="judgments")
 
 
 def test_errors_of_a_schema_are_shown_with_their_paths(client: TestClient, judged: Judge, parsed: Parsed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ Post = Callable[..., Any]
 Parsed = Callable[[Any], Any]
 Judge = Callable[..., RunRecord]
 
+TOKEN = "a-token-of-the-tests"
 JUDGE = {"type": "llm_judge", "name": "quality"}
 
 
@@ -74,7 +76,7 @@ def test_the_list_has_each_mean_with_its_interval_and_what_it_is_over(
     row = parsed(client.get("/runs")).one("tbody")
 
     assert "refunds" in row.text
-    assert "3 of 4" in row.text
+    assert "1 of 3 scored, 4 in all" in row.text
     assert "0.60" in row.text
     assert "[0.00, 1.00]" in row.text
     assert f"/runs/{run.id}/results?status=error" in client.get("/runs").text
@@ -147,8 +149,11 @@ def test_a_finished_run_shows_its_numbers_and_what_they_are_over(
     assert "Calls to models6" in told
     assert "unparsable" in told
     assert page.one("svg", class_="chart histogram")
-    assert page.one("a", href=f"/runs/{run.id}/results?verdict=fail&status=scored")
-    assert page.one("a", href=f"/runs/{run.id}/results?status=error")
+    assert page.one("a", href=f"/runs/{run.id}/results?verdict=fail").text.split() == ["✗", "fail", "1"]
+    assert [one.text for one in page.all("a", href=f"/runs/{run.id}/results?status=error")] == [
+        "Look at them",
+        "! error 1",
+    ]
     assert not page.all("progress")
 
 
@@ -495,6 +500,7 @@ WRONG = [
     ("max_calls", "-1", "from 1 to"),
     ("max_cost", "cheap", "a number of dollars"),
     ("max_cost", "nan", "a number of dollars"),
+    ("label", "x" * 201, "200 characters"),
 ]
 
 
@@ -550,6 +556,108 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
         assert "no mean: none of 2 cases was scored; 2 target errors" in client.get(f"/runs/{run.id}").text
 
 
+def test_a_run_that_is_started_with_a_label_has_it_on_every_page_and_over_http(
+    client: TestClient,
+    post: Post,
+    parsed: Parsed,
+    prompt: Any,
+    models: Any,
+    ended: Callable[[str], dict[str, Any]],
+) -> None:
+    label = "shorter <b>prompt</b>"
+    typed = form_of(prompt, models="vllm/a", judge="vllm/judge", label=f" {label} ")
+
+    estimate = parsed(post("/runs/new", **typed))
+    runs = [
+        post("/runs/new", **(typed | {"do": "start", "label": given})).headers["location"].removeprefix("/runs/")
+        for given in (typed["label"], "")
+    ]
+    labelled, other = (ended(run) for run in runs)
+
+    def main_of(address: str) -> str:
+        return str(parsed(client.get(address)).one("main").text)
+
+    assert estimate.value("label") == typed["label"]
+    assert (labelled["label"], other["label"]) == (label, "")
+    assert [each["label"] for each in client.get("/api/runs").json()["items"]] == ["", label]
+    for address in ("/runs", f"/runs?prompt={prompt.id}", f"/runs/{runs[0]}", f"/compare?a={runs[0]}&b={runs[1]}"):
+        assert label in main_of(address), address
+    choices = parsed(client.get(f"/compare?a={runs[0]}&b={runs[1]}")).all("option", value=runs[0])
+    assert {each.text for each in choices} == {f"Refunds v1 · {label} · {runs[0]}"}
+    assert label not in main_of(f"/runs/{runs[1]}")
+
+
+def test_runs_are_found_by_the_words_that_tell_them_apart(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    runs = {
+        "refunds": judged(reply(0.9), label="shorter prompt"),
+        "returns": judged(reply(0.3), name="returns"),
+        "again": judged(reply(0.6), reply(0.6)),
+    }
+
+    def listed(query: str) -> list[str]:
+        page = parsed(client.get(f"/runs?{query}"))
+        known = {f"/runs/{run.id}": name for name, run in runs.items()}
+        return [known[one.attributes["href"]] for one in page.all("a") if one.attributes["href"] in known]
+
+    assert listed("") == ["again", "returns", "refunds"]
+    assert listed("text=SHORTER") == ["refunds"]
+    assert listed(f"text={runs['again'].id}") == ["again"]
+    assert listed("text=refunds+scripted") == ["again", "refunds"]
+    assert listed("text=nothing") == []
+    assert listed("sort=oldest") == ["refunds", "returns", "again"]
+    assert listed("sort=mean") == listed("sort=pass_rate&text=") == ["refunds", "again", "returns"]
+    assert listed("sort=name")[-1] == "returns"
+    assert "No matches" in client.get("/runs?text=nothing").text
+    assert [client.get(f"/runs?{wrong}").status_code for wrong in ("sort=colour", f"text={'x' * 201}")] == [422, 422]
+
+
+def test_a_run_in_which_everything_failed_says_so_and_what_went_wrong_and_is_pinned_only_when_asked_twice(
+    client: TestClient, judged: Judge, parsed: Parsed, post: Post
+) -> None:
+    run = judged(*["no verdict"] * 6, count=2)
+
+    shown, listed = (parsed(client.get(address)).one("main").text for address in (f"/runs/{run.id}", "/runs"))
+    refused = post(f"/runs/{run.id}/pin")
+    by_rest = client.put(f"/api/runs/{run.id}/baseline", headers={"authorization": f"Bearer {TOKEN}"})
+    pinned = post(f"/runs/{run.id}/pin", anyway="1")
+
+    assert "nothing scored" in shown
+    assert "nothing scored" in listed
+    assert "Nothing was scored: every case ended in an error" in shown
+    assert re.search(r"2\s+unparsable: \S", shown)
+    assert (refused.status_code, by_rest.status_code, pinned.status_code) == (409, 409, 303)
+    assert "Pin anyway" in refused.text
+    assert "anyway" in by_rest.text
+
+
+def test_errors_are_retried_and_a_run_is_started_again_with_a_click(
+    client: TestClient, post: Post, parsed: Parsed, prompt: Any, models: Any, ended: Callable[[str], dict[str, Any]]
+) -> None:
+    models.says = lambda model, _text: "no verdict" if model == "judge" else ""
+    started = post("/runs/new", **(form_of(prompt, models="vllm/a", judge="vllm/judge") | {"do": "start"}))
+    first = started.headers["location"].removeprefix("/runs/")
+    failed = ended(first)
+    models.says = lambda _model, _text: ""
+
+    retried = post(f"/runs/{first}/resume", retry_errors="1")
+    mended = ended(first)
+    page = parsed(client.get(f"/runs/{first}"))
+    form = page.all("input", name="form")[0].attributes["value"]
+    again = [post(f"/runs/{first}/again", form=form).headers["location"] for _ in range(2)]
+    second = ended(again[0].removeprefix("/runs/"))
+    asked = len(models.asked)
+    third = ended(post(f"/runs/{first}/again", form=form, no_cache="1").headers["location"].removeprefix("/runs/"))
+
+    assert failed["summary"]["errors"] == failed["summary"]["n"] > 0
+    assert retried.status_code == 303
+    assert mended["summary"]["errors"] == 0
+    assert again[0] == again[1] != f"/runs/{first}"
+    assert (second["summary"]["cached"], third["summary"]["cached"]) == (second["summary"]["n"] * 2, 0)
+    assert len(models.asked) - asked == third["summary"]["n"] * 2
+    assert (second["models"], second["judge"]) == (mended["models"], mended["judge"])
+    assert "Compare with previous run" in client.get(again[0]).text
+
+
 # Texts of others
 
 
@@ -566,7 +674,7 @@ def test_hostile_texts_are_shown_as_text_on_every_page(
     cases = [case(f"{n} {said}".replace("\0", ""), said) for n, said in enumerate(usable)]
     evaluator = {**JUDGE, "name": usable[0]}
     replies = [reply(0.5, said) for said in usable[:-1]]
-    run = judged(*replies, *[usable[-1]] * 3, name=everything, cases=cases, evaluators=evaluator)
+    run = judged(*replies, *[usable[-1]] * 3, name=everything, label=usable[0], cases=cases, evaluators=evaluator)
     prompt = store.prompts.create(PromptText(name=usable[0], content=everything.replace("\0", "")))
     store.prompts.add_cases(prompt.id, [TestCaseText(input=said.replace("\0", "")) for said in usable])
     named = {
@@ -576,7 +684,7 @@ def test_hostile_texts_are_shown_as_text_on_every_page(
     }
     kin = store.runs.create(name=usable[0], source=usable[0].replace("\0", ""), definition=named, options={})
     pin(store, run)
-    held = judged(*replies, *[usable[-1]] * 3, name=everything, cases=cases, evaluators=evaluator)
+    held = judged(*replies, *[usable[-1]] * 3, name=everything, label=usable[0], cases=cases, evaluators=evaluator)
 
     pages = [
         parsed(client.get(address))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
@@ -166,3 +167,76 @@ def test_hostile_names_are_shown_as_they_are(store: Store, post: Post, parsed: P
     page = parsed(post("/io", document=document(*names), action="check"))
 
     assert [one.text for one in page.all("li") if one.text in names] == names
+
+
+def many(count: int, **last: Any) -> bytes:
+    cases: list[dict[str, Any]] = [{"input": f"Question {number}?"} for number in range(count)]
+    return json.dumps({"prompts": [{"name": "many", "test_cases": [*cases, {"input": "last"} | last]}]}).encode()
+
+
+@pytest.fixture
+def send(client: TestClient, parsed: Parsed) -> Callable[[bytes, str], tuple[list[str], Any]]:
+    """Send a file, and give what the pages said until it was done, with the last one."""
+
+    def sent(content: bytes, action: str) -> tuple[list[str], Any]:
+        answer = client.post("/io", data={"token": TOKEN, "action": action}, files={"file": ("p.json", content)})
+        assert answer.status_code == 303
+        said: list[str] = []
+        while True:
+            page = parsed(client.get(answer.headers["location"]))
+            said.append(page.one("main").text)
+            if not page.all("progress"):
+                return said, page
+            assert page.one("meta", **{"http-equiv": "refresh"}).attributes["content"] == "1"
+
+    return sent
+
+
+def test_a_large_import_goes_on_in_the_background_and_shows_its_progress(store: Store, send: Any) -> None:
+    checked, _ = send(many(20_000), "check")
+    before = store.prompts.all()
+    said, page = send(many(20_000), "import")
+
+    assert "nothing has been changed yet" in checked[-1]
+    assert "choose the file again" in checked[-1]
+    assert before == []
+    assert "Import in progress" in said[0]
+    assert "Imported." in page.one("div", role="status").text
+    assert store.prompts.find("many").test_cases == 20_001
+
+
+def test_a_large_import_with_a_mistake_imports_nothing_and_names_it(store: Store, send: Any) -> None:
+    _, page = send(many(6_000, wrong=1), "import")
+
+    told = page.one("div", role="alert").text
+    assert "Nothing was imported." in told
+    assert "test case 6001: wrong" in told
+    assert store.prompts.all() == []
+
+
+@pytest.mark.parametrize(("address", "kind"), [("/io", "input"), ("/runs/new", "a")])
+def test_many_prompts_are_shown_page_by_page_and_found_by_name(
+    client: TestClient, store: Store, parsed: Parsed, address: str, kind: str
+) -> None:
+    for number in range(230):
+        store.prompts.create(PromptText(name=f"Prompt {number:03}"))
+
+    def shown(where: str) -> tuple[int, str | None]:
+        page = parsed(client.get(where))
+        entries = (
+            page.all("input", type="checkbox", name="prompt")
+            if kind == "input"
+            else [one for one in page.all("a") if one.attributes.get("href", "").startswith("/runs/new?prompt=")]
+        )
+        following = [one.attributes["href"] for one in page.all("a", rel="next")]
+        return len(entries), following[0] if following else None
+
+    counts, where = [], address
+    while where:
+        count, where = shown(where)  # type: ignore[assignment]
+        counts.append(count)
+
+    assert counts == [100, 100, 30]
+    assert shown(f"{address}?q=PROMPT+22") == (10, None)
+    assert shown(f"{address}?q=nobody") == (0, None)
+    assert "No matching prompts" in client.get(f"{address}?q=nobody").text

@@ -16,6 +16,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
+from evenhand.server.problems import Problem
 from evenhand.server.runs.manager import MOST_AT_ONCE, RunManager
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
@@ -78,8 +79,9 @@ def test_closing_interrupts_what_is_driven_and_what_waits(
         await asyncio.sleep(0.05)
         await asyncio.wait_for(manager.close(), 60)
         await asyncio.wait_for(watching, 60)
-        with pytest.raises(ConflictError, match="shutting down"):
+        with pytest.raises(Problem) as refused:
             await start(manager, store, trial)
+        assert (refused.value.status, refused.value.title) == (503, "The server is shutting down")
         return [store.runs.find(run.id) for run in runs]
 
     runs = asyncio.run(closed())

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-import orjson
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from evenhand.domain.run import MOST_LABEL
 from evenhand.server.api.schemas import ProblemDetails
-from evenhand.server.problems import Problem
+from evenhand.server.json_slices import LARGE_BYTES, parse_json
+from evenhand.server.problems import WRITTEN, Problem
 from evenhand.server.runs.requests import (
     LONGEST_NAME,
     MOST_AT_ONCE,
@@ -33,15 +34,14 @@ _ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
     401: _PROBLEM | {"description": "The token is missing or wrong."},
     403: _PROBLEM | {"description": "Cross-site request."},
     404: _PROBLEM | {"description": "Not found."},
+    405: _PROBLEM | {"description": "Method not allowed; Allow names those that are."},
     409: _PROBLEM | {"description": "Conflicts with the current state."},
     413: _PROBLEM | {"description": "The body is too large."},
     415: _PROBLEM | {"description": "Unsupported Content-Type; send application/json."},
+    421: _PROBLEM | {"description": "The Host header names another server."},
     422: _PROBLEM | {"description": "Invalid request; errors names the fields."},
     429: _PROBLEM | {"description": "Too many changes; Retry-After has the seconds to wait."},
-}
-# Of routes that may have to be asked again.
-BUSY: Final[dict[int | str, dict[str, Any]]] = {
-    503: _PROBLEM | {"description": "Busy; Retry-After has the seconds to wait."}
+    503: _PROBLEM | {"description": "Busy, or the database is unavailable; Retry-After has the seconds to wait."},
 }
 # For the OpenAPI document only: the guard asks for it.
 _TOKEN: Final = HTTPBearer(auto_error=False, scheme_name="token", description="EVENHAND_TOKEN, or .evenhand/token.")
@@ -68,16 +68,26 @@ def routes(tag: str) -> APIRouter:
     return APIRouter(route_class=JsonRoute, tags=[tag], responses=_ALWAYS, dependencies=[Depends(_TOKEN)])
 
 
-# A schema inside a schema inside a prompt needs a few dozen.
-MOST_DEPTH: Final = 150
+# No body has as many; what is beyond is not reported one by one.
+MOST_FIELDS: Final = 64
 MOST_CASES_AT_ONCE: Final = 10_000
 MOST_PROMPTS_AT_ONCE: Final = 10_000
 MOST_RUBRICS: Final = 200
 _LARGEST: Final = 2**53 - 1
-_LONGEST_SHOWN: Final = 80
 _JSON: Final = "application/json"
 
-Schema: TypeAlias = str | dict[str, Any] | bool | None
+_SCHEMA: Final = {"anyOf": [{"type": kind} for kind in ("string", "object", "boolean", "null")]}
+
+
+def _require_schema(value: Any) -> Any:
+    if value is None or isinstance(value, str | dict | bool):
+        return value
+    why = "it must be a JSON Schema: an object, a boolean, or text with one of these"
+    raise PydanticCustomError("json_schema", why)
+
+
+# Not a union, of which each part would report an error of its own, and 1 would count as true.
+Schema: TypeAlias = Annotated[Any, AfterValidator(_require_schema), WithJsonSchema(_SCHEMA)]
 OutageTimeout: TypeAlias = Annotated[
     float | None,
     Field(
@@ -103,21 +113,21 @@ class JsonRequest(Request):
 
     async def json(self) -> Any:
         """Read the body."""
-        try:
-            body = await self.body()
-            fields = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise Problem(422, "Invalid JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
-        _require_shallow(fields)
-        # orjson takes the last of several in silence. Numbers are left as they are written: it has read them.
-        json.loads(body, object_pairs_hook=_require_once, parse_int=str, parse_float=str)
+        body = await self.body()
+        fields = await asyncio.to_thread(parse_json, body) if len(body) > LARGE_BYTES else parse_json(body)
         if not isinstance(fields, dict):
             raise Problem(422, "Invalid request", "the body must be a JSON object")
+        if len(fields) > MOST_FIELDS:
+            raise Problem(
+                422, "Invalid request", f"the body has {len(fields):,} fields; at most {MOST_FIELDS} are known"
+            )
         named: dict[str, Any] = {}
+        self.scope[WRITTEN] = written_names = {}
         for written, value in fields.items():
             if (name := snake(written)) in named:
-                raise Problem(422, "Invalid request", "duplicate field, in both spellings", field=name)
+                raise Problem(422, "Invalid request", "duplicate field, in both spellings", field=written)
             named[name] = value
+            written_names[name] = written
         return named
 
 
@@ -146,37 +156,14 @@ def _require_json(request: Request) -> None:
         raise Problem(415, "Not JSON", f"send the body with Content-Type: {_JSON}, {sent}")
 
 
-def _require_shallow(value: Any) -> None:
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        level = [part for container in level for part in _parts(container) if isinstance(part, (dict, list))]
-        if not level:
-            return
-    raise Problem(422, "Invalid request", f"JSON may be nested at most {MOST_DEPTH} levels deep")
-
-
-def _require_once(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
-    for name, _ in pairs:
-        if name in seen:
-            raise Problem(422, "Invalid request", "duplicate field", field=name[:_LONGEST_SHOWN])
-        seen.add(name)
-
-
-def _parts(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
 class Body(BaseModel):
     """A request body; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
     def sent_fields(self) -> dict[str, Any]:
-        """Return the fields that were sent, without defaults."""
-        return self.model_dump(exclude_unset=True)
+        """Return the fields that were sent, without defaults; their values are not copied."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class PromptBody(Body):
@@ -241,6 +228,14 @@ class JudgeBody(Body):
     reference: str = ""
 
 
+def _require_texts(value: Any) -> Any:
+    """Refuse a list with anything but texts at the first of these: to say it of thousands would take long."""
+    for number, item in enumerate(value if isinstance(value, list) else ()):
+        if not isinstance(item, str):
+            raise ValueError(f"item {number + 1} must be text, not {type(item).__name__}")  # noqa: TRY004 - which pydantic takes
+    return value
+
+
 class RunBody(Body):
     """A run of a prompt: every test case on every model, ``repeat`` times."""
 
@@ -249,7 +244,9 @@ class RunBody(Body):
     models: Annotated[list[str], Field(max_length=MOST_MODELS, description="Names, such as openai/gpt-5-mini.")] = []
     judge: Annotated[str | None, Field(description="A model's name; the server's default judge if omitted.")] = None
     test_cases: Annotated[
-        list[str] | None, Field(max_length=MOST_CASES_AT_ONCE, description="Ids; all by default.")
+        list[str] | None,
+        Field(max_length=MOST_CASES_AT_ONCE, description="Ids; all by default."),
+        BeforeValidator(_require_texts),
     ] = None
     repeat: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     concurrency: Annotated[int | None, Field(ge=1, le=MOST_AT_ONCE)] = None
@@ -296,4 +293,8 @@ class ImportBody(Body):
 
     format: str = "evenhand-prompts"
     format_version: int = 1
-    prompts: Annotated[list[dict[str, Any]], Field(max_length=MOST_PROMPTS_AT_ONCE)]
+    # Each is checked when it is imported, in a thread.
+    prompts: Annotated[
+        list[Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]],
+        Field(max_length=MOST_PROMPTS_AT_ONCE),
+    ]

@@ -13,6 +13,8 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from evenhand.server.api.bodies import routes
 from evenhand.server.api.schemas import Health
+from evenhand.server.dependencies import ReadinessDep
+from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.version import __version__
 
@@ -166,9 +168,18 @@ router = routes("about")
 
 
 @router.get("/health", response_model=Health, name="health")
-def get_health() -> Any:
-    """Return the server's status and version; this needs no token."""
+async def get_health() -> Any:
+    """Return the server's version, as long as its process is alive; this needs no token."""
     return {"status": "ok", "version": __version__}
+
+
+@router.get("/ready", response_model=Health, name="ready")
+async def get_ready(readiness: ReadinessDep) -> Any:
+    """Return whether the server can do its work; 503 if its database cannot be used. This needs no token."""
+    if not await readiness.is_ready():
+        why = "its database does not answer, or has the tables of another version; see the server's log"
+        raise Problem(503, "Not ready", why, headers={"retry-after": "5"})
+    return {"status": "ready", "version": __version__}
 
 
 @router.get("/openapi.json", response_class=JSONResponse, include_in_schema=False)

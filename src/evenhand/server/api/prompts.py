@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import orjson
-from fastapi import Query
-from fastapi.responses import Response
+from fastapi import Header, Path, Query
+from fastapi.responses import JSONResponse, Response
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ContractError, NotFoundError
@@ -31,11 +31,21 @@ from evenhand.server.api.bodies import (
     TestCaseEdit,
     routes,
 )
-from evenhand.server.api.schemas import ImportShape, Listed, Page, PromptShape, SchemaVerdict, TestCaseShape
-from evenhand.server.dependencies import StoreDep
+from evenhand.server.api.schemas import (
+    ImportJobShape,
+    ImportShape,
+    Listed,
+    Page,
+    PromptShape,
+    SchemaVerdict,
+    TestCaseShape,
+)
+from evenhand.server.dependencies import ImportJobsDep, StoreDep
 from evenhand.server.runs.results import cursor_offset, offset_cursor
 from evenhand.store.store import Store
 from evenhand.workspace.documents import (
+    Imported,
+    ImportObserver,
     case_summary,
     expected_schema_text,
     export_document,
@@ -49,10 +59,17 @@ from evenhand.workspace.documents import (
 router = routes("prompts")
 
 
-@router.get("/prompts", response_model=Listed[PromptShape])
-def list_prompts(store: StoreDep) -> Any:
+@router.get("/prompts", response_model=Page[PromptShape])
+def list_prompts(store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """List the prompts by name, each in its latest version."""
-    return {"items": [prompt_summary(prompt) for prompt in store.prompts.all()]}
+    prompts = store.prompts.all()
+    first = cursor_offset(cursor)
+    more = offset_cursor(first + limit) if first + limit < len(prompts) else None
+    return {
+        "items": [prompt_summary(prompt) for prompt in prompts[first : first + limit]],
+        "total": len(prompts),
+        "next": more,
+    }
 
 
 @router.post("/prompts", response_model=PromptShape, status_code=201)
@@ -159,18 +176,51 @@ def export_prompts(
     return Response(document, media_type="application/json", headers=name)
 
 
-@transfer_router.post("/import", response_model=ImportShape)
+_ASYNC: Final = "respond-async"
+
+
+@transfer_router.post(
+    "/import",
+    response_model=ImportShape,
+    responses={202: {"model": ImportJobShape, "description": "Accepted; Location has the address of its progress."}},
+)
 def import_prompts(
-    body: ImportBody, store: StoreDep, key: Key = None, dry_run: Annotated[bool, Query()] = False
+    body: ImportBody,
+    *,
+    store: StoreDep,
+    jobs: ImportJobsDep,
+    key: Key = None,
+    dry_run: Annotated[bool, Query()] = False,
+    prefer: Annotated[
+        str | None, Header(max_length=200, description=f"With {_ASYNC}, the response is 202, before it is done.")
+    ] = None,
 ) -> Any:
     """Import prompts, all or none; those whose names exist are skipped. A dry run stores nothing."""
     document = body.sent_fields()
 
-    def take_in() -> str:
-        return orjson.dumps(import_document(store, document, dry_run=dry_run).as_dict()).decode()
+    def import_all(observer: ImportObserver | None = None) -> Imported:
+        def take_in() -> str:
+            imported = import_document(store, document, dry_run=dry_run, observer=observer)
+            return orjson.dumps(imported.as_dict()).decode()
 
-    outcome, _ = store.idempotency_keys.once(key, ["import", document, dry_run], take_in)
-    return orjson.loads(outcome)
+        outcome, _ = store.idempotency_keys.once(key, ["import", document, dry_run], take_in)
+        return Imported(**orjson.loads(outcome))
+
+    if prefer is None or _ASYNC not in [word.strip().lower() for word in prefer.split(",")]:
+        return import_all().as_dict()
+    job = jobs.start(import_all)
+    headers = {"location": f"/api/imports/{job.id}", "preference-applied": _ASYNC}
+    return JSONResponse(job.as_dict(), status_code=202, headers=headers)
+
+
+@transfer_router.get("/imports/{import_id}", response_model=ImportJobShape)
+async def get_import(
+    import_id: Annotated[str, Path(max_length=100, description="The id of the import.")], jobs: ImportJobsDep
+) -> Any:
+    """Return the progress of an import and, when it has ended, what it did or why it did nothing."""
+    if (job := jobs.find(import_id)) is None:
+        raise NotFoundError(f"no import {import_id!r}; the last few are known, until the server is restarted")
+    return job.as_dict()
 
 
 schema_router = routes("schemas")

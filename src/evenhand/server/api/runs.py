@@ -16,7 +16,7 @@ from evenhand.domain.prompt import FieldError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, is_label
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
-from evenhand.server.api.bodies import BUSY, Cursor, Key, Limit, ResumeBody, RunBody, RunChange, RunId, routes
+from evenhand.server.api.bodies import Cursor, Key, Limit, ResumeBody, RunBody, RunChange, RunId, routes
 from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
@@ -123,7 +123,7 @@ def get_progress(run: RunId, store: StoreDep, manager: RunManagerDep) -> Any:
 @router.get(
     "/runs/{run}/events",
     response_class=StreamingResponse,
-    responses=_stream(EVENTS, "Live progress.", properties=_EVENT) | BUSY,
+    responses=_stream(EVENTS, "Live progress.", properties=_EVENT),
 )
 async def watch_run(run: RunId, store: StoreDep, manager: RunManagerDep) -> StreamingResponse:
     """Watch a run: server-sent events named ``progress``, at most two a second, and ``end`` when the run has ended.
@@ -153,9 +153,20 @@ async def resume_run(run: RunId, store: StoreDep, manager: RunManagerDep, body: 
 
 
 @router.put("/runs/{run}/baseline", response_model=RunDetail)
-def pin_run(run: RunId, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
-    """Make a run the baseline of its suite or prompt, in place of any other."""
-    return run_detail(store, pin(store, store.runs.find(run)), summaries, settings.page_wait_seconds)
+def pin_run(
+    run: RunId,
+    store: StoreDep,
+    settings: SettingsDep,
+    summaries: SummaryCacheDep,
+    *,
+    anyway: Annotated[bool, Query(description="Pin it even if nothing was scored in it.")] = False,
+) -> Any:
+    """Make a run the baseline of its suite or prompt, in place of any other.
+
+    A run in which every case ended in an error is refused unless `anyway` is set.
+    """
+    pinned = pin(store, store.runs.find(run), anyway=anyway)
+    return run_detail(store, pinned, summaries, settings.page_wait_seconds)
 
 
 @router.delete("/runs/{run}/baseline", status_code=204)

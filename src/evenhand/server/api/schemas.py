@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 Item = TypeVar("Item")
 
@@ -84,6 +84,21 @@ class ImportShape(Shape):
     skipped: list[str]
     test_cases: int
     dry_run: bool
+
+
+class ImportJobShape(Shape):
+    """An import in the background: of ``total`` test cases, ``done`` are checked or stored, by its ``stage``.
+
+    ``result`` is what it did, once its status is done; ``problem`` why it did nothing, if that is failed.
+    """
+
+    id: str
+    status: Literal["waiting", "running", "done", "failed"]
+    stage: Literal["checking", "storing"] | None
+    done: int
+    total: int
+    result: ImportShape | None
+    problem: ProblemDetails | None
 
 
 class SchemaProblem(Shape):
@@ -250,47 +265,6 @@ class EstimateShape(Shape):
     rules: list[str]
 
 
-class EvaluationShape(Shape):
-    """An evaluation in a list; long texts are truncated, and complete in the case itself."""
-
-    case_id: str
-    position: int
-    place: int
-    sample: int
-    round: int
-    evaluator: str
-    model: str | None
-    status: Literal["scored", "not_evaluated", "error"]
-    verdict: Literal["pass", "borderline", "fail"] | None
-    score: float | None
-    cost: float | None
-    seconds: float
-    retry_count: int
-    hits: int
-    misses: int
-    error: str | None
-    label: str | None = None
-    reasoning: str
-    question: str
-    answer: str | None
-
-
-class CaseShape(Shape):
-    """A case in full: question, answers with attempts, and all evaluations with prompts, raw replies and checks."""
-
-    case_id: str
-    position: int
-    status: str
-    score: float | None
-    verdict: str | None
-    question: str | None
-    answer: str | None
-    context: str | list[str | dict[str, str]] | None = None
-    case: dict[str, Any]
-    answers: list[dict[str, Any]] = Field(default_factory=list)
-    evaluations: list[dict[str, Any]]
-
-
 class DifferenceShape(Shape):
     """How the scores of two runs differ: B minus A, its interval, and a test."""
 
@@ -354,3 +328,22 @@ class SeveralShape(Shape):
     others: dict[str, ComparedShape]
     refused: dict[str, str]
     notes: dict[str, list[str]]
+
+
+class TookShape(Shape):
+    """What the answers of a target took: dollars in all, and mean seconds; null is unknown."""
+
+    answers: int
+    cost: float | None
+    priced: int
+    latency: float | None
+    timed: int
+
+
+class TargetsShape(Shape):
+    """The targets of a run, each compared with one of them, by their names; ``took`` has that one too."""
+
+    baseline: str
+    evaluator: str | None
+    others: dict[str, ComparedShape]
+    took: dict[str, TookShape]

@@ -1,10 +1,23 @@
-"""The web pages: they work without JavaScript, which adds live updates, the drawer and the long table."""
+"""The web pages: they work without JavaScript, which adds live updates, filters as one types, and the drawer."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.pages import cases, compare, home, judges, profiles, prompts, results, runs, settings, transfer
+from evenhand.server.pages import (
+    case,
+    cases,
+    compare,
+    evaluations,
+    home,
+    judges,
+    profiles,
+    prompts,
+    results,
+    runs,
+    settings,
+    transfer,
+)
 
 router = APIRouter(include_in_schema=False)
 for _part in (
@@ -15,7 +28,9 @@ for _part in (
     transfer.router,
     settings.router,
     runs.router,
+    evaluations.router,
     results.router,
+    case.router,
     profiles.router,
     profiles.audit_router,
     compare.router,

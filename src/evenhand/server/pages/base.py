@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, UploadFile
 
+from evenhand.server.form_data import form_of
 from evenhand.server.problems import Problem
-from evenhand.server.security import MOST_IMPORT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,11 @@ class Form:
 
 
 async def _sent(request: Request) -> AsyncIterator[Form]:
-    # The whole body is limited at the gate, so that a field of it needs no limit. Closes files that came with it.
-    async with request.form(max_part_size=MOST_IMPORT_BYTES) as sent:
+    sent = await form_of(request)
+    try:
         yield Form(sent)
+    finally:
+        await sent.close()
 
 
 Sent = Annotated[Form, Depends(_sent)]

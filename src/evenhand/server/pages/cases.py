@@ -124,12 +124,16 @@ def ask_to_delete(request: Request, store: StoreDep, case_id: str) -> Response:
 def delete_case(store: StoreDep, case_id: str, sent: Sent) -> Response:
     """Delete a test case, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
-    with store.transaction(exclusive=True):
+
+    def delete() -> TestCase:
         case = store.prompts.find_case(case_id)
         if case.version != seen:
             raise Problem(409, "Changed in the meantime", f"test case {case.id} is now at version {case.version}")
         store.prompts.delete_case(case.id)
-    return see_other(f"/prompts/{case.prompt_id}/cases?said=deleted")
+        return case
+
+    prompt_id = store.atomically(delete, exclusive=True).prompt_id
+    return see_other(f"/prompts/{prompt_id}/cases?said=deleted")
 
 
 def _editor(

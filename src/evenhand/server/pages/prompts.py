@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -15,6 +14,7 @@ from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptTex
 from evenhand.reports.phrases import moment_text
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
+from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.workspace.documents import PROMPT_FIELDS, prompt_dict, prompt_text
@@ -85,7 +85,6 @@ def _skipped(number: int) -> list[Line]:
 
 router = APIRouter()
 
-PAGE: Final = 100
 LABELS: Final = {
     "name": "Name",
     "content": "System prompt",
@@ -104,21 +103,8 @@ _NOTICES: Final = {
 @router.get("/prompts")
 def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
     """Show the prompts, or those whose names contain a text."""
-    everything = store.prompts.all()
-    matching = [prompt for prompt in everything if q.casefold() in prompt.name.casefold()]
-    start = min(max(start, 0), max(len(matching) - 1, 0)) // PAGE * PAGE
-    return page(
-        request,
-        "prompts.html",
-        prompts=matching[start : start + PAGE],
-        there=len(everything),
-        q=q,
-        shown=f"{start + 1:,} to {min(start + PAGE, len(matching)):,} of {len(matching):,}",
-        before=_at(q, start - PAGE) if start else None,
-        after=_at(q, start + PAGE) if start + PAGE < len(matching) else None,
-        notice_text=_NOTICES.get(said),
-        moment=moment_text,
-    )
+    listed = PromptList.of(store, "/prompts", q, start)
+    return page(request, "prompts.html", listed=listed, notice_text=_NOTICES.get(said), moment=moment_text)
 
 
 @router.get("/prompts/new")
@@ -184,11 +170,14 @@ def ask_to_delete(request: Request, store: StoreDep, prompt_id: str) -> Response
 def delete_prompt(store: StoreDep, prompt_id: str, sent: Sent) -> Response:
     """Delete a prompt, unless it was changed since the confirmation was shown."""
     seen = sent.number("seen")
-    with store.transaction(exclusive=True):
+
+    def delete() -> None:
         prompt = store.prompts.find(prompt_id)
         if prompt.latest != seen:
             raise Problem(409, "Changed in the meantime", f"prompt {prompt.name!r} is now at version {prompt.latest}")
         store.prompts.delete(prompt.id)
+
+    store.atomically(delete, exclusive=True)
     return see_other("/prompts?said=deleted")
 
 
@@ -255,7 +244,3 @@ def _draft(sent: Form, kept: PromptText | None) -> dict[str, Any]:
         "content": draft["content"] or "",
         "evaluation_mode": sent.text("evaluation_mode") or EvaluationMode.LLM.value,
     }
-
-
-def _at(q: str, start: int) -> str:
-    return f"/prompts?{urlencode({'q': q, 'start': max(start, 0)})}"

@@ -26,6 +26,7 @@ from evenhand.reports.phrases import cost_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep
 from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.pages.run_view import own
 from evenhand.server.rendering import page
 from evenhand.server.runs.manager import RunManager
@@ -124,10 +125,19 @@ class Prepared:
 
 
 @router.get("/runs/new")
-def new_run(request: Request, store: StoreDep, settings: SettingsDep, prompt: str = "", version: str = "") -> Response:
-    """Show the form, or first the prompts to choose from."""
+def new_run(
+    request: Request,
+    store: StoreDep,
+    settings: SettingsDep,
+    *,
+    prompt: str = "",
+    version: str = "",
+    q: str = "",
+    start: int = 0,
+) -> Response:
+    """Show the form, or first the prompts to choose from, page by page."""
     if not prompt:
-        return page(request, "runs_choose.html", prompts=store.prompts.all())
+        return page(request, "runs_choose.html", listed=PromptList.of(store, "/runs/new", q, start))
     number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else None
     typed = dict.fromkeys(_FIELDS, "") | {
         "models": "\n".join(settings.models),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Tally
 from evenhand.evaluators.profile_score import SCALE
@@ -16,13 +18,15 @@ from evenhand.reports.effort import Effort
 from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.json import moment
 from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, moment_text, names_in
-from evenhand.server.runs.baseline import is_baseline
+from evenhand.reports.safe_text import plain
+from evenhand.server.runs.baseline import is_baseline, is_hollow
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.results import metadata_query
 from evenhand.server.runs.summaries import Numbers, SummaryCache
-from evenhand.server.runs.views import MOST_CASES_IN_LIST
+from evenhand.server.runs.views import MOST_CASES_IN_LIST, judge_of
+from evenhand.store.results import cases_at, positions_with_errors
 from evenhand.store.store import Store
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.prompt_run import PROMPT
@@ -76,6 +80,36 @@ class Row:
         return NONE if self.numbers is None else Effort.of(self.numbers.summary, self.run).cost or NONE
 
     @property
+    def short_cost(self) -> str:
+        """What it cost, at least: what has no price is not in it, which ``cost`` says in full."""
+        if self.numbers is None or self.cost == NONE:
+            return NONE
+        summary = self.numbers.summary
+        return (
+            f"≥ {cost_text(summary.known_cost)}" if summary.unpriced and summary.known_cost else cost_text(summary.cost)
+        )
+
+    @property
+    def duration(self) -> str:
+        """How long it took."""
+        finished = self.run.finished
+        return NONE if finished is None else duration_text(max(finished - self.run.created, 0))
+
+    @property
+    def details(self) -> list[str]:
+        """What tells it from other runs: the version of its prompt, what answered, and the judge."""
+        prompt = self.run.definition.get(PROMPT)
+        version = f"version {prompt.get('version')}" if isinstance(prompt, Mapping) else ""
+        judge = judge_of(self.run)
+        answered_by = ", ".join(names_in(self.run.definition.get("target")))
+        return [detail for detail in (version, answered_by, judge and f"judged by {judge}") if detail]
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether it has finished, and all it has is errors."""
+        return self.numbers is not None and is_hollow(self.run, self.numbers.summary)
+
+    @property
     def when(self) -> str:
         """When it began."""
         return moment_text(self.run.created).removesuffix(" UTC")
@@ -89,6 +123,24 @@ class Row:
     def is_baseline(self) -> bool:
         """Whether it is a baseline."""
         return is_baseline(self.run)
+
+
+_MOST_LOOKED_AT: Final = 20
+_LONGEST_ERROR: Final = 300
+
+
+def first_errors(store: Store, run: RunRecord) -> dict[str, str]:
+    """Return an error of each kind in full, from the first cases that have any."""
+    found: dict[str, str] = {}
+    for stored in cases_at(store, run, positions_with_errors(store, run, _MOST_LOOKED_AT)).values():
+        result = stored.result
+        judged = ((judgment.evaluation.error, "") for judgment in result.judgments)
+        answered = ((answer.error, "target ") for answer in result.answers)
+        for error, whose in itertools.chain(judged, answered):
+            if error is not None:
+                failure = Failure.of(error)
+                found.setdefault(f"{whose}{failure.kind}", plain(failure.message, _LONGEST_ERROR))
+    return found
 
 
 # Files of runs over profiles have a row or a line per profile.
@@ -192,32 +244,24 @@ def view_of(run: RunRecord, numbers: Numbers) -> RunView:
         bins=numbers.bins,
         gates=numbers.gates,
         noun=_noun(run),
-        note=" A score of 10 is 1.0 here." if of_profiles else "",
+        scale=scale_of(run) or 1,
     )
 
 
 def verdict_links(run: RunRecord) -> dict[Standing, str]:
-    """Return the addresses of the evaluations with each standing."""
-    address = f"{own(run)}/results"
-    links = {standing: _look_at(address, standing) for standing in Standing}
-    return {standing: link for standing, link in links.items() if link is not None}
+    """Return the addresses of the cases with each standing."""
+    return {standing: _cases_with(run, standing) for standing in Standing}
 
 
 def slice_link(run: RunRecord, key: str, value: str) -> str:
-    """Return the address of the evaluations of the cases in a slice; "" where it is too long to be one."""
+    """Return the address of the cases in a slice; "" where it is too long to be one."""
     query = metadata_query(key, value)
     return query and f"{own(run)}/results?{query}"
 
 
-def _look_at(address: str, standing: Standing) -> str | None:
-    """Return the address of the evaluations with a standing."""
-    match standing:
-        case Standing.PENDING:
-            return None
-        case Standing.ERROR | Standing.NOT_EVALUATED:
-            return f"{address}?status={standing.value}"
-        case _:
-            return f"{address}?verdict={standing.value}&status=scored"
+def _cases_with(run: RunRecord, standing: Standing) -> str:
+    query = f"verdict={standing.value}" if standing.scored else f"status={standing.value}"
+    return f"{own(run)}/results?{query}"
 
 
 def _count(number: int | None) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import io
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,10 +16,10 @@ from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response, StreamingResponse
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
 
-from evenhand.domain.errors import ConfigError, IncomparableError, NotFoundError
-from evenhand.domain.prompt import Prompt
+from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.profiles.job import mode_of
 from evenhand.profiles.modes import report_kind_of
@@ -25,23 +27,25 @@ from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
 from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages import run_form, run_view
+from evenhand.server.pages import run_form, run_list, run_view
 from evenhand.server.pages.base import Sent, see_other
-from evenhand.server.pages.run_view import Row, own
+from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import (
+    HollowRunError,
     VerdictChanges,
     baseline_of,
     compare_in_background,
     is_baseline,
-    newest_pair,
+    is_hollow,
     of_prompt,
     pin,
     run_before,
     unpin,
 )
 from evenhand.server.runs.progress import AT_WORK, with_actual_status
+from evenhand.server.runs.requests import RunRequest
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.store.store import Store
 
@@ -95,9 +99,13 @@ def _lines(turns: VerdictChanges, address: str) -> list[tuple[str, str]]:
 
 
 @baseline_router.post("/runs/{run_id}/pin")
-def pin_run(run_id: str, store: StoreDep) -> Response:
-    """Make a run the baseline of its suite or prompt."""
-    return see_other(own(pin(store, store.runs.find(run_id))))
+def pin_run(request: Request, run_id: str, store: StoreDep, sent: Sent) -> Response:
+    """Make a run the baseline of its suite or prompt; ask first where nothing was scored in it."""
+    run = store.runs.find(run_id)
+    try:
+        return see_other(own(pin(store, run, anyway=sent.text("anyway") == "1")))
+    except HollowRunError:
+        return page(request, "runs_pin.html", status=409, run=run)
 
 
 @baseline_router.post("/runs/{run_id}/unpin")
@@ -118,10 +126,10 @@ def label_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
 
 
 router = APIRouter()
+router.include_router(run_list.router)
 router.include_router(run_form.router)
 router.include_router(baseline_router)
 
-ON_A_PAGE: Final = 25
 _KINDS: Final = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -130,52 +138,7 @@ _KINDS: Final = {
     "md": "text/markdown; charset=utf-8",
     "xml": "application/xml",
 }
-_NOTICES: Final = {"deleted": "Run deleted."}
 _CHUNK: Final = 64 * 1024
-
-
-@router.get("/runs")
-def list_of_runs(
-    request: Request,
-    store: StoreDep,
-    manager: RunManagerDep,
-    summaries: SummaryCacheDep,
-    *,
-    prompt: str = "",
-    after: int = 0,
-    done: str = "",
-) -> Response:
-    """Show the runs, the newest first, of all prompts or of one; ``after`` is how many come before."""
-    prompts = store.prompts.all()
-    chosen = _prompt(store, prompt) if prompt else None
-    runs = [run for run in store.runs.newest() if chosen is None or of_prompt(run) == chosen.id]
-    first = min(max(after, 0), max(len(runs) - 1, 0))
-    here = runs[first : first + ON_A_PAGE]
-    rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
-    return page(
-        request,
-        "runs.html",
-        rows=rows,
-        pair=newest_pair(row.run for row in rows),
-        prompts=prompts,
-        prompt=chosen,
-        notice_text=_NOTICES.get(done),
-        shown=f"{first + 1:,} to {first + len(here):,} of {len(runs):,}" if here else "",
-        before=_address(prompt, max(first - ON_A_PAGE, 0)) if first else None,
-        after=_address(prompt, first + ON_A_PAGE) if first + ON_A_PAGE < len(runs) else None,
-    )
-
-
-def _prompt(store: Store, name: str) -> Prompt:
-    try:
-        return store.prompts.find(name)
-    except NotFoundError:
-        raise Problem(404, "Not found", f"no prompt {name!r:.80}; its runs are in the list of all runs") from None
-
-
-def _address(prompt: str, after: int) -> str:
-    parameters = {"prompt": prompt} if prompt else {}
-    return f"/runs?{urlencode({**parameters, 'after': after})}"
 
 
 @router.get("/runs/{run_id}")
@@ -194,6 +157,7 @@ def one_run(
     at_work = run.status in AT_WORK
     progress = (manager.progress(run.id) or {}) if at_work else {}
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
+    has_errors = numbers is not None and bool(numbers.summary.errors_by_class)
     return page(
         request,
         "runs_show.html",
@@ -205,6 +169,11 @@ def one_run(
         live=run_view.live(progress) if at_work else None,
         # One that was never planned has no cases to go on with.
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
+        can_retry=run.status is RunStatus.FINISHED and not run.origin and has_errors,
+        can_run_again=not at_work and of_prompt(run) is not None,
+        is_hollow=numbers is not None and is_hollow(run, numbers.summary),
+        first_errors=run_view.first_errors(store, run) if has_errors else {},
+        form=secrets.token_hex(16),
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
         against=BaselineComparison.of(store, summaries, run, wait),
@@ -239,15 +208,28 @@ def _find(store: Store, run_id: str) -> RunRecord:
 @router.post("/runs/{run_id}/cancel")
 async def cancel(run_id: str, manager: RunManagerDep) -> Response:
     """Cancel a run."""
-    run = await manager.cancel(run_id)
-    return RedirectResponse(run_view.own(run), status_code=303)
+    return see_other(own(await manager.cancel(run_id)))
 
 
 @router.post("/runs/{run_id}/resume")
-async def resume(run_id: str, manager: RunManagerDep) -> Response:
-    """Resume a run."""
-    run = await manager.resume(run_id)
-    return RedirectResponse(run_view.own(run), status_code=303)
+async def resume(run_id: str, manager: RunManagerDep, sent: Sent) -> Response:
+    """Resume a run, or retry the errors of one that has finished."""
+    retry_errors = sent.text("retry_errors") == "1"
+    run = await manager.resume(run_id, lambda usual: replace(usual, retry_errors=retry_errors))
+    return see_other(own(run))
+
+
+@router.post("/runs/{run_id}/again")
+async def run_again(
+    run_id: str, store: StoreDep, settings: SettingsDep, manager: RunManagerDep, sent: Sent
+) -> Response:
+    """Start another run like this one, once, however often the button is pressed."""
+    run = await run_in_threadpool(_find, store, run_id)
+    request = RunRequest.again(run, use_cache=sent.text("no_cache") != "1")
+    key = hashlib.sha256(repr((sent.text("form"), request)).encode()).hexdigest()
+    job = functools.partial(request.job, store, settings)
+    run, _ = await manager.start(job, request.scope, request.pace, key=key, asked="again")
+    return see_other(own(run))
 
 
 @router.get("/runs/{run_id}/delete")
@@ -260,7 +242,7 @@ def ask_to_delete(request: Request, run_id: str, store: StoreDep) -> Response:
 def delete(run_id: str, store: StoreDep) -> Response:
     """Delete a run with everything in it."""
     store.runs.delete(_find(store, run_id))
-    return RedirectResponse("/runs?done=deleted", status_code=303)
+    return see_other("/runs?done=deleted")
 
 
 @router.get("/runs/{run_id}/download.{ending}")

@@ -7,16 +7,17 @@ import os
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
 
 from evenhand.models.embedded.catalogue import MODELS as EMBEDDED, megabytes, models_folder
 from evenhand.models.embedded.download import is_here
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.dependencies import SettingsDep, StoreDep
+from evenhand.server.pages.base import see_other
 from evenhand.server.rendering import page
 from evenhand.server.runs.requests import KnownProvider, known_providers
-from evenhand.server.security import SESSION_COOKIE, equal
+from evenhand.server.security import SESSION_COOKIE, equal, own_path
 
 router = APIRouter()
 
@@ -71,20 +72,26 @@ def _embedded() -> list[KnownEmbedded]:
 login_router = APIRouter()
 
 _DAYS = 30
+Next = Annotated[str, Query(alias="next", max_length=2000)]
 
 
 @login_router.get("/login", name="login")
-def show_login(request: Request) -> Response:
+def show_login(request: Request, following: Next = "") -> Response:
     """Ask for the token."""
-    return page(request, "login.html", error="")
+    return page(request, "login.html", error="", following=following)
 
 
 @login_router.post("/login", name="login")
-def log_in(request: Request, settings: SettingsDep, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
-    """Set the session cookie if the token is right."""
+def log_in(
+    request: Request,
+    settings: SettingsDep,
+    token: Annotated[str, Form(max_length=1000)] = "",
+    following: Annotated[str, Form(alias="next", max_length=2000)] = "",
+) -> Response:
+    """Set the session cookie if the token is right, and lead to the page that was asked for."""
     if not equal(token, settings.token.reveal()):
-        return page(request, "login.html", status=401, error="Wrong token.")
-    answer = RedirectResponse("/", status_code=303)
+        return page(request, "login.html", status=401, error="Wrong token.", following=following)
+    answer = see_other(own_path(following))
     answer.set_cookie(
         SESSION_COOKIE,
         settings.session,
@@ -93,4 +100,12 @@ def log_in(request: Request, settings: SettingsDep, token: Annotated[str, Form(m
         samesite="strict",
         secure=request.url.scheme == "https",
     )
+    return answer
+
+
+@login_router.post("/logout")
+def log_out(request: Request) -> Response:
+    """Forget the session of this browser."""
+    answer = see_other("/login")
+    answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return answer

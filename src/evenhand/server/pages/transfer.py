@@ -10,11 +10,14 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.evaluators.reading import parse_strict
 from evenhand.server.api.prompts import export_prompts
-from evenhand.server.dependencies import ImportReportsDep, StoreDep
+from evenhand.server.dependencies import ImportJobsDep, StoreDep
+from evenhand.server.json_slices import LARGE_BYTES, parse_json
 from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.prompt_list import PromptList
+from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
-from evenhand.workspace.documents import Imported, import_document
+from evenhand.workspace.documents import Imported, count_cases, import_document
 
 router = APIRouter()
 
@@ -22,10 +25,30 @@ router = APIRouter()
 MOST_ECHOED: Final = 200_000
 
 
+# An import of more test cases is done in the background, and its progress is shown.
+MANY_CASES: Final = 5_000
+
+
 @router.get("/io")
-def show_transfer(request: Request, store: StoreDep, reports: ImportReportsDep, done: str = "") -> Response:
-    """Show what can be exported, the way to import, and what the last import did."""
-    return _page(request, store, done=reports.of(done))
+def show_transfer(
+    request: Request,
+    store: StoreDep,
+    jobs: ImportJobsDep,
+    *,
+    job_id: Annotated[str, Query(alias="import")] = "",
+    q: str = "",
+    start: int = 0,
+) -> Response:
+    """Show what can be exported, page by page, the way to import, and an import in progress, or what it did."""
+    job = jobs.find(job_id)
+    if job is not None and not job.has_ended:
+        return page(request, "transfer_progress.html", job=job)
+    if job is not None and job.problem is not None:
+        return _page(request, store, error=str(job.problem.detail))
+    report = None if job is None else job.report
+    if report is not None and report.dry_run:
+        return _page(request, store, planned=report, too_long=True)
+    return _page(request, store, done=report, listed=PromptList.of(store, "/io", q, start))
 
 
 @router.get("/io/export")
@@ -35,17 +58,21 @@ def export(store: StoreDep, prompt: Annotated[list[str] | None, Query()] = None)
 
 
 @router.post("/io")
-def import_prompts(request: Request, store: StoreDep, reports: ImportReportsDep, sent: Sent) -> Response:
+def import_prompts(request: Request, store: StoreDep, jobs: ImportJobsDep, sent: Sent) -> Response:
     """Import prompts, all or none, or only show what that would do."""
-    written = ""
+    written, dry_run = "", sent.text("action") != "import"
     try:
         written = _document(sent)
-        report = import_document(store, _parse(written), dry_run=sent.text("action") != "import")
+        document = _parse(written)
+        if count_cases(document) > MANY_CASES:
+            job = jobs.start(lambda observer: import_document(store, document, dry_run=dry_run, observer=observer))
+            return see_other(f"/io?import={job.id}")
+        report = import_document(store, document, dry_run=dry_run)
     except ConfigError as error:
         return _page(request, store, written=written, error=str(error), status=422)
     if report.dry_run:
         return _page(request, store, written=written, planned=report)
-    return see_other(f"/io?done={reports.keep(report)}")
+    return see_other(f"/io?import={jobs.ended(report).id}")
 
 
 def _page(
@@ -57,14 +84,16 @@ def _page(
     error: str | None = None,
     planned: Imported | None = None,
     done: Imported | None = None,
+    too_long: bool = False,
+    listed: PromptList | None = None,
 ) -> Response:
     return page(
         request,
         "transfer.html",
         status=status,
-        prompts=store.prompts.all(),
+        listed=PromptList.of(store, "/io", "", 0) if listed is None else listed,
         written=written if len(written) <= MOST_ECHOED else "",
-        too_long=len(written) > MOST_ECHOED,
+        too_long=too_long or len(written) > MOST_ECHOED,
         error=error,
         planned=planned,
         done=done,
@@ -84,7 +113,13 @@ def _document(sent: Form) -> str:
 def _parse(written: str) -> object:
     if not written.strip():
         raise ConfigError("there is nothing to import; choose a file, or paste a document")
+    if len(written) <= LARGE_BYTES:
+        try:
+            return parse_strict(written)
+        except ContractError as error:
+            raise ConfigError(str(error)) from None
     try:
-        return parse_strict(written)
-    except ContractError as error:
-        raise ConfigError(str(error)) from None
+        return parse_json(written.encode("utf-8", "surrogatepass"))
+    except Problem as problem:
+        field = "" if problem.field is None else f"{problem.field!r}: "
+        raise ConfigError(f"{problem.title}: {field}{problem.detail}") from None

@@ -9,11 +9,14 @@ from typing import Final
 from evenhand.domain.comparison import STANDINGS, Change, Comparison, RunsComparison
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.summary import Summary
 from evenhand.engine.comparison import Side, compare_runs
+from evenhand.engine.overview import overview_of
 from evenhand.engine.runs_comparison import compare_several
 from evenhand.profiles.job import is_ranking, require_scores
 from evenhand.reports.phrases import Standing
 from evenhand.server.runs.summaries import SummaryCache
+from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
 from evenhand.suites.definition_diff import judging_differences
@@ -36,6 +39,10 @@ def lineage(run: RunRecord) -> tuple[str, str]:
     return ("suite", run.source) if run.source is not None else ("program", run.name)
 
 
+class HollowRunError(ConflictError):
+    """A run without a single score was to become a baseline."""
+
+
 def is_baseline(run: RunRecord) -> bool:
     """Return whether others are held against a run."""
     return run.options.get(BASELINE) is True
@@ -48,23 +55,35 @@ def baseline_of(store: Store, run: RunRecord) -> RunRecord | None:
     )
 
 
-def pin(store: Store, run: RunRecord) -> RunRecord:
-    """Make a run the baseline of its suite or prompt, in place of any other."""
+def pin(store: Store, run: RunRecord, *, anyway: bool = False) -> RunRecord:
+    """Make a run the baseline of its suite or prompt, in place of any other; one without a score only ``anyway``."""
     if run.status is not RunStatus.FINISHED:
         raise ConflictError(f"run {run.id} is not finished ({run.status.value}), so it cannot be a baseline")
     if is_ranking(run.definition):
         raise ConflictError(f"run {run.id} is a ranking, whose scores are not compared, so it cannot be a baseline")
-    with store.transaction(exclusive=True):
+    if not anyway and is_hollow(run, overview_of(store, run).summary):
+        raise HollowRunError(
+            f"nothing was scored in run {run.id}: every case ended in an error; retry them, or set anyway"
+        )
+
+    def replace_pinned() -> None:
         for pinned in _pinned(store, run):
             _mark(store, pinned, is_pinned=False)
         _mark(store, store.runs.find(run.id), is_pinned=True)
+
+    store.atomically(replace_pinned, exclusive=True)
     return store.runs.find(run.id)
+
+
+def is_hollow(run: RunRecord, summary: Summary) -> bool:
+    """Return whether a run has finished with errors and without a single score."""
+    cases = summary.cases
+    return run.status is RunStatus.FINISHED and cases.errors > 0 and cases.decided == 0
 
 
 def unpin(store: Store, run: RunRecord) -> None:
     """Stop using a run as the baseline."""
-    with store.transaction(exclusive=True):
-        _mark(store, store.runs.find(run.id), is_pinned=False)
+    store.atomically(lambda: _mark(store, store.runs.find(run.id), is_pinned=False), exclusive=True)
 
 
 def run_before(store: Store, run: RunRecord) -> RunRecord | None:
@@ -74,6 +93,11 @@ def run_before(store: Store, run: RunRecord) -> RunRecord | None:
     near = store.runs.newest(_NEAR)
     earlier = (other for other in near if other.number < run.number and other.status is RunStatus.FINISHED)
     return next((other for other in earlier if lineage(other) == lineage(run)), None)
+
+
+def earlier_run(store: Store, run: RunRecord) -> RunRecord | None:
+    """Return the run that this one is held against: the baseline, or else the last one before it."""
+    return baseline_of(store, run) or run_before(store, run)
 
 
 def newest_pair(newest_first: Iterable[RunRecord]) -> tuple[str, str] | None:
@@ -100,6 +124,7 @@ def _mark(store: Store, run: RunRecord, *, is_pinned: bool) -> None:
     store.runs.set_options(run, options)
 
 
+_IDS_AT_ONCE: Final = 500
 MOST_CHANGES: Final = 100
 # How many runs are compared with one: as many comparisons as are kept.
 MOST_OTHERS: Final = 8
@@ -222,3 +247,13 @@ class ChangeFilter:
 def is_worse(before: str, after: str) -> bool:
     """Return whether a verdict became worse; an error is not a verdict."""
     return before in SCORED and after in SCORED and SCORED.index(after) > SCORED.index(before)
+
+
+def became_worse(
+    counts: SummaryCache, store: Store, runs: tuple[RunRecord, RunRecord], *, seconds: float
+) -> tuple[int, ...]:
+    """Return the positions of the cases of run B that have a worse verdict than in run A."""
+    comparison = compare_in_background(counts, store, runs, seconds=seconds, most_changes=None)
+    worse = [change.case_id for change in comparison.changes if is_worse(change.standing_a, change.standing_b)]
+    pages = (worse[first : first + _IDS_AT_ONCE] for first in range(0, len(worse), _IDS_AT_ONCE))
+    return tuple(position for page in pages for position in case_positions(store, [runs[1]], page).values())

@@ -17,6 +17,7 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import begin, fill, undo
 from evenhand.engine.runner import Runner
+from evenhand.server.problems import Problem
 from evenhand.server.runs.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.runs.requests import require_all_offered, taken_up
 from evenhand.server.runs.summaries import SummaryCache
@@ -57,9 +58,11 @@ class Planner:
             raise
 
     def _undo(self, run: RunRecord, key: str | None) -> None:
-        with self.store.transaction():
+        def forget() -> None:
             undo(self.store, run)
             self.store.idempotency_keys.forget(key)
+
+        self.store.atomically(forget)
 
 
 MOST_AT_ONCE: Final = 4
@@ -254,10 +257,13 @@ class RunManager:
 
     def _require_room(self) -> None:
         """Refuse another run if too many are queued, or the server is shutting down."""
+        wait = {"retry-after": "30"}
         if self._is_closed:
-            raise ConflictError("the server is shutting down; start the run again when it is back")
+            why = "start the run again when it is back"
+            raise Problem(503, "The server is shutting down", why, headers=wait)
         if len(self._work) >= MOST_AT_ONCE + MOST_WAITING:
-            raise ConflictError(f"{len(self._work)} runs are already waiting; start this one when some have ended")
+            why = f"{len(self._work)} runs are in progress or waiting; start this one when some have ended"
+            raise Problem(503, "Too many runs", why, headers=wait)
 
     async def _run_in_turn(self, work: Work) -> None:
         async with self._places:

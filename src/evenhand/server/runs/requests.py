@@ -26,7 +26,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.suite import job_of_run
-from evenhand.workspace.prompt_run import Trial, is_trial
+from evenhand.workspace.prompt_run import PROMPT, Trial, is_trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +166,31 @@ class RunRequest:
     def __post_init__(self) -> None:
         if self.label is not None and not is_label(self.label):
             raise FieldError("label", NOT_A_LABEL)
+
+    @classmethod
+    def again(cls, run: RunRecord, *, use_cache: bool = True) -> RunRequest:
+        """Return the request for another run like this one: the same models, judge and settings.
+
+        The prompt is taken in its latest version, with all of its test cases as they are now. Without ``use_cache``
+        every model is asked, whatever it said before.
+        """
+        prompt, target = run.definition.get(PROMPT), run.definition.get("target")
+        models = target.get("models") if isinstance(target, Mapping) else None
+        judge = run.definition.get("judge")
+        is_named = isinstance(models, list) and all(isinstance(name, str) for name in models)
+        if not isinstance(prompt, Mapping) or not is_named or not isinstance(judge, str | None):
+            raise ConflictError(
+                f"run {run.id} cannot be started again here: only a run of a prompt whose models and judge have names "
+                "can; start it again where it was started"
+            )
+        return cls(
+            prompt=str(prompt.get("id")),
+            models=tuple(models or ()),
+            judge=judge,
+            repeat=run.repeat,
+            concurrency=run.definition.get("concurrency"),
+            use_cache=use_cache and run.options.get(NO_CACHE) is not True,
+        )
 
     @property
     def scope(self) -> Scope:

@@ -1,8 +1,8 @@
 """The evaluations of a run as a list: filtered, sorted, page by page, and as a file.
 
-The table of evaluations has no index for this: each would have to be kept up with every commit of a run. So the narrow
-columns of runs that somebody looks at are copied into a database in memory, which is cheap to go through as a whole.
-The first pages of a run, in its own order, need no copy.
+The table of evaluations has no index for this: each would have to be kept up with every commit of a run. So runs that
+somebody looks at get a listing, whose narrow rows are cheap to go through as a whole. The first pages of a run, in its
+own order, need none.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ import orjson
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.slices import MOST_VALUES, NONE
-from evenhand.engine.targets.several import MODEL
+from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
 from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import members_of
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.problems import Problem
+from evenhand.server.runs.case_rows import case_rows
 from evenhand.server.runs.views import evaluation_rows
+from evenhand.store.listing import CaseFilter, CaseOrder, CaseReader, Filter, Listing, Order
 from evenhand.store.results import Place, cases_at, evaluator_names, places_after
-from evenhand.store.results_index import CaseReader, Filter, Order, ResultsIndex
 from evenhand.store.store import Store
 
 
@@ -72,7 +73,7 @@ def cursor_offset(cursor: str | None) -> int:
             refuse_cursor()
 
 
-# Smaller runs are copied when that is needed, and not in advance.
+# Smaller runs are listed when that is needed, and not in advance.
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
 _MOST_NAMES: Final = 50
@@ -122,32 +123,55 @@ def _group_members(run: RunRecord, case: Mapping[str, Any]) -> list[Mapping[str,
     return members_of(case.get("metadata", {})) if is_ranking(run.definition) else None
 
 
-CASE_READER: Final = CaseReader(model_key=MODEL, group_members=_group_members)
+def case_standings(verdicts: Sequence[str], statuses: Sequence[str]) -> tuple[str, ...]:
+    """Return the standings of cases that have one of some verdicts and one of some statuses; none given is any.
+
+    >>> case_standings(["fail"], []), case_standings([], ["scored", "error"])
+    (('fail',), ('pass', 'borderline', 'fail', 'error'))
+    """
+    scored = tuple(verdicts) or ("pass", "borderline", "fail")
+    if not statuses:
+        return tuple(verdicts)
+    return tuple(standing for status in statuses for standing in (scored if status == "scored" else (status,)))
+
+
+CASE_READER: Final = CaseReader(model_key=MODEL, test_case_key=TEST_CASE, group_members=_group_members)
 
 
 class Results:
-    """The evaluations of runs, page by page. Threads may share it."""
+    """The cases and evaluations of runs, page by page. Threads may share it."""
 
     def __init__(self, store: Store, reading: Store) -> None:
         self._store = store
-        self._index = ResultsIndex(reading, CASE_READER)
+        self._listing = Listing(reading, CASE_READER)
         self._background = ThreadPoolExecutor(1, thread_name_prefix="results")
         self._prepared: set[str] = set()
         self._mine = threading.Lock()
 
     def close(self) -> None:
-        """Stop the copying in the background."""
+        """Stop what is listed in the background."""
         self._background.shutdown(wait=False, cancel_futures=True)
-        self._index.close()
+        self._listing.close()
         self._background.shutdown(wait=True)
 
     def page(
-        self, run: RunRecord, condition: Filter, order: Order, *, limit: int, cursor: str | None
+        self,
+        run: RunRecord,
+        condition: Filter,
+        order: Order,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        offset: int = 0,
     ) -> dict[str, Any]:
-        """Return a page: its items, how many there are in all, and the cursor of the next one."""
-        if condition.is_empty and order == Order():
+        """Return a page of evaluations: its items, how many there are in all, and the cursor of the next one.
+
+        It begins at a cursor, or after so many of them (``offset``).
+        """
+        if condition.is_empty and order == Order() and not offset:
             return self._in_order(run, limit, cursor)
-        keyed, total = self._index.page(run, condition, order, limit=limit + 1, after=_place_in(cursor, order))
+        after = _place_in(cursor, order)
+        keyed, total = self._listing.page(run, condition, order, limit=limit + 1, after=after, offset=offset)
         places = [place for _, place in keyed[:limit]]
         more = _cursor_after(order, *keyed[limit - 1]) if len(keyed) > limit else None
         return {
@@ -156,14 +180,44 @@ class Results:
             "next": more,
         }
 
+    def cases(
+        self, run: RunRecord, condition: CaseFilter, order: CaseOrder, *, limit: int, offset: int, most_shown: int
+    ) -> dict[str, Any]:
+        """Return a page of cases: its items, how many rows and how many cases match, and the cursor of the next one.
+
+        Texts are cut after ``most_shown`` characters.
+        """
+        if condition.is_empty and order == CaseOrder() and not targets_of(run):
+            self._prepare(run, run.cases)
+            rows = {position: [position] for position in range(offset, min(offset + limit, run.cases))}
+            total = matching = run.cases
+        else:
+            found = self._listing.case_page(run, condition, order, limit=limit, offset=offset)
+            rows, total, matching = (
+                self._listing.cases_in(run, [row for _, row in found.rows]),
+                found.total,
+                found.matching,
+            )
+        return {
+            "items": case_rows(self._store, run, rows, most_shown),
+            "total": total,
+            "matching": matching,
+            "next": offset_cursor(offset + limit) if offset + limit < total else None,
+        }
+
+    def targets_of_case(self, run: RunRecord, position: int) -> list[int]:
+        """Return the positions of the answers of all targets to a case, given that of one of them."""
+        found = self._listing.case_page(run, CaseFilter(positions=(position,)), CaseOrder(), limit=1)
+        return [other for row in self._listing.cases_in(run, [row for _, row in found.rows]).values() for other in row]
+
     def places(self, run: RunRecord, condition: Filter, order: Order) -> list[Place]:
         """Return the places of all evaluations that match, as of this moment."""
-        keyed, _ = self._index.page(run, condition, order, limit=_LARGEST, after=None)
+        keyed, _ = self._listing.page(run, condition, order, limit=_LARGEST, after=None)
         return [place for _, place in keyed]
 
     def evaluators(self, run: RunRecord) -> list[str]:
-        """Return the names of the evaluators; of a large run, those of its first cases until it has been copied."""
-        if (names := self._index.evaluators(run, _MOST_NAMES)) is not None:
+        """Return the names of the evaluators; of a large run, those of its first cases until it is listed."""
+        if (names := self._listing.evaluators(run, _MOST_NAMES)) is not None:
             return names
         return evaluator_names(self._store, run, cases=_LARGE, limit=_MOST_NAMES)
 
@@ -178,12 +232,12 @@ class Results:
         return {"items": evaluation_rows(self._store, run, places), "total": total, "next": more}
 
     def _prepare(self, run: RunRecord, total: int) -> None:
-        """Copy a large run into the index in advance: whoever opens it will want to filter it."""
+        """List a large run in advance: whoever opens it will want to filter it."""
         with self._mine:
             if total < _LARGE or run.id in self._prepared or run.status is RunStatus.RUNNING:
                 return
             self._prepared.add(run.id)
-        self._background.submit(self._index.copy, run)
+        self._background.submit(self._listing.prepare, run)
 
 
 def _cursor_after(order: Order, key: Any, place: Sequence[int]) -> str:

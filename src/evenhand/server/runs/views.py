@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from evenhand.domain.case import Case
-from evenhand.domain.message import messages_from
 from evenhand.domain.run import RunRecord
 from evenhand.engine.targets.several import MODEL, targets_of
 from evenhand.profiles.job import is_ranking
@@ -46,7 +44,7 @@ def evaluation_rows(store: Store, run: RunRecord, places: Sequence[Place]) -> li
 def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, Any]:
     case, content = stored.case, stored.content
     model = case.metadata.get(MODEL)
-    question, answer = _question_of(case), case.candidate_answer if stored.answer is None else stored.answer.get("text")
+    question, answer = case.last_question, case.candidate_answer if stored.answer is None else stored.answer.get("text")
     if as_group:
         question, answer = ", ".join(member_ids(case)), judged_order(case, content.get("details", {}))
     return {
@@ -66,21 +64,16 @@ def _evaluation_row(stored: StoredEvaluation, *, as_group: bool) -> dict[str, An
         "retry_count": content.get("retry_count", 0),
         "hits": len(content.get("hits", ())),
         "misses": len(content.get("misses", ())),
-        "error": _cut(content.get("error")),
-        "reasoning": _cut(content.get("reasoning")) or "",
-        "question": _cut(question) or "",
-        "answer": _cut(answer),
+        "error": cut(content.get("error")),
+        "reasoning": cut(content.get("reasoning")) or "",
+        "question": cut(question) or "",
+        "answer": cut(answer),
     }
 
 
-def _question_of(case: Case) -> str | None:
-    """Return what distinguishes a case: the question, or the last user message of a conversation."""
-    questions = [message.content for message in messages_from(case.input_messages) if message.role == "user"]
-    return questions[-1] if case.question is None and questions else case.question_text
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+def cut(text: str | None, most: int = MOST_SHOWN) -> str | None:
+    """Cut a text that is longer than so many characters."""
+    return text if text is None or len(text) <= most else f"{text[: most - 1]}…"
 
 
 # Larger runs are not counted while they are in progress nor, if nobody has opened them yet, for a list.

@@ -1,222 +1,156 @@
-// The table of results, however long: only visible rows are drawn, and further pages are loaded
-// while scrolling. The filter is in the address. Without this script, the page has links.
+// Lists of results: the filter applies as one types, keys move through the rows and from page to page, and a case opens
+// beside the list. The server renders every list; this script fetches it and puts it in place. What is shown is in the
+// address, so that Back and Forward work. Without this script the page has links.
 
 import { asSent, isWriting } from "./app.js";
-import { prepare } from "./case.js";
 import { prepareColumns } from "./results_columns.js";
-import { rowOf } from "./results_row.js";
+import { prepareDrawer } from "./results_drawer.js";
+import { follow } from "./results_live.js";
+import { prepareWidths } from "./results_widths.js";
 
-const PAGE = 200;
-const AHEAD = 45; // rows before the end at which more are asked for
-const AROUND = 12; // rows drawn above and below what can be seen
 const PAUSE = 150; // milliseconds, while somebody types
+const YEAR = 365 * 24 * 3600;
+const KEPT = ["column", "lines"]; // what this browser remembers, and addresses need not say
+const TITLE = "tbody th > a:first-child";
+const AWAY = "The server cannot be reached; what is shown may be out of date.";
 
-/** @typedef {{position: number, node: HTMLTableRowElement | null, item: Record<string, any> | null}} Row */
+const form = document.getElementById("filter");
+const place = document.getElementById("drawer");
+if (form instanceof HTMLFormElement && place) start(form, place);
 
-const $ = (/** @type {string} */ id) => document.getElementById(id);
-const [table, scroll, form, drawer, shown] = ["results", "scroll", "filter", "drawer", "shown"].map($);
-
-if (table instanceof HTMLTableElement) start(table);
-
-function spacer() {
-  const row = document.createElement("tr");
-  row.className = "spacer";
-  row.ariaHidden = "true";
-  return row;
+/** Return the part of an address that says which list it is. @param {string} address @returns {string} */
+function listAt(address) {
+  const url = new URL(address, location.href);
+  url.searchParams.delete("open");
+  return url.pathname + url.search;
 }
 
-/** @param {HTMLTableElement} table */
-function start(table) {
-  const body = table.tBodies[0];
-  const columns = (table.dataset.columns ?? "").split(" ").filter(Boolean);
-  const scale = Number(table.dataset.scale); // up to what scores go, 0 where there are none
-  const panel = drawer.querySelector(".drawer-body");
-  const [above, below] = [spacer(), spacer()];
-  /** @type {Row[]} */
-  let rows = [...body.rows].map((node) => ({ node, item: null, position: Number(node.querySelector("a").pathname.split("/").pop()) }));
-  let total = Number(table.dataset.total);
-  let next = table.dataset.next ?? "";
+/** @param {HTMLFormElement} form @param {HTMLElement} place */
+function start(form, place) {
+  let listing = document.getElementById("listing");
+  let shown = listAt(location.href);
+  let fetching = new AbortController();
   let current = 0; // the row that has the focus, or had it last
-  let open = -1; // the row whose case is in the drawer, if it is among the rows
-  let openAt = -1; // the position of that case
-  let seen = [0, 0]; // the rows that are drawn, from and up to
-  let loading = false;
-  let asking = new AbortController();
-  const said = new URLSearchParams(location.search);
-  const sort = { by: said.get("sort") || "position", descending: said.has("descending") };
-  const height = body.rows[0]?.getBoundingClientRect().height || 31;
 
-  // What is wanted
+  const rows = () => [...listing.querySelectorAll("tbody tr")];
+  // The title of a row leads to its case, by the position of that.
+  const positionOf = (/** @type {HTMLElement | undefined} */ row) => Number(row?.querySelector(TITLE)?.pathname.split("/").pop() ?? -1);
+  // The row of a case; one with several targets has a case for each.
+  const rowAt = (/** @type {number} */ position) => rows().findIndex((row) => positionOf(row) === position || row.querySelector(`.opens[href$="/${position}"]`));
 
-  /** Return the query of form and headings. @param {HTMLFormElement} from @returns {URLSearchParams} */
+  // The list
+
+  /** Return the address of the list that the form asks for. @param {HTMLFormElement} from @returns {string} */
   function wanted(from = form) {
-    const found = new URLSearchParams();
+    const query = new URLSearchParams();
     for (const [name, value] of new FormData(from)) {
-      if (String(value).trim() && !["sort", "descending", "column"].includes(name)) found.append(name, String(value));
+      if (String(value).trim() && !KEPT.includes(name)) query.append(name, String(value));
     }
-    if (sort.by !== "position") found.set("sort", sort.by);
-    if (sort.descending) found.set("descending", "1");
-    return found;
+    for (const name of new URLSearchParams(location.search).getAll("column")) query.append("column", name);
+    return query.size ? `${form.action}?${query}` : form.action;
   }
 
-  /** Keep in the address what is shown. */
-  function remember() {
-    const found = wanted();
-    for (const link of document.querySelectorAll("[data-export]")) link.href = `${location.pathname}/export.${link.dataset.export}?${found}`;
-    for (const name of said.getAll("column")) found.append("column", name);
-    if (openAt >= 0) found.set("open", String(openAt));
-    history.replaceState(null, "", found.size ? `?${found}` : location.pathname);
-  }
-
-  /** Ask for a page of rows. @param {string} cursor @returns {Promise<Record<string, any>>} */
-  async function page(cursor) {
-    const query = wanted();
-    // An error is recorded as a fail, but is not a verdict.
-    if (query.has("verdict") && !query.has("status")) query.set("status", "scored");
-    for (const name of ["min_score", "max_score"]) if (query.has(name)) query.set(name, String(Number(query.get(name)) / (scale || 1)));
-    query.set("limit", String(PAGE));
-    if (cursor) query.set("cursor", cursor);
-    const answer = await fetch(`${table.dataset.api}?${query}`, { signal: asking.signal });
-    const body = await answer.json();
-    if (!answer.ok) throw new Error(body.errors?.[0] ? `${body.errors[0].field}: ${body.errors[0].detail}` : body.title);
-    return body;
-  }
-
-  /** Show other rows: what is wanted has changed. */
-  async function renew() {
-    asking.abort();
-    [asking, next] = [new AbortController(), ""]; // no more of the rows that are about to go
-    close(false);
-    remember();
+  /** Show the list at an address in place of this one; return whether it came.
+   * @param {string} address @param {"pushState" | "replaceState" | null} how the address is kept @returns {Promise<boolean>} */
+  async function load(address, how) {
+    fetching.abort();
+    fetching = new AbortController();
+    listing.ariaBusy = "true";
     try {
-      const body = await page("");
-      rows = [];
-      loading = false;
-      current = 0;
-      take(body);
-      scroll.scrollTop = 0;
-      draw();
+      const answer = await fetch(address, { signal: fetching.signal });
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = found.getElementById("listing");
+      if (!fresh) throw new Error(found.querySelector(".detail")?.textContent?.trim() || `The server answered with ${answer.status}.`);
+      put(document.adoptNode(fresh));
+      shown = listAt(address);
+      if (how) history[how](null, "", address);
+      return true;
     } catch (error) {
-      if (error.name !== "AbortError") shown.textContent = error.message;
+      if (error.name !== "AbortError") say(error instanceof TypeError ? AWAY : error.message);
+      return false;
     }
   }
 
-  /** Ask for the rows after the last, if there are any. */
-  async function more() {
-    if (loading || !next) return;
-    loading = true;
-    try {
-      take(await page(next));
-      draw();
-    } catch (error) {
-      if (error.name !== "AbortError") shown.textContent = `${error.message}; scroll to try again`;
-    } finally {
-      loading = false;
-    }
+  /** @param {HTMLElement} fresh the list to show */
+  function put(fresh) {
+    const had = document.activeElement?.closest("#listing tbody tr");
+    const focused = had ? positionOf(had) : -1;
+    listing.replaceWith(fresh);
+    listing = fresh;
+    ready();
+    if (focused >= 0 && rowAt(focused) >= 0) go(rowAt(focused));
+    else if (had) go(current);
   }
 
-  /** @param {Record<string, any>} body a page of the API */
-  function take(body) {
-    rows.push(...body.items.map((item) => ({ item, node: null, position: item.position })));
-    ({ total } = body);
-    next = body.next ?? "";
-    const word = total === 1 ? "evaluation" : "evaluations";
-    const some = [...wanted().keys()].some((name) => name !== "sort" && name !== "descending");
-    shown.textContent = total ? `${total.toLocaleString("en")} ${word}${some ? " match" : ""}` : "No matches";
-    table.setAttribute("aria-rowcount", String(total + 1));
-    $("nothing").hidden = total > 0;
+  /** Say what is wrong, above a list that is no longer what was asked for. @param {string} text */
+  function say(text) {
+    listing.ariaBusy = null;
+    listing.classList.add("stale");
+    listing.querySelector("#shown").textContent = text;
   }
 
-  // Drawing
-
-  /** @param {number} index */
-  function drawn(index) {
-    const row = rows[index];
-    const node = row.node ?? rowOf(row.item, columns, scale);
-    row.node = node;
-    node.setAttribute("aria-rowindex", String(index + 2));
-    node.tabIndex = index === current ? 0 : -1;
-    node.ariaSelected = index === open ? "true" : null;
-    for (const link of node.querySelectorAll("a")) link.tabIndex = -1;
-    return node;
+  /** Make the rows work: one of them can be reached with the Tab key, and that of the open case is marked. */
+  function ready() {
+    const all = rows();
+    current = Math.min(current, Math.max(all.length - 1, 0));
+    const open = rowAt(drawer.at);
+    all.forEach((row, index) => {
+      row.tabIndex = index === current ? 0 : -1;
+      row.ariaSelected = index === open ? "true" : null;
+    });
+    if (!listing.querySelector(".grip")) prepareWidths(listing);
   }
 
-  /** Draw the rows that can be seen, and a few around them. */
-  function draw() {
-    const first = Math.max(Math.floor(scroll.scrollTop / height) - AROUND, 0);
-    const last = Math.min(Math.ceil((scroll.scrollTop + scroll.clientHeight) / height) + AROUND, rows.length);
-    const nodes = rows.slice(first, last).map((_, place) => drawn(first + place));
-    const stays = new Set([above, below, ...nodes]);
-    // What is removed while it has the focus takes the place that was scrolled to with it.
-    const had = document.activeElement?.closest("#results tbody tr");
-    if (had && !stays.has(had)) scroll.focus({ preventScroll: true });
-    above.style.height = `${first * height}px`;
-    below.style.height = `${Math.max(rows.length - last, 0) * height}px`;
-    for (const node of [...body.rows]) if (!stays.has(node)) node.remove();
-    nodes.reduce((before, node) => {
-      if (before.nextSibling !== node) before.after(node);
-      return node;
-    }, above);
-    // Rows that are out of sight are forgotten, and made again when they are needed.
-    for (let index = seen[0]; index < Math.min(seen[1], rows.length); index += 1) {
-      if (rows[index].item && (index < first || index >= last)) rows[index].node = null;
-    }
-    seen = [first, last];
-    if (last + AHEAD >= rows.length) more();
-  }
-
-  /** Let a row have the focus. @param {number} index */
+  /** Give a row the focus. @param {number} index */
   function go(index) {
-    if (!rows.length) return;
-    current = Math.min(Math.max(index, 0), rows.length - 1);
-    const head = table.tHead.getBoundingClientRect().height;
-    const top = current * height;
-    if (top < scroll.scrollTop) scroll.scrollTop = top;
-    else if (top + height + head > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + height + head - scroll.clientHeight;
-    draw();
-    rows[current].node?.focus({ preventScroll: true });
+    const all = rows();
+    if (!all.length) return;
+    current = Math.min(Math.max(index, 0), all.length - 1);
+    ready();
+    all[current].focus({ preventScroll: true });
+    all[current].scrollIntoView({ block: "nearest" });
   }
 
-  // The drawer
-
-  /** @param {number} index the row to show, -1 where the address names one that is not loaded @param {number} position */
-  async function show(index, position = rows[index].position) {
-    [open, openAt] = [index, position];
-    if (index >= 0) current = index;
-    const address = `${location.pathname}/${position}`;
-    const tab = panel.querySelector('input[name="show"]:checked')?.id;
-    const answer = await fetch(address);
-    const found = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("article.case");
-    if (!found || openAt !== position) return;
-    panel.replaceChildren(document.adoptNode(found));
-    prepare(panel);
-    if (tab) panel.querySelector(`#${tab}`).checked = true;
-    $("whole").href = address;
-    $("place").textContent = index < 0 ? "" : `${(index + 1).toLocaleString("en")} of ${total.toLocaleString("en")}`;
-    drawer.hidden = false;
-    panel.scrollTop = 0;
-    remember();
-    draw();
-    if (!drawer.contains(document.activeElement)) panel.focus();
+  /** Go to the first or last row of another page; return whether there is one. @param {string} rel @param {boolean} toLast */
+  async function turn(rel, toLast) {
+    const to = listing.querySelector(`.pager a[rel="${rel}"]`);
+    if (!(to instanceof HTMLAnchorElement) || !(await load(to.href, "pushState"))) return false;
+    go(toLast ? rows().length - 1 : 0);
+    return true;
   }
 
-  /** @param {boolean} back whether the row gets the focus again */
-  function close(back = true) {
-    [open, openAt] = [-1, -1]; // also where the case is still on its way
-    if (drawer.hidden) return;
-    drawer.hidden = true;
-    remember();
-    if (back) go(current);
+  /** Go so many rows on, onto the next page if need be. @param {number} way @returns {Promise<boolean>} */
+  async function step(way) {
+    const index = current + way;
+    if (index < 0) return turn("prev", true);
+    if (index >= rows().length) return turn("next", false);
+    go(index);
+    return true;
   }
 
-  /** Go to the next case, or the one before: several rows may be about one. @param {number} way */
-  function step(way) {
-    let index = Math.max(open, 0);
-    while (rows[index + way] && rows[index + way].position === rows[index].position) index += way;
-    if (!rows[index + way]) return;
-    go(index + way);
-    show(index + way);
-    panel.focus();
+  // The case beside it
+
+  const drawer = prepareDrawer(place, {
+    address: (position) => `${form.action.replace(/\/[^/]*$/, "")}/results/${position}`,
+    rowOf: (position) => {
+      const first = Number(listing.dataset.first);
+      return rowAt(position) < 0 ? "" : `${(first + rowAt(position) + 1).toLocaleString("en")} of ${Number(listing.dataset.total).toLocaleString("en")}`;
+    },
+    changed: ready,
+    closed: () => go(current),
+    step: stepOpen,
+    failed: say,
+  });
+
+  /** Open the next case or the one before; from one that is not on this page, its neighbour. @param {number} way */
+  async function stepOpen(way) {
+    const here = rowAt(drawer.at);
+    if (here < 0) return drawer.open(Math.max(drawer.at + way, 0));
+    current = here;
+    do if (!(await step(way))) return;
+    while (positionOf(rows()[current]) === drawer.at); // several rows may be about one case
+    await drawer.open(positionOf(rows()[current]));
+    drawer.focus();
   }
 
   // Keys and clicks
@@ -225,75 +159,74 @@ function start(table) {
   function pressed(event) {
     const target = event.target instanceof Element ? event.target : document.body;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.key === "Escape" && !drawer.hidden) return close();
-    if (isWriting(target)) return;
-    if (!drawer.hidden && (event.key === "j" || event.key === "k")) return step(event.key === "j" ? 1 : -1);
-    const inTable = scroll.contains(target) || target === document.body;
-    const leap = Math.max(Math.floor(scroll.clientHeight / height) - 2, 1);
+    if (event.key === "Escape" && drawer.at >= 0) return drawer.close();
+    const fromSearch = target.id === "text" && event.key === "ArrowDown";
+    if (isWriting(target) && !fromSearch) return;
+    if (drawer.at >= 0 && (event.key === "j" || event.key === "k")) return stepOpen(event.key === "j" ? 1 : -1);
+    const row = target.closest("#listing tbody tr");
+    if (!row && target !== document.body && !fromSearch) return;
+    const leap = Math.max(Math.floor(innerHeight / (rows()[0]?.offsetHeight || 30)) - 2, 1);
     const ways = {
-      ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + leap, PageUp: current - leap, Home: 0,
-      End: rows.length - 1, j: current + 1, k: current - 1,
+      ArrowDown: () => (fromSearch ? go(0) : step(row ? 1 : 0)), ArrowUp: () => step(-1), j: () => step(row ? 1 : 0), k: () => step(-1),
+      PageDown: () => go(current + leap), PageUp: () => go(current - leap),
+      Home: async () => (await turn("first", false)) || go(0), End: async () => (await turn("last", true)) || go(rows().length - 1),
     };
-    if (inTable && !target.closest("thead") && event.key in ways) {
+    if (event.key in ways) {
       event.preventDefault();
-      go(ways[event.key]);
-    } else if (event.key === "Enter" && target.closest("#results tbody tr")) {
-      event.preventDefault();
-      show(current);
-    }
+      ways[event.key]();
+    } else if (event.key === "Enter" && target === row) drawer.open(positionOf(row));
   }
 
   let pause = 0;
   const soon = () => {
     clearTimeout(pause);
-    pause = setTimeout(renew, PAUSE);
+    listing.ariaBusy = "true";
+    pause = setTimeout(() => {
+      if (drawer.at >= 0) drawer.hide();
+      current = 0;
+      load(wanted(), "replaceState");
+    }, PAUSE);
   };
   form.addEventListener("input", soon);
-  prepareColumns(wanted);
+  document.getElementById("lines")?.addEventListener("change", (event) => {
+    document.cookie = `evenhand-lines=${event.target.value}; path=/runs; max-age=${YEAR}; samesite=strict`;
+    soon();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     soon();
   });
-  table.tHead.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-sort]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const again = sort.by === link.dataset.sort;
-    Object.assign(sort, again && sort.descending ? { by: "position", descending: false } : { by: link.dataset.sort, descending: again });
-    for (const head of table.tHead.rows[0].cells) {
-      if (sort.by === head.firstElementChild?.dataset.sort) head.setAttribute("aria-sort", sort.descending ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button || !listing.contains(target)) return;
+    const to = target.closest("a");
+    if (to?.matches(".pager a, [data-sort]")) {
+      event.preventDefault();
+      load(to.href, "pushState");
+      return;
     }
-    renew();
-  });
-  body.addEventListener("click", (event) => {
-    const node = event.target.closest("tr");
-    const index = rows.findIndex((row) => row.node === node);
-    if (index < 0 || event.ctrlKey || event.metaKey || event.shiftKey || String(getSelection())) return;
+    const index = rows().indexOf(target.closest("tbody tr"));
+    if (index < 0 || (to && !to.matches(`${TITLE}, .opens`)) || String(getSelection())) return;
     event.preventDefault();
     go(index);
-    show(index);
-  });
-  drawer.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-step], [data-close]");
-    if (button?.dataset.step) step(Number(button.dataset.step));
-    else if (button) close();
+    drawer.open(to?.matches(".opens") ? Number(to.pathname.split("/").pop()) : positionOf(rows()[index]));
   });
   document.addEventListener("keydown", pressed);
-  scroll.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
-  addEventListener("resize", draw);
+  document.addEventListener("focusin", (event) => {
+    const index = rows().indexOf(event.target);
+    if (index < 0 || index === current) return;
+    current = index;
+    ready();
+  });
+  addEventListener("popstate", async () => {
+    if (listAt(location.href) !== shown) await load(location.href, null);
+    drawer.follow();
+  });
 
-  body.prepend(above);
-  body.append(below);
-  scroll.classList.add("virtual");
-  scroll.tabIndex = -1;
-  table.setAttribute("role", "grid");
-  table.setAttribute("aria-rowcount", String(total + 1));
-  $("pager").hidden = $("apply").hidden = true;
-  (said.has("cursor") ? renew : draw)();
-  if (String(wanted()) !== String(wanted(asSent(form)))) soon(); // somebody was quicker than this script
-  if (/^\d+$/.test(said.get("open") ?? "")) {
-    const position = Number(said.get("open"));
-    show(rows.findIndex((row) => row.position === position), position);
-  }
+  if (listing.dataset.events) follow(listing.dataset.events, () => load(location.href, null));
+  if (document.getElementById("columns")) prepareColumns(() => new URL(wanted(), location.href).searchParams);
+  document.getElementById("apply").hidden = true;
+  ready();
+  if (wanted() !== wanted(asSent(form))) soon(); // somebody was quicker than this script
+  drawer.follow();
 }
