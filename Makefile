@@ -12,8 +12,8 @@ DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
-# Tests wait for browsers, servers and programs for a third of their time, which one worker more makes use of.
-ONE_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
+TWO_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 2)')
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 		python=; \
@@ -45,17 +45,16 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(ONE_MORE) $(PYTEST) -m 'not long and not sweep'
+	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep'
 
 test-fast: env  ## Run the tests that take no time
 	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis \
-		--ignore=tests/server --ignore=tests/browser --ignore=tests/journeys --ignore=tests/models/adapters \
-		--ignore=tests/models/wire --ignore=tests/docs/test_reference.py
+		$(addprefix --ignore=tests/,attacks bench browser docs examples faults growth journeys kill models/adapters models/wire server)
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
-	$(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
+	$(TWO_MORE) $(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
+	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
 		$(addprefix tests/,$(DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report

@@ -347,6 +347,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGINT to send")
 def test_ctrl_c_stores_the_run_as_interrupted_and_goes_on(tmp_path: Path) -> None:
     store = tmp_path / "runs.db"

@@ -129,8 +129,17 @@ def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run
 
     assert done.returncode == 0, done.stderr
     assert "exported to MLflow, capitals\n" in done.stderr
-    (sent,) = read_back(uri, "capitals")
-    assert sent["id"] == done.stdout.strip()
+
+    again = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
+    more = evenhand(tmp_path, "export-results", "last", *options, "--again", **FILE_STORE)
+
+    assert again.returncode == more.returncode == 0
+    assert again.stdout == done.stdout
+    assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again.stderr
+    found = {each["id"]: each for each in read_back(uri, "capitals")}
+    assert set(found) == {done.stdout.strip(), more.stdout.strip()}
+    assert len(found) == 2
+    sent = found[done.stdout.strip()]
     assert (sent["name"], sent["status"]) == ("shorter prompt", "FINISHED")
     assert sent["start"] == int(run.record.created * 1000)
     assert sent["params"]["run_id"] == run.id
@@ -144,17 +153,6 @@ def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run
     assert table[0]["reasoning"] == "'=It says so.", "a spreadsheet does not run it"
     assert [row["score"] for row in table if row["status"] != "scored"] == [""] * 7
     assert json.loads(sent["files"]["report.json"])["run"]["id"] == run.id
-
-    again = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
-
-    assert again.returncode == 0
-    assert again.stdout == done.stdout
-    assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again.stderr
-    assert len(read_back(uri, "capitals")) == 1
-
-    evenhand(tmp_path, "export-results", "last", *options, "--again", **FILE_STORE)
-
-    assert len(read_back(uri, "capitals")) == 2
 
 
 WANDB_READ = """
@@ -238,10 +236,14 @@ def test_without_the_library_the_command_to_install_it_is_named(
 def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(run: Run, tmp_path: Path) -> None:
     uri = "sqlite://someone:canary-password@/tmp/nowhere.db"
 
-    done = evenhand(tmp_path, "export-results", "last", "--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
+    shown = "import atexit, os; atexit.register(lambda: print(os.environ['MLFLOW_HTTP_REQUEST_MAX_RETRIES']))"
+
+    options = ("--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
+    done = evenhand(tmp_path, "export-results", "last", *options, before=shown)
 
     assert done.returncode == 1
-    assert "evenhand: MLflow did not take the run:" in done.stderr
+    assert "evenhand: MLflow did not take the run: mlflow-skinny knows no databases; name a server" in done.stderr
+    assert done.stdout == "3\n", "a server that does not answer is not waited for so long"
     assert "canary-password" not in done.stderr
     assert "Traceback" not in done.stderr
 

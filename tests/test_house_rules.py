@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 PACKAGE = ROOT / "src" / "evenhand"
 
-every_module = pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+# One group: a module is parsed once, and each rule looks at what was parsed.
+pytestmark = pytest.mark.xdist_group("house rules")
 
 
 # Public names
@@ -166,16 +168,19 @@ UNSAFE_MODULES = {"marshal", "pickle"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "yaml.load"}
 
 
-@every_module
-def test_a_module_holds_one_idea(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").count("\n")
-
-    assert lines <= MOST_LINES, "look for the second idea in it"
+def found_in(paths: Iterable[Path], rule: Callable[[Path], object]) -> dict[str, object]:
+    """Return what is against a rule, by the module that it is in."""
+    return {str(path.relative_to(ROOT)): found for path in paths if (found := rule(path))}
 
 
-@every_module
-def test_a_module_can_be_imported_on_windows(path: Path) -> None:
-    assert POSIX_ONLY & imports(outside_functions(parsed(path))) == set()
+def test_a_module_holds_one_idea() -> None:
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
+
+    assert found_in(SOURCES, lambda path: lines[path] > MOST_LINES) == {}, "look for the second idea in it"
+
+
+def test_a_module_can_be_imported_on_windows() -> None:
+    assert found_in(SOURCES, lambda path: POSIX_ONLY & imports(outside_functions(parsed(path)))) == {}
 
 
 # What takes a text apart, or asks what is in it; ``split`` and ``join`` only change its white space.
@@ -209,13 +214,12 @@ def reads_wording(handler: ast.ExceptHandler) -> Iterator[int]:
             yield node.lineno
 
 
-@every_module
-def test_no_module_reads_the_wording_of_an_exception(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_no_module_reads_the_wording_of_an_exception() -> None:
+    def lines(path: Path) -> list[int]:
+        handlers = [node for node in nodes_of(path) if isinstance(node, ast.ExceptHandler)]
+        return [line for handler in handlers for line in reads_wording(handler)]
 
-    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
-
-    assert [line for handler in handlers for line in reads_wording(handler)] == []
+    assert found_in(SOURCES, lines) == {}
 
 
 def test_that_rule_finds_what_it_forbids() -> None:
@@ -234,23 +238,37 @@ except OSError as error:
     assert list(reads_wording(handler)) == [4, 5, 6, 7, 8]
 
 
-@every_module
-def test_a_module_runs_no_text_as_code(path: Path) -> None:
-    nodes = list(ast.walk(parsed(path)))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
+def test_a_module_runs_no_text_as_code() -> None:
+    def unsafe(path: Path) -> list[str]:
+        calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
+        return [
+            *UNSAFE_MODULES & imports(nodes_of(path)),
+            *UNSAFE_CALLS & {ast.unparse(call.func) for call in calls},
+            *(f"{call.lineno}: shell=True" for call in calls for given in call.keywords if is_shell(given)),
+        ]
 
-    assert UNSAFE_MODULES & imports(nodes) == set()
-    assert UNSAFE_CALLS & {ast.unparse(call.func) for call in calls} == set()
-    assert [call.lineno for call in calls for given in call.keywords if ast.unparse(given) == "shell=True"] == []
-
-
-@pytest.mark.parametrize("path", sorted((PACKAGE / "domain").rglob("*.py")), ids=lambda path: path.name)
-def test_values_need_the_standard_library_only(path: Path) -> None:
-    assert imports(ast.walk(parsed(path))) <= sys.stdlib_module_names | {"evenhand"}
+    assert found_in(SOURCES, unsafe) == {}
 
 
+def is_shell(given: ast.keyword) -> bool:
+    return given.arg == "shell" and not (isinstance(given.value, ast.Constant) and given.value.value is False)
+
+
+def test_values_need_the_standard_library_only() -> None:
+    known = sys.stdlib_module_names | {"evenhand"}
+
+    assert found_in((PACKAGE / "domain").rglob("*.py"), lambda path: imports(nodes_of(path)) - known) == {}
+
+
+@functools.cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a module."""
+    return tuple(ast.walk(parsed(path)))
 
 
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
@@ -287,14 +305,17 @@ ABOVE_THE_STORE = [
 ]
 
 
-@pytest.mark.parametrize("path", ABOVE_THE_STORE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_the_store_uses_the_database(path: Path) -> None:
-    nodes = list(ast.walk(parsed(path)))
-    texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
+def test_only_the_store_uses_the_database() -> None:
+    def uses(path: Path) -> list[str | int]:
+        nodes = nodes_of(path)
+        texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
+        return [
+            *DRIVERS & imports(nodes),
+            *(node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "database"),
+            *(node.lineno for node in texts if SQL.search(ast.unparse(node))),
+        ]
 
-    assert DRIVERS & imports(nodes) == set()
-    assert [node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "database"] == []
-    assert [node.lineno for node in texts if SQL.search(ast.unparse(node))] == []
+    assert found_in(ABOVE_THE_STORE, uses) == {}
 
 
 # The repository

@@ -67,12 +67,14 @@ def test_the_wheel_has_all_that_an_installation_needs(wheel: Path) -> None:
     assert "evenhand = evenhand.cli:main" in entry_points
 
 
+@pytest.mark.long
 def test_it_brings_nothing_that_only_extras_need(programs: Path, tmp_path: Path) -> None:
     listed = json.loads(run(programs / "python", "-m", "pip", "list", "--format", "json", cwd=tmp_path))
 
     assert not FOR_EXTRAS & {package["name"].lower() for package in listed}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [["evenhand"], ["python", "-m", "evenhand"]], ids=["command", "module"])
 def test_the_installed_command_runs(programs: Path, tmp_path: Path, program: list[str]) -> None:
     said = run(programs / program[0], *program[1:], "--version", cwd=tmp_path)
@@ -80,6 +82,7 @@ def test_the_installed_command_runs(programs: Path, tmp_path: Path, program: lis
     assert said == f"evenhand {__version__}\n"
 
 
+@pytest.mark.long
 def test_the_first_example_of_the_readme_runs_where_it_is_installed(programs: Path, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", readme, re.DOTALL)

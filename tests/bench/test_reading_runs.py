@@ -7,7 +7,7 @@ import pytest
 from bench import reading_runs
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_command_is_measured_and_has_its_goal() -> None:
     rows = list(reading_runs.rows(cases=60))
 

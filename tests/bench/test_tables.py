@@ -7,7 +7,7 @@ import pytest
 from bench import tables
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_row_of_each_kind_of_table_is_planned() -> None:
     measured = list(tables.rows(some=10, many=2_000))
 

@@ -87,6 +87,7 @@ def test_a_data_set_is_judged_for_correctness(tmp_path: Path) -> None:
 texts = strategies.text(alphabet=strategies.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=150)
 
 
+@pytest.mark.slow
 @given(strategies.dictionaries(texts, strategies.one_of(texts, strategies.integers(-999, 999), strategies.booleans())))
 def test_whatever_is_written_reads_as_it_was(values: dict[str, Any]) -> None:
     suite_text({"description": "x", "metadata": values, "cases": [{"input": "a"}]})
@@ -99,6 +100,7 @@ def test_texts_of_several_lines_and_long_ones_are_blocks(tmp_path: Path) -> None
     assert "- input: |\n    one\n    two\n" in text
 
 
+@pytest.mark.slow
 def test_a_long_list_of_tests_is_converted(tmp_path: Path) -> None:
     lines = [json.dumps({"id": f"t{number}", "criteria": "Is kind", "input": "Hi"}) for number in range(2_000)]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))

@@ -146,6 +146,17 @@ PAGES = [
 ]
 
 
+# Their commands take longest, and journeys and examples have the same; `make test-long` runs these too.
+WITH_MANY_COMMANDS = {
+    f"docs/{name}.md"
+    for name in (
+        "audit", "ci", "coming-from-agentv", "coming-from-promptfoo", "export-results", "offline", "profiles", "prompts",
+        "pytest", "ranking",
+    )
+}  # fmt: skip
+LONG = (pytest.mark.long,)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test for each page that it is about."""
     wanted = {
@@ -155,7 +166,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     }
     for name, pages in wanted.items():
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, pages, ids=lambda page: page.name)
+            is_long = name == "page_with_commands"
+            marked = [
+                pytest.param(page, marks=LONG if is_long and page.name in WITH_MANY_COMMANDS else ()) for page in pages
+            ]
+            metafunc.parametrize(name, marked, ids=[page.name for page in pages])
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def fetched(site: Path) -> list[str]:
 
 
 # One test, since the site takes a while to build.
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_site_builds_without_a_warning_and_is_whole_and_asks_nobody(tmp_path: Path) -> None:
     site = tmp_path / "site"

@@ -268,7 +268,7 @@ def checks() -> Iterator[Reader]:  # noqa: C901 - a list
     yield Reader("numeric", ("evaluators/checks/numeric.py",), of(Numeric()), numbers)
     yield Reader("a schema", ("evaluators/schema/compiled.py", "evaluators/schema/patterns.py"), of_schema)
     yield Reader("the text of a schema", ("evaluators/schema/graph.py",), of_schema_text)
-    yield Reader("an output with a schema", ("evaluators/schema/evaluator.py", "evaluators/value_text.py"), of_output)
+    yield Reader("an output with a schema", ("evaluators/schema/evaluator.py", "domain/json_path.py"), of_output)
     yield Reader("what a code judge writes", ("evaluators/code.py", "evaluators/program.py"), of_program)
 
 
@@ -660,9 +660,11 @@ def reports() -> Iterator[Reader]:
     from evenhand.cli.runs.journal import _class
     from evenhand.engine.concurrency_limit import is_refusal
     from evenhand.reports.csv import cell
+    from evenhand.reports.html.json_text import indented, judged_text
     from evenhand.reports.report import FORMATS
     from evenhand.reports.safe_text import escaped, plain
     from evenhand.reports.word_diff import word_diff
+    from evenhand.server import json_slices
     from evenhand.server.api.bodies import JsonRequest
     from evenhand.server.api.prompts import schema_verdict
     from evenhand.server.runs import results
@@ -682,6 +684,9 @@ def reports() -> Iterator[Reader]:
         other = text.replace(text[:1] or "a", "b c")
         return word_diff(text, text[::-1]), word_diff(text, other), word_diff(other, f"b {text} a")
 
+    def of_json(text: str) -> object:
+        return indented(text), judged_text(json.dumps([text, {text: [text]}]), [("$[0]", text)])
+
     def of_body(text: str) -> object:
         body = json.dumps({text: text, "a": [text]}).encode()
 
@@ -692,6 +697,17 @@ def reports() -> Iterator[Reader]:
             return await JsonRequest({"type": "http", "headers": []}, receive).json()
 
         return asyncio.run(read())
+
+    def of_large_body(text: str) -> object:
+        bodies = [
+            text,
+            f"[{text}",
+            f"{{{text}",
+            f'{{"a": [{text}]}}',
+            f'[1, "{text}", [{text}]]',
+            f"[[{text}], {text}]",
+        ]
+        return [tried(json_slices._parse_slices, f"[{body}]".encode(), 0) for body in bodies]
 
     def of_browser(text: str) -> object:
         draft = dict.fromkeys(("question", "answer", "reference", "criteria", "rubrics", "template", "scale"), text)
@@ -714,8 +730,10 @@ def reports() -> Iterator[Reader]:
         ("reports/safe_text.py", "store/rows.py", "cli/runs/journal.py", "engine/concurrency_limit.py"),
         of_texts,
     )
+    yield Reader("JSON that is shown", ("reports/html/json_text.py",), of_json)
     yield Reader("two answers side by side", ("reports/word_diff.py",), of_answers)
     yield Reader("the body of a request", ("server/api/bodies.py",), of_body)
+    yield Reader("a large body", ("server/json_slices.py",), of_large_body, {"strings": repeated('"a"')})
     yield Reader(
         "what a browser sends",
         ("server/runs/results.py", "server/api/prompts.py", "server/runs/preview.py"),

@@ -1,5 +1,7 @@
 """What people bring with them, from the file to the report: tables, contexts, labels, targets, results of other tools.
 
+And what they take away with them: comparisons to pass on, runs in MLflow, spans in a collector.
+
 Each journey is made twice: with commands, each a program of its own, and with the library.
 """
 
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import evenhand
 from evenhand import Case, FieldAccuracy, PromptEvaluator, Rouge, Run, compare, evaluate, import_results
@@ -76,6 +79,13 @@ def typed(*argv: str, code: int = 0) -> str:
     )
     assert done.returncode == code, done.stderr + done.stdout
     return done.stdout
+
+
+def program(text: str, *argv: str) -> str:
+    """Run a program that somebody wrote around the library."""
+    done = subprocess.run([sys.executable, "-c", text, *argv], text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout.strip()
 
 
 def numbers() -> dict[str, Any]:
@@ -307,3 +317,135 @@ def test_repeated_cases_are_shown_with_how_steady_they_are() -> None:
     assert (found["cases"], found["flipped"]) == (2, 2)
     assert compared.startswith("A: ")
     assert Run.open("previous").summary.repeat == 4
+
+
+SUITE = (
+    "name: capitals\nevaluators: [{name: right, type: contains, value: Paris}]\n"
+    'cases: [{id: a, candidate_answer: "%s"}, {id: b, candidate_answer: It is Paris.}]\n'
+)
+READ_MLFLOW = """
+import json, sys
+from mlflow.tracking import MlflowClient
+client = MlflowClient(tracking_uri=sys.argv[1])
+(experiment,) = client.search_experiments(filter_string="name = 'capitals'")
+runs = client.search_runs([experiment.experiment_id])
+print(json.dumps({run.info.run_id: [run.info.run_name, run.data.metrics["right/mean"], run.data.params["run_id"],
+    sorted(file.path for file in client.list_artifacts(run.info.run_id))] for run in runs}))
+"""
+EXPORT = """
+import sys
+from evenhand import export_results
+print(export_results(sys.argv[1], to="mlflow", uri=sys.argv[2]).id)
+"""
+
+
+def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    uri = (folder / "mlruns").as_uri()
+    Path("suite.yaml").write_text(SUITE % "It is Rome.", encoding="utf-8")
+    first = typed("run", "suite.yaml", "--quiet", "--label", "first").strip()
+    Path("suite.yaml").write_text(SUITE % "It is Paris.", encoding="utf-8")
+    second = typed("run", "suite.yaml", "--quiet").strip()
+
+    by_command = typed("export-results", first, "--to", "mlflow", "--uri", uri).strip()
+    by_library = program(EXPORT, second, uri)
+    found = json.loads(program(READ_MLFLOW, uri))
+
+    files = ["evaluations.csv", "report.html", "report.json"]
+    assert found == {by_command: ["first", 0.5, first, files], by_library: ["capitals", 1.0, second, files]}
+
+
+def test_two_runs_are_compared_in_a_file_to_pass_on() -> None:
+    runs = []
+    for answer in ("It is Rome, I think.", "It is Paris, I think."):
+        Path("suite.yaml").write_text(SUITE % answer, encoding="utf-8")
+        runs.append(typed("run", "suite.yaml", "--quiet").strip())
+
+    said = typed("compare", *runs, "-o", "by command.html", "-o", "by command.md")
+    compare(*runs).save("by library.html")
+    compare(Run.open("previous"), Run.open("last")).save("by library.md")
+
+    assert said == ""
+    pages = [Path(f"by {who}.html").read_text(encoding="utf-8") for who in ("command", "library")]
+    assert pages[0] == pages[1]
+    assert "It is <del>Rome</del>, I think." in pages[0]
+    assert "It is <ins>Paris</ins>, I think." in pages[0]
+    texts = [Path(f"by {who}.md").read_text(encoding="utf-8") for who in ("command", "library")]
+    assert texts[0] == texts[1]
+    assert all(run in texts[0] for run in runs)
+
+
+class Collector(BaseHTTPRequestHandler):
+    """A collector of OpenTelemetry on the loopback interface."""
+
+    protocol_version = "HTTP/1.1"
+    spans: list[Any]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/v1/traces":
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                self.spans.extend(span for scope in resource.scope_spans for span in scope.spans)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the library
+        pass
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Start a collector that the environment names; the spans that it gets."""
+    found: list[Any] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("One", (Collector,), {"spans": found})) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        yield found
+        server.shutdown()
+        thread.join()
+
+
+TRACED = """
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+tracers = TracerProvider()
+tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+trace.set_tracer_provider(tracers)
+
+import evenhand
+
+case = evenhand.Case(id="c", question="Capital?", candidate_answer="Paris", expected_outcome="Names it")
+print(evenhand.PromptEvaluator(name="quality", judge="openai/judge").evaluate(case).score)
+print(evenhand.evaluate("suite.yaml").id)
+tracers.shutdown()
+"""
+
+
+def test_what_is_judged_is_seen_in_a_collector(asked: list[str], spans: list[Any]) -> None:
+    Path("suite.yaml").write_text(
+        "name: capitals\njudge: openai/judge\nevaluators: [{name: quality, type: llm_judge}]\n"
+        "cases: [{id: a, input: Capital?, candidate_answer: Paris, expected_outcome: Names it}]\n",
+        encoding="utf-8",
+    )
+
+    def tree() -> set[tuple[str, str]]:
+        names = {span.span_id: span.name for span in spans}
+        return {(names.get(span.parent_span_id, ""), span.name) for span in spans}
+
+    typed("run", "suite.yaml")
+    by_command = tree()
+    spans.clear()
+    score, run = program(TRACED).splitlines()
+
+    assert by_command == {("", "run capitals"), ("run capitals", "case"), ("case", "chat judge")}
+    # The judge is asked about one case by itself; of the suite's, the answer is known already.
+    alone = {("", "evaluate quality"), ("evaluate quality", "chat judge")}
+    assert tree() == {("", "run capitals"), ("run capitals", "case")} | alone
+    assert score == "1.0"
+    assert Run.open("last").id == run

@@ -157,6 +157,7 @@ def resampled(rows: list[tuple[float, ...]], times: int) -> tuple[float, float]:
     return alphas[int(times * 0.025)], alphas[int(times * 0.975)]
 
 
+@pytest.mark.slow
 def test_the_interval_is_close_to_that_of_a_bootstrap_over_cases() -> None:
     rows = drawn(120)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evenhand.stats.cycles import components, cycles
 
 
@@ -20,6 +22,7 @@ def test_each_set_has_its_own_cycle_and_the_largest_comes_first() -> None:
     assert sorted(map(len, components(preferred))) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_hundred_thousand_is_no_trouble() -> None:
     chain = {number: [number + 1] for number in range(100_000)} | {100_000: [0]}
 

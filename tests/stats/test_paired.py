@@ -204,11 +204,13 @@ def test_a_detectable_difference_shrinks_with_the_error() -> None:
 PAIRS = st.lists(st.tuples(UNIT, UNIT, st.sampled_from([None, None, "a", "b", "c"])), min_size=6, max_size=40)
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_the_order_of_the_cases_does_not_move_a_digit(pairs: list[Pair]) -> None:
     assert compared(pairs) == compared(sorted(pairs, key=repr))
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_turned_around_everything_is_turned_around(pairs: list[Pair]) -> None:
     found = compared(pairs)
@@ -222,6 +224,7 @@ def test_turned_around_everything_is_turned_around(pairs: list[Pair]) -> None:
         assert turned.interval.low == pytest.approx(-found.interval.high, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_the_interval_holds_the_difference_and_ends_where_differences_do(pairs: list[Pair]) -> None:
     found = compared(pairs)

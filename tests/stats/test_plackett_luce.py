@@ -141,6 +141,7 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
     assert 0.90 <= np.mean(covered) <= 0.99
 
 
+@pytest.mark.slow
 def test_rankings_in_many_blocks_are_fitted_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = simulated(seed=5, count=53, rounds=6)
     monkeypatch.setattr(plackett_luce, "_BLOCK", 7)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
+from evenhand import evaluate
 from evenhand.domain.errors import ConfigError
 from evenhand.engine.job import Job
+from evenhand.store.store import open_store
 from evenhand.suites.from_python import job_from
 from evenhand.suites.suite import check, read_suite
 
@@ -17,6 +20,8 @@ Mistakes: TypeAlias = Callable[..., list[str]]
 
 HEAD = "evaluators: [{name: panel, type: contains}]\n"
 CASES = "cases:\n- {id: a, output: x}\n"
+# A field of which a judge decides whether it is right.
+SUMMARY = "{path: summary, match: judge, rubric: Says the same}"
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +147,10 @@ def test_gates_that_a_program_replaces_are_not_held_against_the_suite() -> None:
         ("[{type: contains}]", ", evaluators: [{type: llm_judge}]", True),
         ("[{type: contains}]", "", False),
         ("[{type: llm_judge, judge: ollama/x}]", "", False),
+        (f"[{{type: field_accuracy, fields: [id, {SUMMARY}]}}]", "", True),
+        (f"[{{type: composite, members: [{{type: field_accuracy, fields: [{SUMMARY}]}}]}}]", "", True),
+        (f"[{{type: field_accuracy, fields: [{SUMMARY}], judge: ollama/x}}]", "", False),
+        ("[{type: field_accuracy, fields: [id, {path: summary, match: text}]}]", "", False),
     ],
 )
 def test_that_there_is_no_judge_is_noted(evaluators: str, case: str, *, noted: bool) -> None:
@@ -153,6 +162,35 @@ def test_that_there_is_no_judge_is_noted(evaluators: str, case: str, *, noted: b
     assert [one.partition(", such")[0] for one in checked.notes] == (
         ["suite.yaml: no judge: write one into the suite"] if noted else []
     )
+
+
+def test_fields_that_a_judge_decides_are_not_scored_without_one() -> None:
+    Path("suite.yaml").write_text(
+        f"evaluators: [{{type: field_accuracy, fields: [id, {SUMMARY}]}}]\n"
+        """cases: [{id: a, output: '{"id": 1, "summary": "x"}', reference_answer: '{"id": 1, "summary": "y"}'}]\n""",
+        "utf-8",
+    )
+
+    with pytest.raises(ConfigError, match="no judge: write one into the suite"):
+        evaluate("suite.yaml", store="evenhand.db")
+
+    with contextlib.closing(open_store("evenhand.db")) as store:
+        assert store.runs.newest() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ("{path: summary, rubric: Says the same}", "field 1 (summary): rubric is for match: judge"),
+        ("{path: summary, match: judge}", "field 1 (summary): match judge and rubric go together"),
+    ],
+)
+def test_a_rubric_of_a_field_and_the_match_that_asks_for_it_go_together(
+    mistakes: Mistakes, field: str, told: str
+) -> None:
+    (found,) = mistakes(f"judge: ollama/x\nevaluators:\n- {{type: field_accuracy, fields: [{field}]}}\n{CASES}")
+
+    assert found.startswith(f"suite.yaml:3: field_accuracy: {told}")
 
 
 def test_a_judge_in_the_environment_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,11 +164,11 @@ def bombs() -> Iterator[Any]:
     yield pytest.param(
         "data.parquet", lambda: pa.array(["x" * 1_000_000]).take(pa.array([0] * 1_200)),
         {"compression": "zstd", "use_dictionary": False, "data_page_size": 1 << 30},
-        "row group 1, column 'input' unpacks to 1,200 MB; at most 1,000 MB are read at once", id="a page",
+        "row group 1, column 'input' unpacks to 1,200 MB; at most 1,000 MB are read at once", id="a page", marks=pytest.mark.long,
     )  # fmt: skip
     yield pytest.param(
         "data.feather", lambda: pa.array(["x" * 1_000_000]).take(pa.array([0] * 1_200)), {"compression": "zstd"},
-        "batch 1 unpacks to 1,200 MB; at most 1,000 MB are read at once", id="a batch",
+        "batch 1 unpacks to 1,200 MB; at most 1,000 MB are read at once", id="a batch", marks=pytest.mark.long,
     )  # fmt: skip
     yield pytest.param(
         "data.parquet", lambda: pa.nulls(30_000_000, pa.string()), {"compression": "zstd", "row_group_size": 30_000_000},
@@ -177,7 +177,7 @@ def bombs() -> Iterator[Any]:
     yield pytest.param(
         "data.parquet",
         lambda: pa.ListArray.from_arrays([0, 60_000_000], pa.nulls(60_000_000, pa.int8())), {"compression": "zstd"},
-        "row group 1, column 'input.list.element' has 60,000,000 values", id="a long list",
+        "row group 1, column 'input.list.element' has 60,000,000 values", id="a long list", marks=pytest.mark.long,
     )  # fmt: skip
 
 
@@ -193,7 +193,13 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused_within_a_second(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["column", "in lists", "in mappings", "beginning alike"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "column",
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in ("in lists", "in mappings", "beginning alike")),
+    ],
+)
 def test_a_text_that_many_rows_share_takes_its_memory_once(kind: str) -> None:
     text = shared("x" * 5_000_000, 400)
     column = {

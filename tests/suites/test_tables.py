@@ -158,6 +158,7 @@ def test_a_row_that_is_wrong_does_not_hide_the_next() -> None:
     assert [message.partition(",")[0] for message in told] == ["data.csv:2", "data.csv:3", "data.csv:4"]
 
 
+@pytest.mark.slow
 def test_a_row_has_a_bound_and_a_quote_that_is_never_closed_is_suspected() -> None:
     told = mistakes('id,input\na,b\nc,"' + "d\n" * 5_100_000)
 
