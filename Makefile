@@ -47,8 +47,8 @@ $(READY): pyproject.toml constraints.txt
 test: env  ## Run all tests but the long ones
 	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep'
 
-test-fast: env  ## Run the tests that take no time
-	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis \
+test-fast: env  ## Run the tests that take no time, with few examples of each property
+	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
 		$(addprefix --ignore=tests/,attacks bench browser docs examples faults growth journeys kill models/adapters models/wire server)
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered

@@ -35,6 +35,8 @@ hypothesis.settings.register_profile(
     "evenhand", deadline=None, derandomize=IN_CI, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("evenhand")
+# What `make test-fast` asks for.
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("evenhand"), max_examples=10)
 
 
 class NetworkRefusedError(Exception):

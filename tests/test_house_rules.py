@@ -179,6 +179,7 @@ def test_a_module_holds_one_idea() -> None:
     assert found_in(SOURCES, lambda path: lines[path] > MOST_LINES) == {}, "look for the second idea in it"
 
 
+@pytest.mark.slow
 def test_a_module_can_be_imported_on_windows() -> None:
     assert found_in(SOURCES, lambda path: POSIX_ONLY & imports(outside_functions(parsed(path)))) == {}
 
@@ -342,6 +343,7 @@ def our_texts() -> Iterator[tuple[str, str]]:
             yield name, content.decode()
 
 
+@pytest.mark.slow
 def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
     found = [
         f"{name}:{number}: {line.strip()}"

@@ -35,6 +35,7 @@ def spelt(draw: Any) -> str:
     return text[:-1] + ', "deep": ' + "[" * depth + "]" * depth + "}" if depth else text
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(spelt(), st.lists(st.tuples(noise, noise, st.booleans()), max_size=6), noise, noise)
 def test_every_object_of_the_prompt_quoted_word_for_word_is_an_echo_wherever_it_stands(

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import importlib
 import inspect
 import json
 import re
@@ -12,8 +13,6 @@ from typing import Annotated, Any, Literal, NotRequired, Optional
 import pydantic
 import pytest
 import typing_extensions
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.prompts.structured import StructuredPrompt
 
 from evenhand import (
     Ask,
@@ -422,8 +421,10 @@ def test_a_schema_in_the_form_of_openai_is_checked(schema: Any) -> None:
     assert judge.asked[0].contract.schema() == JSON_SCHEMA
 
 
+@pytest.mark.slow
 def test_the_schema_of_a_structured_prompt_of_langchain_is_checked() -> None:
-    prompt = StructuredPrompt.from_messages_and_schema([("human", "Rate {outputs}")], JSON_SCHEMA)
+    structured = importlib.import_module("langchain_core.prompts.structured")
+    prompt = structured.StructuredPrompt.from_messages_and_schema([("human", "Rate {outputs}")], JSON_SCHEMA)
     judge = Scripted(['{"quality": "x"}', '{"quality": 0.5}'])
 
     result = create_llm_as_judge(prompt=prompt, judge=judge)(outputs="x")
@@ -596,41 +597,64 @@ def test_a_misspelt_value_is_not_ignored(name: str) -> None:
         rate(inputs="q", outputs="a", **{name: "x"})
 
 
-def test_langchain_messages_are_written_as_text_role_by_role() -> None:
+@pytest.fixture(scope="module")
+def messages() -> Any:
+    """Import LangChain's messages where a test uses them: it takes seconds."""
+    return importlib.import_module("langchain_core.messages")
+
+
+@pytest.mark.slow
+def test_langchain_messages_are_written_as_text_role_by_role(messages: Any) -> None:
     judge = Scripted([TRUE])
-    question = [SystemMessage("Be brief."), HumanMessage([{"type": "text", "text": "Capital of {inputs}?"}])]
+    question = [
+        messages.SystemMessage("Be brief."),
+        messages.HumanMessage([{"type": "text", "text": "Capital of {inputs}?"}]),
+    ]
     rate = create_llm_as_judge(prompt="{inputs}|{outputs}|{reference_outputs}", judge=judge)
 
-    rate(inputs={"messages": question}, outputs=AIMessage("Paris."), reference_outputs=[("human", "x"), AIMessage("y")])
+    rate(
+        inputs={"messages": question},
+        outputs=messages.AIMessage("Paris."),
+        reference_outputs=[("human", "x"), messages.AIMessage("y")],
+    )
 
     assert asked_with(judge) == (
         "system: Be brief.\n\nuser: Capital of {inputs}?|assistant: Paris.|user: x\n\nassistant: y"
     )
 
 
-def test_tool_calls_of_langchain_messages_are_written_too() -> None:
+@pytest.mark.slow
+def test_tool_calls_of_langchain_messages_are_written_too(messages: Any) -> None:
     judge = Scripted([TRUE])
     call = {"name": "weather", "args": {"city": "Paris"}, "id": "1"}
-    turns = [HumanMessage("Weather?"), AIMessage("", tool_calls=[call]), ToolMessage("Sunny", tool_call_id="1")]
+    turns = [
+        messages.HumanMessage("Weather?"),
+        messages.AIMessage("", tool_calls=[call]),
+        messages.ToolMessage("Sunny", tool_call_id="1"),
+    ]
 
     create_llm_as_judge(prompt="{outputs}", judge=judge)(outputs=turns)
 
     assert asked_with(judge) == 'user: Weather?\n\nassistant: [calls weather with {"city": "Paris"}]\n\ntool: Sunny'
 
 
-def test_what_stands_beside_messages_is_written_after_them() -> None:
+@pytest.mark.slow
+def test_what_stands_beside_messages_is_written_after_them(messages: Any) -> None:
     judge = Scripted([TRUE])
-    inputs = {"messages": [HumanMessage("Hi"), AIMessage("Hello")], "user": {"id": 7}}
+    inputs = {"messages": [messages.HumanMessage("Hi"), messages.AIMessage("Hello")], "user": {"id": 7}}
 
     create_llm_as_judge(prompt="{inputs}", judge=judge)(inputs=inputs)
 
     assert asked_with(judge) == 'user: Hi\n\nassistant: Hello\n\n{"user": {"id": 7}}'
 
 
-def test_messages_elsewhere_in_a_value_are_short_too() -> None:
+@pytest.mark.slow
+def test_messages_elsewhere_in_a_value_are_short_too(messages: Any) -> None:
     judge = Scripted([TRUE])
 
-    create_llm_as_judge(prompt="{inputs}", judge=judge)(inputs={"last": AIMessageChunk(content="Hello"), "n": 1})
+    create_llm_as_judge(prompt="{inputs}", judge=judge)(
+        inputs={"last": messages.AIMessageChunk(content="Hello"), "n": 1}
+    )
 
     assert asked_with(judge) == '{"last": "assistant: Hello", "n": 1}'
 
@@ -643,12 +667,17 @@ def test_messages_that_are_plain_mappings_stay_json() -> None:
     assert asked_with(judge) == '[{"role": "user", "content": "Hi"}]'
 
 
-def test_langchain_messages_reach_ready_prompts_and_examples_as_text() -> None:
+@pytest.mark.slow
+def test_langchain_messages_reach_ready_prompts_and_examples_as_text(messages: Any) -> None:
     judge = Scripted([TRUE])
-    example: FewShotExample = {"inputs": [HumanMessage("2+2?")], "outputs": AIMessage("4"), "score": True}
+    example: FewShotExample = {
+        "inputs": [messages.HumanMessage("2+2?")],
+        "outputs": messages.AIMessage("4"),
+        "score": True,
+    }
     rate = create_llm_as_judge(prompt="conciseness", judge=judge, few_shot_examples=[example])
 
-    rate(inputs=HumanMessage("Hi"), outputs=AIMessage("Hello"))
+    rate(inputs=messages.HumanMessage("Hi"), outputs=messages.AIMessage("Hello"))
 
     prompt = asked_with(judge)
     assert "\nuser: Hi\n" in prompt

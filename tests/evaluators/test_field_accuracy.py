@@ -354,6 +354,7 @@ def test_the_order_within_the_items_does_not_matter_either() -> None:
     assert score(expected, answer, list_mode="unordered") == pytest.approx(5 / 6)
 
 
+@pytest.mark.slow
 def test_long_lists_of_plain_values_are_paired_by_what_they_are() -> None:
     many = [str(number) for number in range(20_000)]
 

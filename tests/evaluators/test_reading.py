@@ -157,6 +157,7 @@ def test_no_prompt_makes_looking_for_echoes_endless() -> None:
     assert reading.accepted.values["score"] == 0.1
 
 
+@pytest.mark.slow
 def test_a_reply_with_many_keys_one_of_them_twice_is_refused_at_once() -> None:
     doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(70_000)) + ',"k69999":0}'
 

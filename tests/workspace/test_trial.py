@@ -232,6 +232,7 @@ def test_two_runs_of_several_other_models_say_what_to_choose(store: Store, six: 
     assert found.subject.scores.difference == pytest.approx(-0.3)
 
 
+@pytest.mark.slow
 def test_a_model_that_did_not_answer_cannot_be_chosen(store: Store, six: Prompt) -> None:
     one, several = run_of(store, six, a=0.2), run_of(store, six, a=0.4, b=0.9)
 

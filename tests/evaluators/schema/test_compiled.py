@@ -214,6 +214,7 @@ def test_a_schema_may_refer_to_itself_further_down() -> None:
     assert errors == [("$.children[0].children[0]", '"name" is a required property')]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "complaint"),
     [
