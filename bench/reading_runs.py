@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.large_run import filled
 from bench.measure import ROUNDS, Row, used_by
-from bench.serving import filled
 from evenhand.store.store import open_store
 
 CASES = 100_000

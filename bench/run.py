@@ -1,4 +1,4 @@
-"""Print what importing, judging, reading, planning, running, ranking, serving and looking at runs cost."""
+"""Print what importing, judging, reading, planning, running, ranking and looking at runs cost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from bench import (
     finishing,
     importing,
     judging,
-    listing,
+    pages,
     ranking,
     reading,
     reading_runs,
     running,
-    serving,
     tables,
     watching,
 )
@@ -29,8 +28,7 @@ def main() -> None:
         running,
         finishing,
         ranking,
-        serving,
-        listing,
+        pages,
         reading_runs,
         watching,
     ):

@@ -7,24 +7,21 @@ import http.client
 import json
 import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bench import provider
 from bench.measure import ROUNDS, Row
+from bench.server_process import TOKEN, serving, spent
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.store.store import open_store
 
 CASES = 1_000
 MORE = "25 % more than the command line"
-TOKEN = "a-token-for-the-bench"
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def rows() -> Iterator[Row]:
@@ -35,12 +32,11 @@ def rows() -> Iterator[Row]:
             **os.environ,
             "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
             "OPENAI_API_KEY": "k",
-            "EVENHAND_TOKEN": TOKEN,
         }
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         start = min(of_the_command(db, env, "--only", first) for _ in range(ROUNDS))
         command = min(of_the_command(db, env) for _ in range(ROUNDS)) - start
-        with server(db, env) as (process, address):
+        with serving(db, env) as (process, address):
             watched = min(of_the_server(process, address) for _ in range(ROUNDS))
     yield f"a judgment of {CASES:,} by the command line", f"{command / CASES * 1e6:.0f} µs", ""
     yield f"a judgment of {CASES:,} in the server, watched", f"{watched / CASES * 1e6:.0f} µs", ""
@@ -64,25 +60,6 @@ def of_the_command(db: str, env: dict[str, str], *more: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@contextlib.contextmanager
-def server(db: str, env: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
-    """Serve, and give the process and its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "evenhand", "serve", "--port", str(port), "--db", db, "--quiet"]
-    running = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.05)
-        yield running.pid, ("127.0.0.1", port)
-    finally:
-        running.terminate()
-        running.wait()
-
-
 def of_the_server(process: int, address: tuple[str, int]) -> float:
     asked(address, "GET", "/api/prompts")  # loads what the first request loads
     before = spent(process)
@@ -104,9 +81,3 @@ def asked(address: tuple[str, int], method: str, path: str, body: Any = None) ->
     connection.close()
     assert response.status < 300, said
     return json.loads(said)
-
-
-def spent(process: int) -> float:
-    """Return the CPU seconds of a process up to now."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS

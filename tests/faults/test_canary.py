@@ -214,7 +214,7 @@ def pages(db: Path) -> Iterator[tuple[str, bytes]]:
     headers = {"authorization": f"Bearer {SERVER_TOKEN}"}
     with TestClient(make_app(settings), base_url="http://localhost:8642", headers=headers) as client:
         run = client.get("/api/runs").json()["items"][0]["id"]
-        of_run = ["", "/results", "/results/0", "/results/0/json", "/results/export.csv"]
+        of_run = ["", "/results", "/results/0", "/results/0/json", "/evaluations", "/evaluations/export.csv"]
         of_run += [f"/download.{ending}" for ending in ("json", "jsonl", "csv", "md", "xml", "html")]
         of_api = ["", "/cases", "/cases/c0", "/report"]
         paths = [
@@ -237,9 +237,10 @@ def pages(db: Path) -> Iterator[tuple[str, bytes]]:
     "mode",
     [
         "reply",
-        "cut off",
-        "500",
-        *(pytest.param(mode, marks=pytest.mark.long) for mode in ("prose", "page", "redirect", "401", "404")),
+        *(
+            pytest.param(mode, marks=pytest.mark.long)
+            for mode in ("cut off", "500", "prose", "page", "redirect", "401", "404")
+        ),
     ],
 )
 def test_a_secret_that_the_provider_repeats_is_found_nowhere(tmp_path: Path, telltale: int, mode: str) -> None:

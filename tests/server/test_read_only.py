@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from bench.serving import filled
+from bench.large_run import filled
 from fastapi.testclient import TestClient
 
 from evenhand.server.app import make_app

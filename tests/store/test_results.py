@@ -47,6 +47,12 @@ def test_a_case_is_the_same_alone_as_among_all(store: Store, run: RunRecord) -> 
     assert len(together[0].replaced) == 2
 
 
+def test_no_positions_are_no_cases(store: Store, run: RunRecord) -> None:
+    assert cases_at(store, run, []) == {}
+    assert case_positions(store, [], ["a"]) == {}
+    assert store.positions(run, []) == {}
+
+
 def test_each_judgment_has_the_place_by_which_lists_know_it(store: Store, run: RunRecord) -> None:
     stored = cases_at(store, run, [1])[1]
 

@@ -170,7 +170,7 @@ def count_standings(store: Store, run: RunRecord) -> Counter[str]:
 def case_positions(store: Store, runs: Sequence[RunRecord], case_ids: Iterable[str]) -> dict[tuple[int, str], int]:
     """Find cases in several runs: return their positions by the number of the run and the id of the case."""
     ids = list(case_ids)
-    if not ids:
+    if not ids or not runs:
         return {}
     rows = store.database.rows(
         f"SELECT run, id, position FROM cases WHERE run IN ({_marks(runs)}) AND id IN ({_marks(ids)})",  # noqa: S608
@@ -180,6 +180,8 @@ def case_positions(store: Store, runs: Sequence[RunRecord], case_ids: Iterable[s
 
 
 def _rows_at(store: Store, table: Table, run: RunRecord, positions: Sequence[int], order: str) -> list[Row]:
+    if not positions:  # PostgreSQL refuses an empty list
+        return []
     return table.read(store.database, run, f"position IN ({_marks(positions)})", positions, order=order)
 
 

@@ -194,6 +194,8 @@ class Store:
 
     def positions(self, run: RunRecord, cases: Sequence[PlannedCase]) -> dict[int, int]:
         """Find cases in another run by id and hash: return their positions there by those here."""
+        if not cases:
+            return {}
         marks = ", ".join("?" * len(cases))
         ids = [planned.case.id for planned in cases]
         rows = CASES.read(self.database, run, f"id IN ({marks})", ids, content=False)
