@@ -64,7 +64,7 @@ def measured(db: str, size: int, kind: str, cost: Callable[[int], float]) -> Ite
     about = f"{size:,}, {kind}"
     with serving(db, {}) as (process, address):
         before = cost(process)
-        for path in ("results?verdict=fail", "results?text=capital"):
+        for path in ("", "results?verdict=fail", "results?text=capital"):
             asked(address, f"/runs/{run}/{path}")
             wait_until_idle(process, cost)  # the texts are kept in the background
         yield f"pages: listing and texts, made once, of {about}", milliseconds(cost(process) - before), ""
