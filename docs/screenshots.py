@@ -226,7 +226,8 @@ def main() -> None:
         addresses = seeded(store, db)
         store.close()
         with serving(db) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium-headless-shell") or shutil.which("chromium"), args=["--no-sandbox"])
+            chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for theme in ("light", "dark"):
                 page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=theme)
                 for name, path in addresses.items():
