@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from evenhand.server.pages import (
     case,
+    case_import,
     cases,
     compare,
     evaluations,
@@ -24,6 +25,7 @@ for _part in (
     home.router,
     prompts.router,
     cases.router,
+    case_import.router,
     judges.router,
     transfer.router,
     settings.router,

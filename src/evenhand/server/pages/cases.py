@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
-from evenhand.reports.phrases import moment_text
+from evenhand.reports.phrases import counted, moment_text
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
@@ -37,7 +37,17 @@ _ANOTHER: Final = "another"
 
 
 @router.get("/prompts/{prompt_id}/cases")
-def list_cases(request: Request, store: StoreDep, prompt_id: str, start: int = 0, said: str = "") -> Response:
+def list_cases(
+    request: Request,
+    store: StoreDep,
+    prompt_id: str,
+    *,
+    start: int = 0,
+    said: str = "",
+    added: int | None = None,
+    duplicates: int = 0,
+    mistakes: int = 0,
+) -> Response:
     """Show the test cases of a prompt, a hundred at a time."""
     prompt = store.prompts.find(prompt_id)
     start = min(max(start, 0), max(prompt.test_cases - 1, 0)) // PAGE * PAGE
@@ -53,8 +63,21 @@ def list_cases(request: Request, store: StoreDep, prompt_id: str, start: int = 0
         shown=f"{start + 1:,} to {start + len(cases):,} of {prompt.test_cases:,}",
         before=f"{own}?start={start - PAGE}" if start else None,
         after=f"{own}?start={start + PAGE}" if start + PAGE < prompt.test_cases else None,
-        notice_text=_NOTICES.get(said),
+        notice_text=_NOTICES.get(said) if added is None else _added(added, duplicates, mistakes),
     )
+
+
+def _added(added: int, duplicates: int, mistakes: int) -> str:
+    """Say what an import of test cases did."""
+    left_out = [
+        told
+        for number, told in (
+            (duplicates, f"{counted(duplicates, 'duplicate')} left out"),
+            (mistakes, f"{counted(mistakes, 'row')} with mistakes left out"),
+        )
+        if number > 0
+    ]
+    return "; ".join([f"{counted(added, 'test case')} added", *left_out]) + "."
 
 
 @router.get("/prompts/{prompt_id}/cases/new")
