@@ -255,6 +255,41 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+# The playground
+
+
+def test_a_text_is_tried_by_keyboard_alone_before_it_is_saved_and_its_input_kept(
+    visit: Visit, site: Site, verdicts: threading.Semaphore
+) -> None:
+    page = visit("/prompts/new", reduced_motion="reduce")
+    page.get_by_label("Name").fill("Tried")
+    page.get_by_role("button", name="Create prompt").click()
+    page.get_by_label("Evaluation criteria").fill("Names 30 days")
+
+    page.get_by_label("Input", exact=True).fill("Can I send them back?")
+    page.get_by_label("Model", exact=True).fill("ollama/one")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("alert")).to_have_text("Stopped.")
+    verdicts.release(100)
+    page.get_by_label("Judge", exact=True).focus()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".tried .judgment")).to_contain_text("Because.")
+    assert Axe().run(page).violations_count == 0
+    page.get_by_role("button", name="Keep as test case").press("Enter")
+    expect(page.locator("[data-kept]")).to_contain_text("Kept as test case")
+    expect(page.locator(".tried")).to_contain_text("Within 30 days.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved as a new version")
+
+    expect(page.get_by_label("Model", exact=True)).to_have_value("ollama/one")
+    page.get_by_label("Test case", exact=True).select_option("Can I send them back?")
+    expect(page.get_by_label("Input", exact=True)).to_have_value("Can I send them back?")
+    page.get_by_label("Input", exact=True).press("End")
+    page.keyboard.type("!")
+    expect(page.get_by_label("Test case", exact=True)).to_have_value("")
+
+
 # A run
 
 

@@ -289,6 +289,19 @@ class RunBody(Body):
         return RunRequest(**(self.model_dump(exclude=set(several)) | several))
 
 
+class TryBody(Body):
+    """A try of a prompt: an input, or a test case of the prompt, put to one model and judged. Nothing is kept."""
+
+    input: str | None = None
+    reference: str | None = None
+    evaluation_schema: Schema = None
+    test_case: Annotated[str | None, Field(max_length=300, description="The id of a test case, instead of input.")] = (
+        None
+    )
+    model: Annotated[str, Field(description="A model's name, such as openai/gpt-5-mini.")]
+    judge: Annotated[str | None, Field(description="A model's name; the server's default judge if omitted.")] = None
+
+
 class RunChange(Body):
     """What can be changed of a run."""
 

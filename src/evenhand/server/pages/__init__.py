@@ -12,6 +12,7 @@ from evenhand.server.pages import (
     evaluations,
     home,
     judges,
+    playground,
     profiles,
     prompts,
     results,
@@ -24,6 +25,7 @@ router = APIRouter(include_in_schema=False)
 for _part in (
     home.router,
     prompts.router,
+    playground.router,
     cases.router,
     case_import.router,
     judges.router,
