@@ -13,6 +13,7 @@ from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.phrases import moment_text
 from evenhand.server.dependencies import SettingsDep, StoreDep
+from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.pages.try_form import TryForm
@@ -142,8 +143,15 @@ def show_prompt(
     prompt = store.prompts.find(prompt_id)
     text = prompt.text if version is None else store.prompts.find(prompt_id, version).text
     older = version if version is not None and version != prompt.latest else None
-    try_form = TryForm.of(store, settings, prompt, case_id=tried)
-    return editor(request, prompt, prompt_dict(text), try_form=try_form, older=older, notice_text=_NOTICES.get(said))
+    return editor(
+        request,
+        prompt,
+        prompt_dict(text),
+        try_form=TryForm.of(store, settings, prompt, case_id=tried),
+        again=Again.of(store, prompt.id),
+        older=older,
+        notice_text=_NOTICES.get(said),
+    )
 
 
 @router.post("/prompts/{prompt_id}")
@@ -217,6 +225,7 @@ def editor(
     draft: dict[str, Any],
     *,
     try_form: TryForm | None = None,
+    again: Again | None = None,
     status: int = 200,
     seen: int | None = None,
     errors: dict[str, str] | None = None,
@@ -240,6 +249,7 @@ def editor(
         notice_text=notice_text,
         moment=moment_text,
         try_form=try_form,
+        again=again,
     )
 
 
