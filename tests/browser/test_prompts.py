@@ -304,9 +304,30 @@ def test_what_is_exported_can_be_imported_elsewhere(
     assert export_document(elsewhere.store) == export_document(running.store)
 
 
+def test_test_cases_are_pasted_or_chosen_as_a_file_with_the_preview_at_once(tab: Open, running: Running) -> None:
+    by_judge, _ = filled(running.store)
+    page = tab(f"/prompts/{by_judge}/cases/import", reduced_motion="reduce", refused=True)
+
+    page.get_by_label("Paste").fill("one,two\na,b")
+    expect(page.get_by_role("alert")).to_contain_text("no column is the input")
+    page.get_by_label("two", exact=True).focus()
+    page.keyboard.type("Input")
+    expect(page.get_by_role("heading", name="1 new test case")).to_be_visible()
+    expect(page.get_by_label("two", exact=True)).to_be_focused()
+    assert Axe().run(page).violations_count == 0
+    lines = b'{"question": "c", "ideal": "C"}\n{"question": ""}\n{"question": "d"}\n'
+    page.get_by_label("Or a file").set_input_files({"name": "x.jsonl", "mimeType": "", "buffer": lines})
+    expect(page.get_by_role("heading", name="2 new test cases")).to_be_visible()
+    expect(page.get_by_label("Paste")).to_have_value("")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status")).to_contain_text("2 test cases added; 1 row with mistakes left out.")
+
+    assert [case.text.input for case in running.store.prompts.cases(by_judge)][1:] == ["c", "d"]
+
+
 def test_everything_works_without_javascript(tab: Open, running: Running) -> None:
     _, by_schema = filled(running.store)
-    page = tab("/prompts/new", java_script_enabled=False)
+    page = tab("/prompts/new", java_script_enabled=False, refused=True)
 
     page.get_by_label("Name").fill("Plain")
     page.get_by_label("Evaluation criteria").fill("Is plain.")
@@ -320,6 +341,14 @@ def test_everything_works_without_javascript(tab: Open, running: Running) -> Non
     page.get_by_label("Evaluation Schema").fill('{\n"a": 1,\n}')
     page.get_by_role("button", name="Check schema").click()
     expect(page.locator("[data-schema-result]")).to_contain_text("line 3, column 1")
+    page.goto(f"{running.address}/prompts/{by_schema}/cases/import")
+    page.get_by_label("Paste").fill("one,two\na,{}")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_label("one").select_option("Input")
+    page.get_by_label("two").select_option("Evaluation Schema")
+    page.get_by_role("button", name="Update preview").click()
+    page.get_by_role("button", name="Add 1 test case").click()
+    expect(page.get_by_role("status")).to_contain_text("1 test case added.")
 
     assert running.store.prompts.find("Plain").text.evaluation_criteria == "Is plain."
 
@@ -377,7 +406,7 @@ def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running,
     paths = [
         "/", "/prompts", "/prompts?q=zzz", "/prompts/new", f"/prompts/{by_judge}", f"/prompts/{by_schema}",
         f"/prompts/{by_judge}/versions", f"/prompts/{by_judge}/delete", f"/prompts/{by_judge}/cases",
-        f"/prompts/{by_schema}/cases", f"/prompts/{by_schema}/cases/new", f"/cases/{case.id}",
+        f"/prompts/{by_schema}/cases", f"/prompts/{by_schema}/cases/new", f"/prompts/{by_schema}/cases/import", f"/cases/{case.id}",
         f"/cases/{case.id}/delete", "/judges", "/io", "/settings",
     ]  # fmt: skip
 

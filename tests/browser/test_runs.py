@@ -243,6 +243,12 @@ def wait_for_script(page: Page) -> None:
     expect(page.locator("#listing tbody tr[tabindex='0']")).to_have_count(1)
 
 
+def wait_for_keys(page: Page) -> None:
+    """Wait until keys are listened to: before, they are lost."""
+    page.wait_for_load_state()  # by then all scripts have run
+    expect(page.get_by_role("button", name="Theme")).to_be_visible()
+
+
 def arrive(page: Page, address: str) -> None:
     """Go to a page, and wait for all that comes after it."""
     page.goto(address)
@@ -253,6 +259,42 @@ def arrive(page: Page, address: str) -> None:
 def press(page: Page, *keys: str) -> None:
     for key in keys:
         page.keyboard.press(key)
+
+
+# The playground
+
+
+def test_a_text_is_tried_by_keyboard_alone_before_it_is_saved_and_its_input_kept(
+    visit: Visit, site: Site, verdicts: threading.Semaphore
+) -> None:
+    page = visit("/prompts/new", reduced_motion="reduce")
+    page.get_by_label("Name").fill("Tried")
+    page.get_by_role("button", name="Create prompt").click()
+    page.get_by_label("Evaluation criteria").fill("Names 30 days")
+
+    page.get_by_label("Input", exact=True).fill("Can I send them back?")
+    page.get_by_label("Model", exact=True).fill("ollama/one")
+    wait_for_keys(page)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("alert")).to_have_text("Stopped.")
+    verdicts.release(100)
+    page.get_by_label("Judge", exact=True).focus()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".tried .judgment")).to_contain_text("Because.")
+    assert Axe().run(page).violations_count == 0
+    page.get_by_role("button", name="Keep as test case").press("Enter")
+    expect(page.locator("[data-kept]")).to_contain_text("Kept as test case")
+    expect(page.locator(".tried")).to_contain_text("Within 30 days.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved as a new version")
+
+    expect(page.get_by_label("Model", exact=True)).to_have_value("ollama/one")
+    page.get_by_label("Test case", exact=True).select_option("Can I send them back?")
+    expect(page.get_by_label("Input", exact=True)).to_have_value("Can I send them back?")
+    page.get_by_label("Input", exact=True).press("End")
+    page.keyboard.type("!")
+    expect(page.get_by_label("Test case", exact=True)).to_have_value("")
 
 
 # A run
@@ -569,6 +611,44 @@ def test_results_of_a_run_in_progress_grow_as_they_come(
 
     expect(page.locator("#listing .badge.pass")).to_have_count(12, timeout=WHOLE_RUN_MS)
     assert page.evaluate("window.stays") is True
+
+
+def test_keys_lead_from_a_case_to_its_test_case_to_the_next_run_and_to_the_comparison(
+    visit: Visit, verdicts: threading.Semaphore
+) -> None:
+    verdicts.release(100)
+    page = visit("/prompts/new")
+    page.get_by_label("Name").fill("Around")
+    page.get_by_label("Evaluation criteria").fill("Names 30 days")
+    page.get_by_role("button", name="Create prompt").click()
+    page.get_by_label("Input", exact=True).fill("Can I?")
+    page.get_by_label("Model", exact=True).fill("ollama/six")
+    wait_for_keys(page)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Keep as test case").click()
+    page.locator("[data-kept] a").wait_for()
+    page.get_by_role("link", name="Run", exact=True).click()
+    page.get_by_label("Models").fill("ollama/six")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".status")).to_have_text("finished", timeout=WHOLE_RUN_MS)
+    page.get_by_role("link", name="Results", exact=True).click()
+    wait_for_script(page)
+    cases(page).first.click()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Can I?")).to_be_visible()
+
+    page.keyboard.press("e")
+    page.get_by_label("Input").fill("Can I send them back?")
+    wait_for_keys(page)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    wait_for_keys(page)
+    page.keyboard.press("Shift+R")
+    expect(page.locator(".status")).to_have_text("finished", timeout=WHOLE_RUN_MS)
+    wait_for_keys(page)
+    page.keyboard.press("c")
+
+    expect(page).to_have_url(re.compile(r"/compare\?a=.+&b=.+"))
+    expect(page.get_by_role("main")).to_contain_text("Around v1")
 
 
 # The evaluations

@@ -436,6 +436,7 @@ def providers() -> Iterator[Reader]:  # noqa: C901 - a list
 def files() -> Iterator[Reader]:  # noqa: C901 - a list
     """Read suites, profiles, prompts, exported runs, recorded replies and settings."""
     from evenhand.cli.settings import load_settings, read_env_file
+    from evenhand.convert.case_table import case_in, fields_guessed, read_cases
     from evenhand.convert.conversion import convert
     from evenhand.domain.gates import Gates
     from evenhand.domain.scale import scale_of
@@ -490,6 +491,15 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         value = "".join(character if character.isprintable() else " " for character in text)
         lines = f"evaluators: [{{type: contains, value: x}}]\ncases:\n- id: a\n  output: {value}\n- id: b\n  input: |\n    {value}\n"
         return check(written("values.yaml", lines))
+
+    def of_cases(content: str) -> object:
+        table = read_cases(content.encode("utf-8", "replace"))
+        fields = fields_guessed(table.columns) or {"input": table.columns[0]}
+        return [case_in(row, fields) for row in table.rows]
+
+    def of_case_table(text: str) -> object:
+        rows = (text, f"input,{text}\n{text},x\n", f"[{json.dumps({'vars': {text: text}, 'input': [text]})}]")
+        return [tried(of_cases, content) for content in rows]
 
     def of_table(text: str) -> object:
         written("table.yaml", "evaluators: [{type: contains, value: x}]\ncolumns: {input: q}\ncases: table.csv\n")
@@ -618,6 +628,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         "patterns": lambda size: "*?[a]" * (size // 5),
     }
     yield Reader("a table", ("suites/tables.py", "suites/rows.py", "suites/document.py"), of_table, rows)
+    yield Reader("test cases in a text", ("convert/case_table.py",), of_case_table, rows)
     yield Reader("content of messages", ("domain/message.py", "suites/text_file.py"), of_content)
     yield Reader(
         "settings of a suite",

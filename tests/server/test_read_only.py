@@ -43,7 +43,8 @@ def test_pages_and_answers_to_programs_are_given(reader: TestClient, run: str) -
 def test_what_would_write_is_refused_and_changes_nothing(reader: TestClient, run: str) -> None:
     made = reader.post("/api/prompts", json={"name": "capitals"})
     deleted = reader.delete(f"/api/runs/{run}")
+    tried = reader.post("/api/prompts/p/try", json={"input": "a", "model": "vllm/a"})
 
-    assert (made.status_code, deleted.status_code) == (409, 409)
+    assert (made.status_code, deleted.status_code, tried.status_code) == (409, 409, 409)
     assert "is read-only, and this would write to it" in made.json()["detail"]
     assert [one["id"] for one in reader.get("/api/runs").json()["items"]] == [run]

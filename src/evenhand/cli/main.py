@@ -68,6 +68,13 @@ PROMPTS: Final = Group(
             function="prompt_cases:add_case",
             examples=("evenhand prompts add-case refunds --input 'Where is my money?'",),
         ),
+        "import-cases": Command(
+            function="prompt_cases:import_cases",
+            examples=(
+                "evenhand prompts import-cases refunds cases.csv --dry-run",
+                "evenhand prompts import-cases refunds cases.jsonl --column input=query",
+            ),
+        ),
         "edit-case": Command(
             function="prompt_cases:edit_case",
             examples=("evenhand prompts edit-case t-k7mqh2wd3v --schema @money.json",),

@@ -30,6 +30,7 @@ from evenhand.server.import_jobs import ImportJobs
 from evenhand.server.problems import Problem
 from evenhand.server.readiness import Readiness
 from evenhand.server.runs.manager import RunManager
+from evenhand.server.runs.playground import Playground
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
 from evenhand.server.runs.summaries import SummaryCache
@@ -59,6 +60,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         ):
             app.state.store = store
             app.state.import_jobs = import_jobs
+            app.state.playground = Playground(settings)
             app.state.readiness = Readiness(reading)
             app.state.summary_cache = SummaryCache()
             app.state.profile_numbers = ProfileNumbers()

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from evenhand.server.import_jobs import ImportJobs
 from evenhand.server.readiness import Readiness
 from evenhand.server.runs.manager import RunManager
+from evenhand.server.runs.playground import Playground
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
 from evenhand.server.runs.summaries import SummaryCache
@@ -36,3 +37,4 @@ ResultsDep = Annotated[Results, _state("results")]
 SummaryCacheDep = Annotated[SummaryCache, _state("summary_cache")]
 ProfileNumbersDep = Annotated[ProfileNumbers, _state("profile_numbers")]
 ImportJobsDep = Annotated[ImportJobs, _state("import_jobs")]
+PlaygroundDep = Annotated[Playground, _state("playground")]

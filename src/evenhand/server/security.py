@@ -58,6 +58,8 @@ MOST_BODY_BYTES: Final = 2 * 1024 * 1024
 # Imports may contain whole collections of prompts.
 MOST_IMPORT_BYTES: Final = 20 * 1024 * 1024
 IMPORTS: Final = frozenset({"/api/import", "/io"})
+# Of test cases; before it, the path names the prompt.
+CASE_IMPORTS: Final = ("/test-cases/import", "/cases/import")
 SESSION_COOKIE: Final = "evenhand_session"
 FORM_FIELD: Final = "token"
 _LONGEST_NEXT: Final = 2000
@@ -238,7 +240,8 @@ class _Answer:
 def _most_bytes(scope: Scope) -> int:
     # A document is sent as JSON or as a part; encoded as in an address, it would take long to decode.
     is_encoded = Headers(scope=scope).get("content-type", "").strip().lower().startswith(URL_ENCODED)
-    return MOST_IMPORT_BYTES if scope["path"] in IMPORTS and not is_encoded else MOST_BODY_BYTES
+    is_import = scope["path"] in IMPORTS or scope["path"].endswith(CASE_IMPORTS)
+    return MOST_IMPORT_BYTES if is_import and not is_encoded else MOST_BODY_BYTES
 
 
 def _too_large(scope: Scope) -> Problem:

@@ -40,26 +40,29 @@ _OTHER_BEGINNINGS: Final = {
 }
 
 
-def read_table(path: Path, check_heading: Callable[[list[str]], None]) -> Iterator[Piece]:
+def read_table(
+    source: Path | bytes, check_heading: Callable[[list[str]], None], *, name: str | None = None
+) -> Iterator[Piece]:
     """Read a table row by row; an empty cell is None. A row that is wrong does not hide the next.
 
-    ``check_heading`` gets the names of the columns; what it raises is told with its place.
+    ``check_heading`` gets the names of the columns; what it raises is told with its place, which is that of the file,
+    or ``name`` for a table in memory.
     """
-    with TextFile(path) as file:
-        _refuse_others(path)
-        delimiter = "\t" if path.suffix.lower() in _TABS else None
+    with TextFile(source, name=name) as file:
+        _refuse_others(source, file.name)
+        delimiter = "\t" if Path(file.name).suffix.lower() in _TABS else None
         records = _Records(file, delimiter)
         rows = iter(records)
         heading = next(rows, None)
         if heading is None:
-            raise ConfigError(f"{path}: the file is empty; the first line names the columns, such as input")
+            raise ConfigError(f"{file.name}: the file is empty; the first line names the columns, such as input")
         names = heading.cells
         for text in _heading_faults(heading):
-            raise ConfigError(format_fault(path, Fault(heading.line, text)))
+            raise ConfigError(format_fault(file.name, Fault(heading.line, text)))
         try:
             check_heading(names)
         except ConfigError as error:
-            raise ConfigError(format_fault(path, Fault(heading.line, str(error)))) from None
+            raise ConfigError(format_fault(file.name, Fault(heading.line, str(error)))) from None
         for row in rows:
             line, cells = row.line, row.cells
             if row.problem or len(cells) != len(names):
@@ -190,15 +193,18 @@ class _Records:
             at = end + 2
 
 
-def _refuse_others(path: Path) -> None:
+def _refuse_others(source: Path | bytes, name: str) -> None:
     """Refuse what is no text, and say what it is."""
-    with path.open("rb") as file:
-        beginning = file.read(8)
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            beginning = file.read(8)
+    else:
+        beginning = source[:8]
     for first, text in _OTHER_BEGINNINGS.items():
         if beginning.startswith(first):
-            raise ConfigError(f"{path}: {text}")
+            raise ConfigError(f"{name}: {text}")
     if beginning[1:2] == b"\0" or beginning[:1] == b"\0":
-        raise ConfigError(f"{path}: this looks like UTF-16; save it as UTF-8")
+        raise ConfigError(f"{name}: this looks like UTF-16; save it as UTF-8")
 
 
 def _heading_faults(heading: _Record) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import io
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import BinaryIO, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.suites.values import MAX_BYTES
@@ -27,11 +28,15 @@ def require_file(path: Path) -> None:
 
 
 class TextFile:
-    """A text file that is read in chunks, and knows the line it is at; the parsers use it as a stream."""
+    """A text file that is read in chunks, and knows the line it is at; the parsers use it as a stream.
 
-    def __init__(self, path: Path, *, name: str | None = None) -> None:
-        require_file(path)
-        self.name = name or str(path)
+    Its content may be in memory already, such as what was sent to a server; ``name`` says what it is.
+    """
+
+    def __init__(self, source: Path | bytes, *, name: str | None = None) -> None:
+        if isinstance(source, Path):
+            require_file(source)
+        self.name = name or (str(source) if isinstance(source, Path) else "the text")
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._chunk = ""
         self._line = 1  # that of the last chunk's beginning
@@ -40,7 +45,7 @@ class TextFile:
         self._hint = ""
         self._is_at_start = True
         try:
-            self._file = path.open("rb")
+            self._file: BinaryIO = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
         except OSError as error:
             raise ConfigError(f"{self.name}: it cannot be read: {error.strerror}") from None
 

@@ -27,7 +27,8 @@ PROMPT: Final = "prompt"
 class Trial:
     """What is to be tried: a version of a prompt, on which models, on which of its test cases, how often.
 
-    ``models`` and ``judge`` are names, or mappings with settings. Without ``test_cases`` all are taken.
+    ``models`` and ``judge`` are names, or mappings with settings. Without ``test_cases`` all are taken; ``given`` are
+    test cases that need not be stored, and are taken instead.
     """
 
     prompt: Prompt
@@ -35,6 +36,7 @@ class Trial:
     judge: Any = None
     test_cases: Sequence[str] | None = None
     repeat: int = 1
+    given: Sequence[TestCase] | None = None
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -95,6 +97,8 @@ class Trial:
         return Scope(repeat=self.repeat)
 
     def _selected_cases(self, store: Store) -> list[TestCase]:
+        if self.given is not None:
+            return list(self.given)
         cases = list(store.prompts.cases(self.prompt.id))
         if self.test_cases is not None:
             ids = set(self.test_cases)

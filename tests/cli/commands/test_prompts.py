@@ -163,6 +163,32 @@ def test_test_cases_are_edited_and_removed(prompts: Callable[..., Any]) -> None:
     assert [one["id"] for one in prompts("show", "p", "--json").json["test_cases"]] == [first]
 
 
+def test_test_cases_come_from_a_table_and_what_is_left_out_is_told(prompts: Callable[..., Any], folder: Path) -> None:
+    prompts("new", "capitals")
+    Path(folder, "cases.csv").write_text("question,answer,topic\nCapital of France?,Paris,geo\n,,geo\n")
+
+    looked = prompts("import-cases", "capitals", "cases.csv", "--dry-run")
+    refused = prompts("import-cases", "capitals", "cases.csv")
+    added = prompts("import-cases", "capitals", "cases.csv", "--skip-mistakes", "--json")
+    again = prompts("import-cases", "capitals", "-", "--column", "input=text", given='{"text": "Capital of France?"}')
+    typo = prompts("import-cases", "capitals", "cases.csv", "--column", "input")
+
+    assert "input is the column question" in looked.err
+    assert "not imported: topic" in looked.err
+    assert "line 3: input, from 'question': it is empty" in looked.err
+    assert "would add 1 test case to capitals" in looked.err
+    assert (refused.code, typo.code) == (2, 2)
+    assert "nothing was added because of 1 mistake" in refused.err
+    assert "such as input=question" in typo.err
+    assert (json.loads(added.out)["new"], json.loads(added.out)["mistakes"]) == (1, 1)
+    assert "added 1 test case" in again.err
+    told = json.loads(prompts("show", "capitals", "--json").out)["test_cases"]
+    assert [(case["input"], case["reference"]) for case in told] == [
+        ("Capital of France?", "Paris"),
+        ("Capital of France?", None),
+    ]
+
+
 def test_what_users_wrote_cannot_move_the_cursor(prompts: Callable[..., Any]) -> None:
     prompts("new", "p", "--content", "\x1b[2Jred\x07", "--criteria", "\u202egnp")
 

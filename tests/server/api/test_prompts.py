@@ -118,6 +118,42 @@ def test_a_test_case_is_edited_and_deleted_where_it_belongs(client: TestClient, 
     assert problem(client.post(f"/api/prompts/{prompt}/test-cases", json={"input": " "})) == (422, "input")
 
 
+def test_test_cases_are_added_from_a_text_after_a_look_at_it(client: TestClient, prompt: str) -> None:
+    address = f"/api/prompts/{prompt}/test-cases/import"
+    body = {"text": "query,ideal,topic\nCapital of Peru?,Lima,geo\nCapital of Italy?,,geo\n"}
+
+    looked = client.post(f"{address}?dry_run=true", json=body)
+    between = client.get(f"/api/prompts/{prompt}/test-cases").json()["total"]
+    added = [client.post(address, json=body, headers={"idempotency-key": "k"}) for _ in range(2)]
+
+    told = looked.json()
+    assert told["columns"][0] == {"name": "query", "field": "input", "example": "Capital of Peru?"}
+    assert [one["field"] for one in told["columns"]] == ["input", "reference", None]
+    assert (told["new"], told["duplicates"], told["dry_run"], between) == (1, 1, True, 3)
+    assert told["test_cases"] == [
+        {"line": 2, "input": "Capital of Peru?", "reference": "Lima", "evaluation_schema": None}
+    ]
+    assert added[0].json() == told | {"dry_run": False} == added[1].json()
+    assert client.get(f"/api/prompts/{prompt}/test-cases").json()["total"] == 4
+
+
+def test_a_text_with_mistakes_adds_nothing_unless_their_rows_are_to_be_left_out(
+    client: TestClient, prompt: str
+) -> None:
+    address = f"/api/prompts/{prompt}/test-cases/import"
+    body = {"text": '{"q": "a"}\n{"q": ""}\n', "columns": {"input": "q"}}
+
+    refused = client.post(address, json=body)
+    added = client.post(address, json=body | {"skipMistakes": True}).json()
+    wrong = client.post(address, json=body | {"columns": {"input": "p"}})
+
+    assert refused.status_code == 422
+    assert "line 2: input, from 'q': it is empty" in refused.json()["detail"]
+    assert (added["new"], added["mistakes"]) == (1, 1)
+    assert problem(wrong) == (422, "columns")
+    assert problem(client.post("/api/prompts/p-gone/test-cases/import", json=body)) == (404, None)
+
+
 def test_what_is_exported_is_imported_elsewhere_all_or_none(client: TestClient, prompt: str) -> None:
     document = client.get("/api/export").json()
     only = client.get("/api/export", params={"prompt": prompt}).json()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import models, openapi, prompts, results, runs
+from evenhand.server.api import models, openapi, playground, prompts, results, runs
 
 router = APIRouter(prefix="/api")
 for _part in (
@@ -12,6 +12,7 @@ for _part in (
     prompts.test_case_router,
     prompts.schema_router,
     models.preview_router,
+    playground.router,
     runs.router,
     results.router,
     results.profile_router,

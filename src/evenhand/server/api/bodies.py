@@ -198,6 +198,26 @@ class TestCaseEdit(TestCaseBody):
     version: Version
 
 
+class CasesBody(Body):
+    """Test cases as a text: a table whose first line names the columns, JSON lines, or a JSON list."""
+
+    text: Annotated[str, Field(description="CSV or TSV with a heading, JSONL, or a JSON list of objects.")]
+    format: Annotated[
+        Literal["csv", "jsonl", "json"] | None, Field(description="By default, what the text begins like.")
+    ] = None
+    columns: Annotated[
+        dict[str, str] | None,
+        Field(
+            max_length=MOST_FIELDS,
+            description='The column of each field, such as {"input": "question"}; by default, what their names say. '
+            "Columns that are not named are not imported.",
+        ),
+    ] = None
+    skip_mistakes: Annotated[
+        bool, Field(description="Leave rows with mistakes out; by default, nothing is added if there is one.")
+    ] = False
+
+
 class SchemaCheck(Body):
     """A schema, and optionally an output to check against it."""
 
@@ -267,6 +287,19 @@ class RunBody(Body):
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
         }
         return RunRequest(**(self.model_dump(exclude=set(several)) | several))
+
+
+class TryBody(Body):
+    """A try of a prompt: an input, or a test case of the prompt, put to one model and judged. Nothing is kept."""
+
+    input: str | None = None
+    reference: str | None = None
+    evaluation_schema: Schema = None
+    test_case: Annotated[str | None, Field(max_length=300, description="The id of a test case, instead of input.")] = (
+        None
+    )
+    model: Annotated[str, Field(description="A model's name, such as openai/gpt-5-mini.")]
+    judge: Annotated[str | None, Field(description="A model's name; the server's default judge if omitted.")] = None
 
 
 class RunChange(Body):

@@ -94,3 +94,21 @@ class CaseShape(Shape):
     case: dict[str, Any]
     answers: list[dict[str, Any]] = Field(default_factory=list)
     evaluations: list[dict[str, Any]]
+
+
+class TriedShape(Shape):
+    """What came of a try: answer, verdict and evaluations as those of a case, with cost and seconds.
+
+    ``stopped`` is the reason if it did not come to an end.
+    """
+
+    status: str
+    score: float | None
+    verdict: str | None
+    question: str | None
+    answer: str | None
+    answers: list[dict[str, Any]] = Field(default_factory=list)
+    evaluations: list[dict[str, Any]]
+    cost: float | None
+    seconds: float
+    stopped: str | None

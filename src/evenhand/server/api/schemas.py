@@ -77,6 +77,55 @@ class TestCaseShape(Shape):
     edited: str
 
 
+class CaseColumn(Shape):
+    """A column of a text with test cases: the field that it becomes, null if it is not imported."""
+
+    name: str
+    field: Literal["input", "evaluation_schema", "reference"] | None
+    example: str
+
+
+class NewCase(Shape):
+    """A test case in a text."""
+
+    line: int
+    input: str
+    reference: str | None
+    evaluation_schema: str | None
+
+
+class DuplicateLine(Shape):
+    """A row that is left out: ``same_as`` is the id of a test case, or an earlier line."""
+
+    line: int
+    same_as: str
+
+
+class MistakeLine(Shape):
+    """A row that is wrong."""
+
+    line: int
+    message: str
+
+
+class CasesImportShape(Shape):
+    """What adding test cases did or would do; ``same_input`` counts the new ones whose input was there already.
+
+    ``test_cases`` are the first 20 of the new ones; of duplicates and mistakes, the first 100 are listed.
+    """
+
+    format: Literal["csv", "jsonl", "json"]
+    columns: list[CaseColumn]
+    new: int
+    test_cases: list[NewCase]
+    same_input: int
+    duplicates: int
+    duplicate_lines: list[DuplicateLine]
+    mistakes: int
+    mistake_lines: list[MistakeLine]
+    dry_run: bool
+
+
 class ImportShape(Shape):
     """What an import did or would do: the names of new prompts, and of existing ones that it skips."""
 

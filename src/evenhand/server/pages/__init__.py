@@ -6,11 +6,13 @@ from fastapi import APIRouter
 
 from evenhand.server.pages import (
     case,
+    case_import,
     cases,
     compare,
     evaluations,
     home,
     judges,
+    playground,
     profiles,
     prompts,
     results,
@@ -23,7 +25,9 @@ router = APIRouter(include_in_schema=False)
 for _part in (
     home.router,
     prompts.router,
+    playground.router,
     cases.router,
+    case_import.router,
     judges.router,
     transfer.router,
     settings.router,

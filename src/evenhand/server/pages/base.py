@@ -38,6 +38,11 @@ class Form:
         upload = self.sent.get(name)
         return upload.file.read() if isinstance(upload, UploadFile) else b""
 
+    def file_name(self, name: str) -> str:
+        """Return what an uploaded file is called where it comes from, empty if there is none."""
+        upload = self.sent.get(name)
+        return (upload.filename or "") if isinstance(upload, UploadFile) else ""
+
     def number(self, name: str) -> int:
         """Return an integer that our own page put into the form."""
         text = self.text(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -115,7 +115,10 @@ def _origins(store: Store, run: RunRecord, result: CaseResult) -> Iterator[tuple
     test_case = str(result.case.metadata.get(TEST_CASE, result.id))
     try:
         store.prompts.find_case(test_case)
-        yield "Test case", f"/cases/{quote(test_case, safe='')}"
+        yield (
+            "Test case",
+            f"/cases/{quote(test_case, safe='')}?{urlencode({'run': run.id, 'position': result.position})}",
+        )
     except NotFoundError:  # it was deleted since
         pass
     try:

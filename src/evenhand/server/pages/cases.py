@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
-from evenhand.domain.errors import ConflictError, NotFoundError
+from evenhand.domain.errors import ConflictError, NotFoundError, RunNotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
-from evenhand.reports.phrases import moment_text
+from evenhand.reports.phrases import counted, moment_text
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
+from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.prompts import Line, changes
+from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
@@ -24,6 +30,7 @@ from evenhand.workspace.documents import CASE_FIELDS, case_dict, test_case_text
 router = APIRouter()
 
 PAGE: Final = 100
+_LARGEST: Final = 2**53 - 1
 LABELS: Final = {"input": "Input", "reference": "Reference", "evaluation_schema": "Evaluation Schema"}
 _NOTICES: Final = {
     "created": "Test case saved.",
@@ -37,24 +44,48 @@ _ANOTHER: Final = "another"
 
 
 @router.get("/prompts/{prompt_id}/cases")
-def list_cases(request: Request, store: StoreDep, prompt_id: str, start: int = 0, said: str = "") -> Response:
+def list_cases(
+    request: Request,
+    store: StoreDep,
+    prompt_id: str,
+    *,
+    start: int = 0,
+    said: str = "",
+    added: int | None = None,
+    duplicates: int = 0,
+    mistakes: int = 0,
+) -> Response:
     """Show the test cases of a prompt, a hundred at a time."""
     prompt = store.prompts.find(prompt_id)
     start = min(max(start, 0), max(prompt.test_cases - 1, 0)) // PAGE * PAGE
     cases = list(itertools.islice(store.prompts.cases(prompt.id), start, start + PAGE))
-    own = f"/prompts/{prompt.id}/cases"
+    here = f"/prompts/{prompt.id}/cases"
     return page(
         request,
         "tests.html",
         prompt=prompt,
+        again=Again.of(store, prompt.id),
         in_schema_mode=_in_schema_mode(prompt),
         cases=list(enumerate(cases, start=start + 1)),
         is_empty=is_empty,
         shown=f"{start + 1:,} to {start + len(cases):,} of {prompt.test_cases:,}",
-        before=f"{own}?start={start - PAGE}" if start else None,
-        after=f"{own}?start={start + PAGE}" if start + PAGE < prompt.test_cases else None,
-        notice_text=_NOTICES.get(said),
+        before=f"{here}?start={start - PAGE}" if start else None,
+        after=f"{here}?start={start + PAGE}" if start + PAGE < prompt.test_cases else None,
+        notice_text=_NOTICES.get(said) if added is None else _added(added, duplicates, mistakes),
     )
+
+
+def _added(added: int, duplicates: int, mistakes: int) -> str:
+    """Say what an import of test cases did."""
+    left_out = [
+        told
+        for number, told in (
+            (duplicates, f"{counted(duplicates, 'duplicate')} left out"),
+            (mistakes, f"{counted(mistakes, 'row')} with mistakes left out"),
+        )
+        if number > 0
+    ]
+    return "; ".join([f"{counted(added, 'test case')} added", *left_out]) + "."
 
 
 @router.get("/prompts/{prompt_id}/cases/new")
@@ -84,15 +115,40 @@ def create_case(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -
     return see_other(f"/cases/{made.id}?said=created")
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The case of a run from which somebody came to its test case, to edit it; empty if they did not."""
+
+    run: str = ""
+    position: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None
+
+    @property
+    def query(self) -> str:
+        """What keeps it in an address."""
+        return f"?{urlencode({'run': self.run, 'position': self.position})}" if self.run else ""
+
+    def back(self, store: Store) -> str | None:
+        """Return the address of the case, if its run is still there."""
+        try:
+            return f"{own(store.runs.find(self.run))}/results/{self.position or 0}" if self.run else None
+        except RunNotFoundError:
+            return None
+
+
+From = Annotated[Origin, Depends()]
+
+
 @router.get("/cases/{case_id}")
-def show_case(request: Request, store: StoreDep, case_id: str, said: str = "") -> Response:
+def show_case(request: Request, store: StoreDep, case_id: str, origin: From, said: str = "") -> Response:
     """Show the editor of a test case."""
     case = store.prompts.find_case(case_id)
-    return _editor(request, store.prompts.find(case.prompt_id), case, case_dict(case), notice_text=_NOTICES.get(said))
+    prompt = store.prompts.find(case.prompt_id)
+    around = _around(store, prompt, origin)
+    return _editor(request, prompt, case, case_dict(case), notice_text=_NOTICES.get(said), around=around)
 
 
 @router.post("/cases/{case_id}")
-def save_case(request: Request, store: StoreDep, case_id: str, sent: Sent) -> Response:
+def save_case(request: Request, store: StoreDep, case_id: str, origin: From, sent: Sent) -> Response:
     """Save a test case, or show its errors, or what somebody else has saved."""
     seen = sent.number("seen")
     try:
@@ -101,16 +157,26 @@ def save_case(request: Request, store: StoreDep, case_id: str, sent: Sent) -> Re
         return _gone(request, store, sent)
     prompt = store.prompts.find(case.prompt_id)
     draft = _draft(sent, case.text)
+    show = functools.partial(_editor, request, prompt, around=_around(store, prompt, origin))
     if sent.text("action") == _CHECK:
-        return _editor(request, prompt, case, draft, seen=seen, tried=sent.text("output"), checked=True)
+        return show(case, draft, seen=seen, tried=sent.text("output"), checked=True)
     try:
         made = store.prompts.edit_case(case.id, test_case_text(draft), seen=seen)
     except FieldError as error:
-        return _editor(request, prompt, case, draft, seen=seen, errors={error.field: error.told}, status=422)
+        return show(case, draft, seen=seen, errors={error.field: error.told}, status=422)
     except ConflictError:
         case = store.prompts.find_case(case.id)
-        return _editor(request, prompt, case, draft, theirs=changes(case_dict(case), draft, LABELS), status=409)
-    return see_other(f"/cases/{made.id}?said=saved")
+        return show(case, draft, theirs=changes(case_dict(case), draft, LABELS), status=409)
+    return see_other(f"/cases/{made.id}{origin.query or '?'}{'&' if origin.query else ''}said=saved")
+
+
+def _around(store: Store, prompt: Prompt, origin: Origin) -> dict[str, Any]:
+    """Return where one came from, and the run that shows what an edit changes."""
+    return {
+        "back": origin.back(store),
+        "coming_from": origin.query,
+        "again": Again.of(store, prompt.id, origin.run),
+    }
 
 
 @router.get("/cases/{case_id}/delete")
@@ -149,6 +215,7 @@ def _editor(
     tried: str = "",
     checked: bool = False,
     notice_text: str | None = None,
+    around: Mapping[str, Any] | None = None,
 ) -> Response:
     return page(
         request,
@@ -167,6 +234,7 @@ def _editor(
         check=schema_verdict(draft["evaluation_schema"], tried or None) if checked else None,
         notice_text=notice_text,
         moment=moment_text,
+        **(around or {}),
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.phrases import moment_text
-from evenhand.server.dependencies import StoreDep
+from evenhand.server.dependencies import SettingsDep, StoreDep
+from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.prompt_list import PromptList
+from evenhand.server.pages.try_form import TryForm
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.workspace.documents import PROMPT_FIELDS, prompt_dict, prompt_text
@@ -110,31 +112,46 @@ def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0,
 @router.get("/prompts/new")
 def new_prompt(request: Request) -> Response:
     """Show an empty editor."""
-    return _editor(request, None, _blank())
+    return editor(request, None, _blank())
 
 
 @router.post("/prompts/new")
 def create_prompt(request: Request, store: StoreDep, sent: Sent) -> Response:
     """Create a prompt, or show its errors."""
-    draft = _draft(sent, None)
+    draft = draft_of(sent, None)
     try:
         made = store.prompts.create(prompt_text(draft))
     except FieldError as error:
-        return _editor(request, None, draft, errors={error.field: error.told}, status=422)
+        return editor(request, None, draft, errors={error.field: error.told}, status=422)
     except ConflictError as error:
-        return _editor(request, None, draft, errors={"name": str(error)}, status=409)
+        return editor(request, None, draft, errors={"name": str(error)}, status=409)
     return see_other(f"/prompts/{made.id}?said=created")
 
 
 @router.get("/prompts/{prompt_id}")
 def show_prompt(
-    request: Request, store: StoreDep, prompt_id: str, version: int | None = None, said: str = ""
+    request: Request,
+    store: StoreDep,
+    settings: SettingsDep,
+    *,
+    prompt_id: str,
+    version: int | None = None,
+    said: str = "",
+    tried: Annotated[str, Query(alias="try")] = "",
 ) -> Response:
-    """Show the editor of a prompt, with the text of its latest or of an older version."""
+    """Show the editor of a prompt, with the text of its latest or of an older version; ``try`` is a test case."""
     prompt = store.prompts.find(prompt_id)
     text = prompt.text if version is None else store.prompts.find(prompt_id, version).text
     older = version if version is not None and version != prompt.latest else None
-    return _editor(request, prompt, prompt_dict(text), older=older, notice_text=_NOTICES.get(said))
+    return editor(
+        request,
+        prompt,
+        prompt_dict(text),
+        try_form=TryForm.of(store, settings, prompt, case_id=tried),
+        again=Again.of(store, prompt.id),
+        older=older,
+        notice_text=_NOTICES.get(said),
+    )
 
 
 @router.post("/prompts/{prompt_id}")
@@ -145,18 +162,18 @@ def save_prompt(request: Request, store: StoreDep, prompt_id: str, sent: Sent) -
         prompt = store.prompts.find(prompt_id)
     except NotFoundError:
         notice = "The prompt was deleted in the meantime. Your text is still here; saving it creates a new prompt."
-        return _editor(request, None, _draft(sent, None), notice_text=notice, status=404)
+        return editor(request, None, draft_of(sent, None), notice_text=notice, status=404)
     # A field can only be unchanged compared with the version that was edited.
-    draft = _draft(sent, prompt.text if prompt.latest == seen else None)
+    draft = draft_of(sent, prompt.text if prompt.latest == seen else None)
     try:
         made = store.prompts.edit(prompt.id, prompt_text(draft), seen=seen)
     except FieldError as error:
-        return _editor(request, prompt, draft, seen=seen, errors={error.field: error.told}, status=422)
+        return editor(request, prompt, draft, seen=seen, errors={error.field: error.told}, status=422)
     except ConflictError as error:
         prompt = store.prompts.find(prompt.id)
         if prompt.latest == seen:
-            return _editor(request, prompt, draft, errors={"name": str(error)}, status=409)
-        return _editor(request, prompt, draft, theirs=changes(prompt_dict(prompt.text), draft, LABELS), status=409)
+            return editor(request, prompt, draft, errors={"name": str(error)}, status=409)
+        return editor(request, prompt, draft, theirs=changes(prompt_dict(prompt.text), draft, LABELS), status=409)
     return see_other(f"/prompts/{made.id}?said={'same' if made.latest == seen else 'saved'}")
 
 
@@ -202,11 +219,13 @@ def show_versions(
     )
 
 
-def _editor(
+def editor(
     request: Request,
     prompt: Prompt | None,
     draft: dict[str, Any],
     *,
+    try_form: TryForm | None = None,
+    again: Again | None = None,
     status: int = 200,
     seen: int | None = None,
     errors: dict[str, str] | None = None,
@@ -214,6 +233,7 @@ def _editor(
     older: int | None = None,
     notice_text: str | None = None,
 ) -> Response:
+    """Show the editor, with a playground beside it where the prompt is stored."""
     return page(
         request,
         "prompt.html",
@@ -228,6 +248,8 @@ def _editor(
         older=older,
         notice_text=notice_text,
         moment=moment_text,
+        try_form=try_form,
+        again=again,
     )
 
 
@@ -235,8 +257,8 @@ def _blank() -> dict[str, Any]:
     return prompt_dict(PromptText(name="?")) | {"name": ""}
 
 
-def _draft(sent: Form, kept: PromptText | None) -> dict[str, Any]:
-    """Read the form; the fields of both modes are kept."""
+def draft_of(sent: Form, kept: PromptText | None) -> dict[str, Any]:
+    """Return what the form of the editor has; the fields of both modes are kept."""
     stored = prompt_dict(kept) if kept is not None else dict.fromkeys(PROMPT_FIELDS)
     draft = {name: as_typed(sent.text(name), stored[name]) for name in PROMPT_FIELDS}
     return draft | {

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
-from evenhand.domain.prompt import EvaluationMode, FieldError
+from evenhand.domain.prompt import FieldError, Prompt
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
@@ -26,7 +26,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.suite import job_of_run
-from evenhand.workspace.prompt_run import PROMPT, Trial, is_trial
+from evenhand.workspace.prompt_run import PROMPT, Trial, asks_judge, is_trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +216,9 @@ class RunRequest:
         """
         prompt = store.prompts.find(self.prompt, self.version)
         models = [require_offered(name, settings, "models") for name in self.models or settings.models]
-        judge = settings.judge if self.judge is None else require_offered(self.judge, settings, "judge")
-        if judge is None and prompt.text.criteria is not None and prompt.text.evaluation_mode is EvaluationMode.LLM:
-            judge = _judge_of_the_environment()
+        judge = judge_for(prompt, self.judge, settings)
         trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
-        job = _job_of(trial, store, to_ask=to_ask)
+        job = job_of_trial(trial, store, to_ask=to_ask)
         if self.max_cost is not None:
             self._require_prices(self.estimate(store, job))
         return job
@@ -235,6 +233,12 @@ class RunRequest:
             raise FieldError("max_cost", f"the price of {' and '.join(unknown)} is unknown; set max_calls instead")
 
 
+def judge_for(prompt: Prompt, named: str | None, settings: ServerSettings) -> str | None:
+    """Return the judge of a prompt's answers: the one that is named, else the server's; None where none is needed."""
+    judge = settings.judge if named is None else require_offered(named, settings, "judge")
+    return _judge_of_the_environment() if judge is None and asks_judge(prompt.text) else judge
+
+
 def _judge_of_the_environment() -> str:
     name = os.environ.get(JUDGE_VARIABLE, "").strip()
     if not name:
@@ -242,7 +246,7 @@ def _judge_of_the_environment() -> str:
     return name
 
 
-def _job_of(trial: Trial, store: Store, *, to_ask: bool) -> Job:
+def job_of_trial(trial: Trial, store: Store, *, to_ask: bool = True) -> Job:
     """Make the job, and say by field which model cannot be asked: keys are the server's, from its environment."""
     try:
         return trial.job(store, to_ask=to_ask)

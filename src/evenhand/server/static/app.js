@@ -105,6 +105,10 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "?") document.getElementById("keys")?.showModal();
   else if (event.key === "j") walk(1);
   else if (event.key === "k") walk(-1);
+  else if (/^[a-zA-Z]$/.test(event.key)) {
+    const named = [...document.querySelectorAll(`[data-key="${event.key}"]`)]; // links and buttons
+    named.find((one) => one.checkVisibility())?.click();
+  }
 });
 
 /* Choices on the settings page that are this browser's own. */
