@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import models, openapi, prompts, results, runs
+from evenhand.server.api import models, openapi, prompts, results, runs, trend
 
 router = APIRouter(prefix="/api")
 for _part in (
@@ -16,6 +16,7 @@ for _part in (
     results.router,
     results.profile_router,
     results.comparison_router,
+    trend.router,
     prompts.transfer_router,
     models.router,
     openapi.router,

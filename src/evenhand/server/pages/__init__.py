@@ -17,6 +17,7 @@ from evenhand.server.pages import (
     runs,
     settings,
     transfer,
+    trend,
 )
 
 router = APIRouter(include_in_schema=False)
@@ -34,6 +35,7 @@ for _part in (
     profiles.router,
     profiles.audit_router,
     compare.router,
+    trend.router,
     settings.login_router,
 ):
     router.include_router(_part)

@@ -174,6 +174,7 @@ def one_run(
         is_hollow=numbers is not None and is_hollow(run, numbers.summary),
         first_errors=run_view.first_errors(store, run) if has_errors else {},
         form=secrets.token_hex(16),
+        trend_of={"prompt": of_prompt(run)} if of_prompt(run) is not None else {"run": run.id},
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
         against=BaselineComparison.of(store, summaries, run, wait),
