@@ -21,6 +21,7 @@ from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_p
 from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
 from evenhand.store.runs import Runs, Summaries
+from evenhand.store.saved_filters import SavedFilters
 
 Result = TypeVar("Result")
 
@@ -80,6 +81,7 @@ class Store:
         self.prompts = Prompts(database)
         self.replies = Replies(database)
         self.idempotency_keys = IdempotencyKeys(database)
+        self.saved_filters = SavedFilters(database)
 
     @property
     def where(self) -> str:

@@ -111,7 +111,6 @@ def test_many_runs_are_shown_page_by_page_and_the_first_of_a_page_knows_the_run_
     client: TestClient, store: Store, prompt: Prompt, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evenhand.server.pages.trend.MOST_POINTS", 2)
-    monkeypatch.setattr(trend.trend_of, "__kwdefaults__", {**trend.trend_of.__kwdefaults__, "limit": 2})
     runs = [tried(store, prompt), tried(store, prompt, model="model/b"), tried(store, prompt, model="model/b")]
 
     newest = parsed(client.get(f"/trend?prompt={prompt.id}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import models, openapi, prompts, results, runs, trend
+from evenhand.server.api import filters, models, openapi, prompts, results, runs, trend
 
 router = APIRouter(prefix="/api")
 for _part in (
@@ -13,6 +13,7 @@ for _part in (
     prompts.schema_router,
     models.preview_router,
     runs.router,
+    filters.router,
     results.router,
     results.profile_router,
     results.comparison_router,

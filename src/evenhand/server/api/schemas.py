@@ -205,6 +205,7 @@ class RunShape(Shape):
     id: str
     name: str
     label: str
+    tags: list[str]
     status: Literal["planning", "running", "finished", "interrupted", "stopped"]
     reason: str
     prompt: dict[str, Any] | None

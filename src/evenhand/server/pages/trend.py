@@ -123,7 +123,7 @@ def show_trend(
         raise Problem(422, "Invalid request", "name a prompt, or a run of the suite: /trend?prompt=ID or /trend?run=ID")
     like = find_run(store, run) if run else None
     runs = runs_of_prompt(store, prompt) if like is None else runs_like(store, like)
-    trend = trend_of(store, runs, summaries, first=max(after, 0), seconds=settings.page_wait_seconds)
+    trend = trend_of(store, runs, summaries, first=max(after, 0), limit=MOST_POINTS, seconds=settings.page_wait_seconds)
     scale = max((scale_of(point.run) or 1 for point in trend.points), default=1)
     rows = [PointRow(point=point, metric=metric, scale=scale) for point in trend.points]
     known = _prompt(store, prompt) if prompt else None
