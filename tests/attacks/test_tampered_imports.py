@@ -428,6 +428,7 @@ class Readers:
         pages = [
             "/", "/runs", of_run, f"{of_run}/results", f"{of_run}/results?sort=score&verdict=fail", f"{of_run}/results?text=a",
             f"{of_run}/ranking", f"{of_run}/audit", f"{of_run}/delete", f"/compare?a={self.originals['suite']}&b={run.id}",
+            f"/trend?run={run.id}", f"/compare?a={self.originals['suite']}&b={run.id}&anyway=yes",
             *(f"{of_run}/results/{position}" for position in range(min(len(ids), 4))),
             f"{of_run}/results/0/json", *(f"{of_run}/download.{ending}" for ending in FORMATS),
             *(f"{of_run}/results/export.{ending}" for ending in ("csv", "jsonl")),
@@ -435,6 +436,7 @@ class Readers:
         api = [
             "/runs", of_run, f"{of_run}/progress", f"{of_run}/evaluations", f"{of_run}/evaluations?sort=cost&has_error=true",
             f"{of_run}/ranking", f"{of_run}/audit", f"{of_run}/export", f"/compare?a={run.id}&b={self.originals['suite']}&anyway=true",
+            f"/trend?run={run.id}",
             *(f"{of_run}/cases/{identity}" for identity in ids[:2] if len(identity) < 100),
         ]  # fmt: skip
         for address in (*pages, *(f"/api{one}" for one in api)):

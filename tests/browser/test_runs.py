@@ -849,6 +849,8 @@ def addresses(site: Site) -> list[str]:
         f"/compare/case?a={site.many}&b={site.changed}&case=case-000",
         f"/compare/case?a={site.targets}&case=France",
         f"/compare/case?a={site.targets}&case={LONG}",
+        f"/trend?run={site.many}",
+        f"/trend?run={site.targets}&metric=mean",
     ]
 
 
@@ -882,7 +884,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
     for address in [
         "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/delete",
         f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
-        f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}",
+        f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}", f"/trend?run={first}", f"/trend?prompt={site.hostile_prompt}",
         *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),
         f"/compare/case?a={site.hostile_targets}&case={quote(HOSTILE[0])}",
         f"/runs/{first}/results?text=%3Cscript%3E", f"/runs/{first}/evaluations?text=%3Cscript%3E", f"/runs/{site.hostile_targets}/results", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),

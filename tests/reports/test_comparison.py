@@ -13,6 +13,7 @@ import pytest
 from evenhand.domain.comparison import Comparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_differences import CaseCount, RunDifferences, SettingChange
 from evenhand.reports.comparison import (
     comparison_json,
     comparison_markdown,
@@ -144,13 +145,17 @@ def test_json_has_everything_and_is_strict(comparison: Any) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: f"{name!a:.30}")
 def test_a_hostile_name_does_nothing(comparison: Any, name: str) -> None:
-    found = comparison(*[(0.0, 1.0)] * 6, name=name, called=name, differing=(name,), notes=(name,))
+    settings = tuple(SettingChange(name=name, before=name, after=after) for after in (f"{name}\nx", [name], None))
+    differences = RunDifferences(settings=settings, edited=CaseCount(count=1, first=(name,)))
+    found = comparison(
+        *[(0.0, 1.0)] * 6, name=name, called=name, differing=(name,), notes=(name,), differences=differences
+    )
 
     text, markdown, written = comparison_text(found), comparison_markdown(found), comparison_json(found)
 
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text + markdown)
     assert not re.search(r"(?<!\\)[<`\[]", markdown)
-    assert len([line for line in markdown.splitlines() if line.startswith("#")]) == 6
+    assert len([line for line in markdown.splitlines() if line.startswith("#")]) == 7
     assert written.count("\n") == 0
     assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines() if line.startswith("| ")}) <= 3
 

@@ -11,12 +11,14 @@ from evenhand.domain.errors import ConfigError, ModelChoiceError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCaseText
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.run_differences import SettingChange
 from evenhand.engine.comparison import Side, compare_runs
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
+from evenhand.suites.run_settings import compare_sides
 from evenhand.workspace.prompt_run import Trial
 
 GOOD = '{"score": 0.9, "hits": [], "misses": [], "reasoning": "Right."}'
@@ -146,10 +148,15 @@ def test_two_versions_of_a_prompt_can_be_compared(store: Store) -> None:
         runs.append(asyncio.run(Runner(store, plan(store, job, trial.scope), job, Pace(concurrency=1)).run()))
 
     before, after = (Side(store=store, run=run) for run in runs)
-    found = compare_runs(before, after)
+    found = compare_sides(before, after)
 
     assert found.subject.scores.n == 6
     assert found.subject.scores.difference == pytest.approx(0.7)
+    assert found.differences.settings == (
+        SettingChange(name="Prompt version", before=1, after=2),
+        SettingChange(name="System prompt", before="Be brief.", after="Be very brief."),
+    )
+    assert found.differences.edited.count == 0
 
 
 # Runs of one model and of several

@@ -212,11 +212,11 @@ def compare(
     ``ConfigError`` for runs that are unfinished, or were judged by different judges, evaluators, rubrics or thresholds,
     unless ``anyway`` is set.
     """
-    from evenhand.engine.comparison import compare_runs, opened, read_paired  # noqa: PLC0415
+    from evenhand.engine.comparison import opened, read_paired  # noqa: PLC0415
     from evenhand.engine.run import Run  # noqa: PLC0415
     from evenhand.engine.runs_comparison import compare_several  # noqa: PLC0415
     from evenhand.profiles.job import require_scores  # noqa: PLC0415
-    from evenhand.suites.definition_diff import judging_differences  # noqa: PLC0415
+    from evenhand.suites.run_settings import compare_sides  # noqa: PLC0415
 
     for run in (a, b, *others):
         if not isinstance(run, Run | str):
@@ -234,14 +234,7 @@ def compare(
     for opened_run in (before, after):
         require_scores(opened_run.record)
     with opened(before, model_a) as ours, opened(after, model_b) as theirs:
-        comparison = compare_runs(
-            ours,
-            theirs,
-            differing=judging_differences(ours.run.definition, theirs.run.definition),
-            evaluator=evaluator,
-            limit=limit,
-            anyway=anyway,
-        )
+        comparison = compare_sides(ours, theirs, evaluator=evaluator, limit=limit, anyway=anyway)
     models = comparison.model_a, comparison.model_b
     return replace(comparison, read_cases=functools.partial(read_paired, before, after, models))
 

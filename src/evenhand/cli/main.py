@@ -19,13 +19,17 @@ from evenhand.version import __version__
 COLLECT_AFTER: Final = 50_000
 
 RUNS: Final = Group(
-    help="List, show, label, verify and delete runs.",
+    help="List, show, label, tag, verify and delete runs.",
     examples=("evenhand runs",),
     default="list",
     commands={
         "list": Command(function="runs:list_runs", examples=("evenhand runs list --limit 5",)),
         "show": Command(function="runs:show_run", examples=("evenhand runs show 20261115",)),
         "label": Command(function="runs:label_run", examples=('evenhand runs label last "shorter prompt"',)),
+        "tag": Command(
+            function="runs:tag_run",
+            examples=("evenhand runs tag last release", "evenhand runs tag last --remove draft"),
+        ),
         "verify": Command(function="runs:verify_runs", examples=("evenhand runs verify", "evenhand runs verify last")),
         "delete": Command(function="runs:delete_runs", examples=("evenhand runs delete 20261115-093000-k7mq",)),
     },

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run_differences import RunDifferences
 from evenhand.domain.summary import Interval
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
@@ -193,6 +194,7 @@ class Comparison(ShownInNotebooks, Saved):
     out differently, the largest difference first, of ``changed`` in all. Where a run has the answers of several models,
     ``model_a`` and ``model_b`` are those that are compared; None stands for all. ``differing`` says how the two runs
     were judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
+    ``differences`` are those of the settings and the cases, of which some may be the reason for what came out.
     ``judges_a`` and ``judges_b`` are the models that judged. ``read_cases`` reads cases of both runs from their stores,
     by the ids of ``changes``; a case that is no longer there is left out.
     """
@@ -210,6 +212,7 @@ class Comparison(ShownInNotebooks, Saved):
     model_b: str | None = None
     judges_a: tuple[str, ...] = ()
     judges_b: tuple[str, ...] = ()
+    differences: RunDifferences = field(default_factory=RunDifferences)
     read_cases: Callable[[Sequence[str]], Iterable[PairedResult]] | None = field(
         default=None, repr=False, compare=False
     )
@@ -231,6 +234,7 @@ class Comparison(ShownInNotebooks, Saved):
             "b": _run(self.b) | {"model": self.model_b},
             "differing": list(self.differing),
             "notes": list(self.notes),
+            "differences": self.differences.as_dict(),
             "cases": self.cases.as_dict(),
             "evaluators": {name: compared.as_dict() for name, compared in self.evaluators.items()},
             "evaluator": self.evaluator,
@@ -337,13 +341,14 @@ class RunsComparison(SeveralComparison):
     """What ``compare`` gives for more than two runs: each against ``a``, by the ids of the runs.
 
     ``runs`` has all that were to be compared with it. ``refused`` says of some why they are not; ``notes`` has what is
-    to be known of others.
+    to be known of others, and ``differences`` how each that is compared differs from A.
     """
 
     a: RunRecord
     runs: Mapping[str, RunRecord]
     refused: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differences: Mapping[str, RunDifferences] = field(default_factory=dict)
     noun: str = "run"
 
     @property
@@ -364,6 +369,7 @@ class RunsComparison(SeveralComparison):
             **SeveralComparison.as_dict(self),
             "refused": dict(self.refused),
             "notes": {name: list(notes) for name, notes in self.notes.items()},
+            "differences": {name: those.as_dict() for name, those in self.differences.items()},
         }
 
 

@@ -34,6 +34,30 @@ def is_label(value: object) -> bool:
 NOT_A_LABEL: Final = f"it must be a line of 1 to {MOST_LABEL} characters"
 
 
+# The option of a run that has its tags.
+TAGS: Final = "tags"
+MOST_TAGS: Final = 20
+MOST_TAG: Final = 40
+
+
+def is_tag(value: object) -> bool:
+    """Return whether a value can be a tag of a run: a few words without a comma, which separates tags.
+
+    >>> is_tag("release 1.2"), is_tag("a, b"), is_tag(" ")
+    (True, False, False)
+    """
+    return (
+        isinstance(value, str)
+        and bool(value.strip())
+        and value.isprintable()
+        and "," not in value
+        and len(value) <= MOST_TAG
+    )
+
+
+NOT_A_TAG: Final = f"a tag must be 1 to {MOST_TAG} characters on one line, without a comma"
+
+
 class RunStatus(StrEnum):
     """How far a run has come. All but ``finished`` can be resumed."""
 
@@ -86,6 +110,12 @@ class RunRecord:
         """What the user calls the run; empty without a label."""
         label = self.options.get("label")
         return label if isinstance(label, str) else ""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the run, by which lists of runs are filtered."""
+        tags = self.options.get(TAGS)
+        return tuple(tag for tag in tags if is_tag(tag)) if isinstance(tags, (list, tuple)) else ()
 
     @property
     def origin(self) -> str:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from evenhand.domain.comparison import Compared, Comparison, PairedResult
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.run_differences import CaseCount, RunDifferences
 from evenhand.engine.case_scores import judged_cases, labelled_cases
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
@@ -125,6 +126,7 @@ def compare_runs(
         _refuse(a.run, b.run, differing, anyway=anyway)
     comparing = PairedSummarizer(evaluator=evaluator, limit=limit)
     unlike: list[str] = []
+    only_a, only_b = list[str](), list[str]()
     reclustered = 0
     for case_a, case_b in joined(a.cases(), b.cases()):
         comparing.add(case_a, case_b)
@@ -132,6 +134,10 @@ def compare_runs(
             reclustered += case_a.cluster != case_b.cluster
             if case_a.judged_by != case_b.judged_by:
                 unlike.append(case_a.id)
+        elif case_a is not None:
+            only_a.append(case_a.id)
+        elif case_b is not None:
+            only_b.append(case_b.id)
     if not comparing.in_common:
         raise _nothing_in_common(a, b)
     differences = [*differing, *_other_judges(a, b), *_unlike(unlike)]
@@ -151,7 +157,12 @@ def compare_runs(
         model_b=b.model,
         judges_a=_names(a.judges()),
         judges_b=_names(b.judges()),
+        differences=RunDifferences(only_a=_some(only_a), only_b=_some(only_b), edited=_some(unlike)),
     )
+
+
+def _some(ids: Sequence[str]) -> CaseCount:
+    return CaseCount(count=len(ids), first=tuple(ids[:_MOST_NAMED]))
 
 
 def _names(judges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

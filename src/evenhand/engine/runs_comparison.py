@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from evenhand.domain.comparison import Compared, Comparison, RunsComparison
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_differences import RunDifferences
 from evenhand.engine.target_comparison import with_holm
 
 
@@ -25,6 +26,7 @@ def compare_several(
     compared: dict[str, Compared] = {}
     refused: dict[str, str] = {}
     notes: dict[str, tuple[str, ...]] = {}
+    differences: dict[str, RunDifferences] = {}
     for run in others:
         try:
             comparison = compare(run)
@@ -32,6 +34,7 @@ def compare_several(
             refused[run.id] = _why(error)
             continue
         compared[run.id] = comparison.subject
+        differences[run.id] = comparison.differences
         if comparison.differing or comparison.notes:
             notes[run.id] = (*comparison.differing, *comparison.notes)
     if not compared:
@@ -45,6 +48,7 @@ def compare_several(
         evaluator=evaluator,
         refused=refused,
         notes=notes,
+        differences=differences,
     )
 
 

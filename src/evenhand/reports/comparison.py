@@ -23,6 +23,7 @@ from evenhand.domain.summary import Interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, score_text
+from evenhand.reports.run_differences import difference_lines
 from evenhand.reports.safe_text import plain, strict_json
 from evenhand.stats.paired import CLUSTERED_T, MCNEMAR, ODDS, PAIRED_T, SIGN, SMALL
 
@@ -52,6 +53,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
             *left_out_lines(subject),
         )
     )
+    yield Sentences(title="What differs", lines=difference_lines(comparison.differences))
     if comparison.notes:
         yield Sentences(title="Notes", lines=comparison.notes)
     if comparison.evaluators:
@@ -227,6 +229,9 @@ def several_parts(comparison: SeveralComparison) -> Iterator[Block]:
         notes += [f"{name}: {note}" for name, those in comparison.notes.items() for note in those]
     if notes:
         yield Sentences(lines=tuple(notes))
+    if isinstance(comparison, RunsComparison) and comparison.differences:
+        lines = (f"{name}: {'; '.join(difference_lines(each))}" for name, each in comparison.differences.items())
+        yield Sentences(title="What differs from A", lines=tuple(lines))
     if isinstance(comparison, RunsComparison) and comparison.refused:
         yield Sentences(title="Not compared", lines=tuple(f"{name}: {why}" for name, why in comparison.refused.items()))
 

@@ -63,6 +63,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
         "id": run.id,
         "name": run.name,
         "label": run.label,
+        "tags": list(run.tags),
         "status": run.status.value,
         "reason": run.reason,
         "source": run.source,
@@ -206,7 +207,7 @@ def write_jsonl(report: Report, out: TextIO) -> None:
 
 # What depends on when, where and how often it was run, and not on what was found.
 _OF_THE_RUN: Final = (
-    "id", "label", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls",
+    "id", "label", "tags", "source", "options", "forked_from", "version", "created", "finished", "abandoned_calls",
     "abandoned_cost",
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (

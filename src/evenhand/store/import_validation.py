@@ -164,6 +164,7 @@ _OPTIONS: Final = {
     "judge": _or_absent(_TEXT),
     "target": _or_absent(_either(_TEXT, _list_of(_TEXT))),
     "label": _or_absent(_TEXT),
+    "tags": _or_absent(_list_of(_TEXT)),
 }
 # A model by its name, by its settings, or several of these.
 _MODEL: Final = _or_absent(_or_null(_either(_ANY_TEXT, _OBJECT, _list_of(_either(_ANY_TEXT, _OBJECT)))))

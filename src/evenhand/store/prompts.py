@@ -90,6 +90,12 @@ class Prompts:
         prompts = [self._prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
         return sorted(prompts, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
+    def names(self, limit: int | None = None) -> list[tuple[str, str]]:
+        """Return the ids and names of the prompts, the newest first, without reading what they say."""
+        sql = "SELECT id, name FROM prompts ORDER BY number DESC"
+        rows = self._db.rows(sql) if limit is None else self._db.rows(f"{sql} LIMIT ?", [limit])
+        return [(str(key), str(name)) for key, name in rows]
+
     def versions(self, prompt_id: str) -> list[Prompt]:
         """Return the versions of a prompt, the newest first."""
         rows = self._db.rows(f"{_PROMPT} WHERE p.id = ? ORDER BY v.version DESC", [column(prompt_id)])

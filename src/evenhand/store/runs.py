@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError, RunBusyError, RunNotFoundError, StoreError
-from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
+from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label
 from evenhand.store import checksum
 from evenhand.store.database import Database, atomic
 from evenhand.store.records import MENDING, NOT_AS_WRITTEN
 from evenhand.store.rows import column, dumps, loads
 from evenhand.store.run_owner import HEARTBEAT_SECONDS, Owner, this_process
+from evenhand.store.run_tags import tags_after
 from evenhand.version import __version__
 
 
@@ -284,6 +285,16 @@ class Runs:
         self._db.lock()
         options = {name: value for name, value in _record(self._row(run.number)).options.items() if name != "label"}
         self.set_options(run, options | ({"label": label} if label else {}))
+        return self.find(run.id)
+
+    @atomic
+    def change_tags(self, run: RunRecord, *, add: Iterable[str] = (), remove: Iterable[str] | None = ()) -> RunRecord:
+        """Add tags to a run and remove others; None removes all that are not added."""
+        self._db.lock()
+        options = dict(_record(self._row(run.number)).options)
+        tags = tags_after(self.find(run.id).tags, add=add, remove=remove)
+        options.pop(TAGS, None)
+        self.set_options(run, options | ({TAGS: list(tags)} if tags else {}))
         return self.find(run.id)
 
     def in_hand(self, run: RunRecord) -> bool:

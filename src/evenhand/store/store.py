@@ -12,6 +12,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
+from evenhand.store.case_digests import CaseDigests
 from evenhand.store.database import Database, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.location import require_location
@@ -20,6 +21,7 @@ from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_p
 from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
 from evenhand.store.runs import Runs, Summaries
+from evenhand.store.saved_filters import SavedFilters
 
 Result = TypeVar("Result")
 
@@ -75,9 +77,11 @@ class Store:
         self.database = self._db = database
         self.runs = Runs(database)
         self.summaries = Summaries(database)
+        self.case_digests = CaseDigests(database)
         self.prompts = Prompts(database)
         self.replies = Replies(database)
         self.idempotency_keys = IdempotencyKeys(database)
+        self.saved_filters = SavedFilters(database)
 
     @property
     def where(self) -> str:

@@ -52,6 +52,22 @@ def test_a_run_is_deleted_after_a_yes(command: Callable[..., Any], finished: str
     assert command("runs").out == "no runs yet\n"
 
 
+def test_a_run_is_tagged_and_found_by_its_tags(command: Callable[..., Any], finished: str) -> None:
+    tagged = command("runs", "tag", "last", "release", " candidate ", "release")
+    found = [json.loads(command("runs", "list", "--json", "--tag", *tags).out) for tags in (["release"], ["draft"])]
+    none = command("runs", "list", "--tag", "draft")
+    removed = command("runs", "tag", "last", "--remove", "release", "--remove", "candidate")
+    refused = [command("runs", "tag", "last", *wrong) for wrong in (["a,b"], [], ["x" * 41])]
+
+    assert (tagged.code, tagged.err) == (0, f"{finished} is tagged candidate, release\n")
+    assert ([run["tags"] for run in found[0]], found[1]) == ([["candidate", "release"]], [])
+    assert none.out == "no run is tagged draft\n"
+    assert (removed.code, removed.err) == (0, f"{finished} has no tags\n")
+    assert [done.code for done in refused] == [2, 2, 2]
+    assert "without a comma" in refused[0].err
+    assert "name tags to add, or one to remove" in refused[1].err
+
+
 def test_a_run_is_labelled_later(command: Callable[..., Any], finished: str) -> None:
     done = command("runs", "label", finished[:-1], " shorter prompt ")
     listed = json.loads(command("runs", "--json").out)

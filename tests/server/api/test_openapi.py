@@ -59,7 +59,9 @@ def test_every_answer_is_one_that_the_document_names(
     wanted = {"prompt": made, "models": ["vllm/a"]}
     a, b = (server.client.post("/api/runs", json=wanted).json()["id"] for _ in range(2))
     imported = server.client.post("/api/import", json={"prompts": []}, headers={"prefer": "respond-async"}).json()["id"]
+    server.client.put("/api/run-filters/kept", json={"tags": ["release"]})
     there = {
+        "name": "kept",
         "prompt": made,
         "test_case": case_id,
         "run": "last",

@@ -381,6 +381,48 @@ def test_a_run_is_labelled_when_it_starts_and_later(client: TestClient, prompt: 
     assert cleared.json()["label"] == ""
 
 
+def test_tags_are_set_without_the_label_and_runs_are_found_by_them(
+    client: TestClient, prompt: str, ended: Ended
+) -> None:
+    first, second = (start(client, prompt, label="kept") for _ in range(2))
+    ended(first)
+    ended(second)
+
+    tagged = client.patch(f"/api/runs/{first}", json={"tags": ["release", "nightly"]})
+    client.patch(f"/api/runs/{second}", json={"tags": ["nightly"]})
+    found = [
+        [run["id"] for run in client.get(f"/api/runs?{query}").json()["items"]]
+        for query in ("tag=nightly", "tag=nightly&tag=release", "tag=none", f"tag=release&prompt={prompt}")
+    ]
+    labelled = client.patch(f"/api/runs/{first}", json={"label": "new"}).json()
+    cleared = client.patch(f"/api/runs/{first}", json={"tags": None}).json()
+
+    assert (tagged.json()["tags"], tagged.json()["label"]) == (["nightly", "release"], "kept")
+    assert found == [[second, first], [first], [], [first]]
+    assert (labelled["tags"], labelled["label"]) == (["nightly", "release"], "new")
+    assert (cleared["tags"], cleared["label"]) == ([], "new")
+    for wrong in ({"tags": ["a,b"]}, {"tags": [""]}, {"tags": ["a"] * 21}, {}):
+        assert client.patch(f"/api/runs/{first}", json=wrong).status_code == 422, wrong
+
+
+def test_a_filter_of_the_list_is_saved_replaced_and_deleted(client: TestClient) -> None:
+    saved = client.put("/api/run-filters/our%20releases", json={"tags": ["release"], "sort": "mean"})
+    client.put("/api/run-filters/our%20releases", json={"tags": ["release"], "text": "refunds"})
+    listed = client.get("/api/run-filters").json()["items"]
+    wrong = client.put("/api/run-filters/x", json={"sort": "colour"})
+    deleted = [client.delete("/api/run-filters/our%20releases").status_code for _ in range(2)]
+
+    assert (saved.status_code, saved.json()["address"]) == (200, "/runs?sort=mean&tag=release")
+    assert listed == [
+        {
+            "name": "our releases", "text": "refunds", "prompt": "", "tags": ["release"], "sort": "newest",
+            "address": "/runs?text=refunds&tag=release",
+        }
+    ]  # fmt: skip
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "sort")
+    assert deleted == [204, 404]
+
+
 def test_what_is_no_label_is_refused_by_field(client: TestClient, prompt: str, ended: Ended) -> None:
     run = start(client, prompt)
     ended(run)

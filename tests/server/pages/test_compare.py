@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,56 @@ def test_the_targets_of_one_run_are_compared_and_their_answers_shown_next_to_eac
     assert [each.text for each in case.all("ins")] == ["Rome", "Lima"]
     assert "Underlined: not in the answer of first." in told(case)
     assert client.get(f"/compare/case?a={run}&case=none").status_code == 404
+
+
+def test_what_differs_is_told_with_the_words_of_the_prompt_marked(
+    client: TestClient, store: Store, parsed: Parsed
+) -> None:
+    text = PromptText(name="p", content="Be brief.\nBe polite.", evaluation_criteria="Is brief")
+    prompt = store.prompts.create(text)
+    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
+    newer = replace(text, content="Be brief.\nBe kind.")
+    stricter = replace(newer, evaluation_criteria="Is brief, and names\nthe period")
+    runs = []
+    for number, words in enumerate((text, newer, stricter)):
+        version = prompt if not number else store.prompts.edit(prompt.id, words, seen=number)
+        models = [{"model": Scripted(["Yes."] * 3, name="model/a")}]
+        trial = Trial(prompt=version, models=models, judge=Scripted([reply(0.9)] * 3, name="judge"))
+        job = trial.job(store)
+        ended = asyncio.run(Runner(store, plan(store, job, trial.scope), job, Pace(concurrency=1)).run())
+        runs.append(ended.id)
+
+    compared = client.get(f"/compare?a={runs[0]}&b={runs[1]}")
+    refused = client.get(f"/compare?a={runs[1]}&b={runs[2]}")
+
+    assert "Prompt version12" in told(parsed(compared)).replace(" ", "").replace("Promptversion", "Prompt version")
+    assert "Be <del>polite</del>." in compared.text
+    assert "Be <ins>kind</ins>." in compared.text
+    assert "Not comparable" in refused.text
+    assert "Is brief<ins>, and names\nthe period</ins>" in refused.text
+
+
+def test_two_runs_of_the_same_settings_say_so(client: TestClient, judged: Judge, parsed: Parsed) -> None:
+    a, b = judged(0.2, 0.3), judged(0.9, 0.8)
+
+    page = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+
+    assert "What differs Settings and cases are the same." in told(page)
+
+
+def test_regressions_are_a_list_of_their_own_and_the_page_of_a_case_walks_through_them(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    a, b = judged(0.9, 0.9, 0.1, 0.9), judged(0.1, 0.2, 0.9, 0.9)
+
+    page = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))
+    ways = {one.text: one.attributes["href"] for one in page.all("a") if one.attributes["href"].endswith("#changes")}
+    worse = parsed(client.get(ways["2 regressions"].partition("#")[0]))
+    case = parsed(client.get(next(one.attributes["href"] for one in worse.all("a") if one.text == "Whole case")))
+    after = parsed(client.get(case.one("a", rel="next").attributes["href"]))
+
+    assert {"All", "2 regressions", "1 improvement"} <= set(ways)
+    assert "To a worse verdict: 2 cases." in told(worse)
+    assert "To a worse verdict: change 1 of 2" in told(case)
+    assert "change 2 of 2" in told(after)
+    assert after.all("a", rel="next") == []

@@ -1,7 +1,8 @@
-"""`evenhand runs`: list, show, verify and delete runs."""
+"""`evenhand runs`: list, show, label, tag, verify and delete runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
@@ -10,8 +11,9 @@ import typer
 from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import DB, Db, Json, RunId, Yes
 from evenhand.cli.runs.finish import report_of, show
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import TAGS, RunRecord, RunStatus
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import overview_of
 from evenhand.engine.store_location import StoreLocation
@@ -76,6 +78,7 @@ class ListedRun:
             "id": run.id,
             "name": run.name,
             "label": run.label,
+            "tags": list(run.tags),
             "status": self.status.value,
             "reason": run.reason,
             "created": moment(run.created),
@@ -110,19 +113,28 @@ def list_runs(
     max_runs: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="How many runs to list.")
     ] = _DEFAULT_LIMIT,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="Only runs that have this tag; may be given several times."),
+    ] = None,
     db: Db = DB,
     json: Json = False,
 ) -> None:
     """List the runs with their mean scores, newest first."""
     console = Console()
     with StoreLocation(db).opened(to_read=True) as store:
-        records = store.runs.newest(max_runs)
+        records = _tagged(store, tags)[:max_runs] if tags else store.runs.newest(max_runs)
         if json:
             console.result(strict_json([ListedRun.of(store, run).as_dict() for run in records]))
             return
-        console.result(HEADING if records else "no runs yet")
+        nothing = f"no run is tagged {plain(' and '.join(tags))}" if tags else "no runs yet"
+        console.result(HEADING if records else nothing)
         for run in records:  # one by one: counting a large run takes a moment
             console.result(ListedRun.of(store, run).line())
+
+
+def _tagged(store: Store, tags: Sequence[str]) -> list[RunRecord]:
+    return [run for run in store.runs.with_option(TAGS) if set(tags) <= set(run.tags)]
 
 
 def show_run(
@@ -148,6 +160,27 @@ def label_run(
         store.require_writable()
         record = store.runs.set_label(record, label.strip())
     Console().note(f"{record.id} is labelled {plain(record.label)}" if record.label else f"{record.id} has no label")
+
+
+def tag_run(
+    run: RunId,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="TAG...", help="Tags to add.")] = None,
+    *,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", metavar="TAG", help="A tag to remove; may be given several times."),
+    ] = None,
+    db: Db = DB,
+) -> None:
+    """Add tags to a run, or remove some."""
+    if not tags and not remove:
+        raise ConfigError("no tag is given; name tags to add, or one to remove with --remove TAG")
+    with StoreLocation(db).opened(to_read=True) as store:
+        record = store.runs.find(run)
+        store.require_writable()
+        record = store.runs.change_tags(record, add=tags or (), remove=remove or ())
+    tagged = f"is tagged {plain(', '.join(record.tags), None)}" if record.tags else "has no tags"
+    Console().note(f"{record.id} {tagged}")
 
 
 def verify_runs(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,15 +9,12 @@ from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
 from evenhand.reports.html.judgment import AnswerView, JudgmentView
-from evenhand.reports.html.markup import join, tag
-from evenhand.reports.html.verbatim import in_lines
+from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.paired_cases import findings_of
 from evenhand.reports.phrases import Standing, counted, score_text
-from evenhand.reports.word_diff import Marked, word_diff
 
 # How much of each text is shown on the page of one case; the pages of its results have all of it.
 MOST_TEXT: Final = 12_000
-_NOT_BY_WORD: Final = "The texts have too little in common to mark single words: all that differs is marked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,19 +154,18 @@ class CaseSidesView:
     def _row(self, sample: int) -> AnswerRow:
         made = [_answer(side, sample) for side in self.sides]
         texts = [text or "" for text, _, _ in made]
-        windows = _Windows.of(texts, self.most_text)
-        contents, is_by_word = _marked(windows.texts)
-        notes = () if is_by_word else (_NOT_BY_WORD,)
+        marked = TextSides.of(texts, self.most_text)
+        notes = () if marked.is_by_word else (NOT_BY_WORD,)
         if len(texts) > 1 and len(set(texts)) == 1 and texts[0]:
             notes = ("The answers are the same.",)
         cells = [
             AnswerCell(
                 name=side.name,
-                text=None if text is None else windows.shown(content, place),
+                text=None if text is None else shown,
                 error=error,
                 facts=tuple(facts),
             )
-            for place, (side, (text, error, facts), content) in enumerate(zip(self.sides, made, contents, strict=True))
+            for side, (text, error, facts), shown in zip(self.sides, made, marked.shown, strict=True)
         ]
         title = "Answers" if self.samples == 1 else f"Answers, sample {sample + 1}"
         return AnswerRow(title=title, cells=tuple(cells), notes=notes)
@@ -186,51 +180,3 @@ def _answer(side: CaseSide, sample: int) -> tuple[str | None, str | None, list[s
         return None, None, []
     view = side.answers()[sample]
     return view.made.text, view.made.error, view.facts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    """The part of some texts that is shown: of long ones, from shortly before they begin to differ."""
-
-    start: int
-    texts: tuple[str, ...]
-    lengths: tuple[int, ...]
-
-    @classmethod
-    def of(cls, texts: Sequence[str], most: int) -> _Windows:
-        same = sum(1 for _ in itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False)))
-        is_late = any(len(text) > most for text in texts) and same > most // 2 and len(set(texts)) > 1
-        start = same - most // 4 if is_late else 0
-        return cls(
-            start=start, texts=tuple(text[start : start + most] for text in texts), lengths=tuple(map(len, texts))
-        )
-
-    def shown(self, content: Markup, place: int) -> Markup:
-        """Show a text with what was left out of it."""
-        after = self.lengths[place] - self.start - len(self.texts[place])
-        before_note = f"… {counted(self.start, 'character')} left out, the same in all …\n" if self.start else None
-        after_note = f"\n… {counted(after, 'character')} left out …" if after > 0 else None
-        parts = (
-            tag("span", before_note, class_="quiet") if before_note else None,
-            content,
-            tag("span", after_note, class_="quiet") if after_note else None,
-        )
-        return in_lines(join(*parts), self.texts[place])
-
-
-def _marked(texts: Sequence[str]) -> tuple[list[Markup], bool]:
-    """Mark what differs: in two texts, what only one has; in others, what the first does not have."""
-    if len(texts) == 2:
-        diff = word_diff(texts[0], texts[1])
-        return [_elements(diff.before, "del"), _elements(diff.after, "ins")], diff.is_by_word
-    diffs = [word_diff(texts[0], text) for text in texts[1:]]
-    return [join(texts[0]), *(_elements(diff.after, "ins") for diff in diffs)], all(diff.is_by_word for diff in diffs)
-
-
-def _elements(parts: Sequence[Marked], name: str) -> Markup:
-    return join(*_each(parts, name))
-
-
-def _each(parts: Sequence[Marked], name: str) -> Iterator[str]:
-    for part in parts:
-        yield tag(name, part.text) if part.is_marked else part.text

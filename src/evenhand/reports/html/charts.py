@@ -18,6 +18,7 @@ from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Thresholds
 from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.html.markup import join, tag
+from evenhand.reports.html.svg import caption, drawing, line, percent
 from evenhand.reports.overview import BINS
 from evenhand.reports.phrases import Standing, counted, interval_text, score_text
 
@@ -56,7 +57,7 @@ def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
         _mark(standing, start, end - start, 0.5, _BAR_HEIGHT - 1, title=f"{count:,} {standing.word}")
         for (standing, count), start, end in zip(present, [0.0, *ends], ends, strict=False)
     ]
-    return _svg("Verdicts", description, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+    return drawing("Verdicts", description, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
 def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds, *, scale: int = 1) -> Markup:
@@ -69,7 +70,7 @@ def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Threshol
         return tag("p", "No case has a score.", class_="empty")
     step = _step(max(sizes))
     top = -(-max(sizes) // step) * step
-    svg = _svg(
+    svg = drawing(
         "Histogram of case scores",
         f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to {scale}.",
         *_grid(range(0, top + 1, step), top),
@@ -89,10 +90,10 @@ def means_plot(summary: Summary, *, scale: int = 1, noun: str = "case") -> Marku
     It is a table whose last column is drawn.
     """
     rows = [(f"{noun}s", summary.cases), *summary.evaluators.items(), *summary.models.items()]
-    axis = _svg(
+    axis = drawing(
         "Scale",
         f"From 0 to {scale}.",
-        *(_label(_tick_text(at, scale), at, 13, anchor) for at, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))),
+        *(caption(_tick_text(at, scale), at, 13, anchor) for at, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))),
         height=16,
         width=_PLOT_WIDTH,
         class_="chart",
@@ -159,17 +160,17 @@ def interval_mark(
 ) -> Markup:
     """Draw an estimate with its interval; the title and the ``description`` are for screen readers."""
     middle = _ROW_HEIGHT / 2
-    marks = [_line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
+    marks = [line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
     if axis.line is not None:
         at = axis.share(axis.line)
-        marks.append(_line(at, 0, at, _ROW_HEIGHT, axis.kind))
+        marks.append(line(at, 0, at, _ROW_HEIGHT, axis.kind))
     if interval is not None:
         low, high = sorted(map(axis.share, interval))
-        marks.append(_line(low, middle, high, middle, "interval"))
-        marks += [_line(end, middle - 4, end, middle + 4, "interval") for end in (low, high)]
+        marks.append(line(low, middle, high, middle, "interval"))
+        marks += [line(end, middle - 4, end, middle + 4, "interval") for end in (low, high)]
     if estimate is not None:
-        marks.append(tag("circle", cx=_percent(axis.share(estimate)), cy=f"{middle:g}", r="4.5", class_="mean"))
-    return _svg(title, description, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
+        marks.append(tag("circle", cx=percent(axis.share(estimate)), cy=f"{middle:g}", r="4.5", class_="mean"))
+    return drawing(title, description, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
 
 
 def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -> Markup:
@@ -181,7 +182,7 @@ def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -
         for (colour, count, words), start, end in zip(counts, [0.0, *ends], ends, strict=False)
         if count
     ]
-    return _svg("Wins, ties and losses", description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+    return drawing("Wins, ties and losses", description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
 def _mean_mark(name: str, tally: Tally, scale: int) -> Markup:
@@ -208,7 +209,7 @@ def _bin(number: int, counts: Mapping[Standing, int], top: int, scale: int) -> M
         floor -= height
         bars.append(_mark(standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
     # The whole column shows its numbers when pointed at, not just what may be a sliver of colour.
-    column = tag("rect", x=_percent(low), width=_percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
+    column = tag("rect", x=percent(low), width=percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
                  fill="none", pointer_events="all")  # fmt: skip
     return tag("g", tag("title", title), column, *bars)
 
@@ -229,27 +230,23 @@ def _numbers(bins: Sequence[Mapping[Standing, int]], scale: int) -> Markup:
 def _grid(values: Iterable[int], top: int) -> Iterable[Markup]:
     for value in values:
         y = _PLOT_BOTTOM - value / top * _PLOT_HEIGHT
-        yield _line(0, y, 1, y, "grid" if value else "base")
+        yield line(0, y, 1, y, "grid" if value else "base")
         yield tag("text", f"{value:,}", x="-8", y=f"{y + 4:g}", text_anchor="end", class_="label")
 
 
 def _threshold(name: str, at: float, scale: int, *, y: int) -> Markup:
     # Each label has a line of its own, so that marks which lie close do not write over each other.
     anchor, aside = ("start", 5) if at < 0.3 else ("end", -5)
-    label = tag("text", f"{name} {at * scale:g}", x=_percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
-    return join(_line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
+    label = tag("text", f"{name} {at * scale:g}", x=percent(at), dx=aside, y=y, text_anchor=anchor, class_="label")
+    return join(line(at, y - 9, at, _PLOT_BOTTOM, "threshold"), label)
 
 
 def _tick(at: float, scale: int) -> Markup:
-    return _label(_tick_text(at, scale), at, _PLOT_BOTTOM + 16, "middle")
+    return caption(_tick_text(at, scale), at, _PLOT_BOTTOM + 16, "middle")
 
 
 def _tick_text(at: float, scale: int) -> str:
     return score_text(at, 1) if scale == 1 else f"{at * scale:g}"
-
-
-def _label(text: str, at: float, y: float, anchor: str) -> Markup:
-    return tag("text", text, x=_percent(at), y=f"{y:g}", text_anchor=anchor, class_="label")
 
 
 def _mark(
@@ -258,8 +255,8 @@ def _mark(
     return tag(
         "rect",
         None if title is None else tag("title", title),
-        x=_percent(start),
-        width=_percent(width),
+        x=percent(start),
+        width=percent(width),
         y=f"{y:.4g}",
         height=f"{height:.4g}",
         class_=f"mark-{standing}",
@@ -274,31 +271,6 @@ def _hatching() -> Markup:
     pattern = tag("pattern", stripe, id="evenhand-hatching", width=6, height=6, patternUnits="userSpaceOnUse",
                   patternTransform="rotate(45)")  # fmt: skip
     return tag("defs", pattern)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    faint = "0.2" if kind == "grid" else None
-    return tag("line", x1=_percent(x1), y1=f"{y1:g}", x2=_percent(x2), y2=f"{y2:g}", class_=kind,
-               stroke="currentColor", stroke_opacity=faint)  # fmt: skip
-
-
-def _svg(title: str, description: str | None, *marks: Markup, height: int, class_: str, width: str = "100%") -> Markup:
-    return tag(
-        "svg",
-        tag("title", title),
-        None if description is None else tag("desc", description),
-        *marks,
-        role="img",
-        width=width,
-        height=height,
-        overflow="visible",
-        fill="currentColor",
-        class_=class_,
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.5g}%"
 
 
 def _step(most: int) -> int:

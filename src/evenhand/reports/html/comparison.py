@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable, PairedDifference
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_differences import RunDifferences, SettingChange
 from evenhand.reports.comparison import (
     MOST_CASES,
     AnyComparison,
@@ -26,7 +27,9 @@ from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.html.renderer import render
+from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.phrases import NONE, Standing, counted, model_label, moment_text, score_text
+from evenhand.reports.run_differences import SAME, case_lines, is_text, value_text
 
 # How many characters of each text a file has.
 MOST_TEXT: Final = 4_000
@@ -44,6 +47,49 @@ def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list
         ("Started", moment_text(run.created)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingView:
+    """A setting that differs: its values, or the two texts with their differences marked."""
+
+    name: str
+    before: str = ""
+    after: str = ""
+    texts: tuple[Markup, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, setting: SettingChange) -> SettingView:
+        """Show a setting, of a long text from shortly before the first difference."""
+        if not is_text(setting):
+            return cls(name=setting.name, before=value_text(setting.before), after=value_text(setting.after))
+        sides = TextSides.of((setting.before or "", setting.after or ""), MOST_TEXT)
+        without = [f"Not set in {letter}." for letter in _sides_without(setting)]
+        notes = () if sides.is_by_word or without else (NOT_BY_WORD,)
+        return cls(name=setting.name, texts=sides.shown, notes=(*without, *notes))
+
+
+def _sides_without(setting: SettingChange) -> list[str]:
+    return [letter for letter, value in (("A", setting.before), ("B", setting.after)) if value is None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferencesView:
+    """What differs between two runs: settings, and lines about the cases; ``same`` where nothing does."""
+
+    settings: tuple[SettingView, ...]
+    cases: tuple[str, ...]
+    same: str = ""
+
+    @classmethod
+    def of(cls, differences: RunDifferences) -> DifferencesView:
+        """Show the differences of two runs."""
+        return cls(
+            settings=tuple(map(SettingView.of, differences.settings)),
+            cases=tuple(case_lines(differences)),
+            same=SAME if differences.are_none else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +156,11 @@ class ComparisonView:
             ("A", side_facts(found.a, found.model_a, found.judges_a)),
             ("B", side_facts(found.b, found.model_b, found.judges_b)),
         ]
+
+    @property
+    def differences(self) -> DifferencesView:
+        """What differs between A and B."""
+        return DifferencesView.of(self.comparison.differences)
 
     @property
     def sentence(self) -> str:

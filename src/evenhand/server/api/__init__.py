@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import models, openapi, playground, prompts, results, runs
+from evenhand.server.api import filters, models, openapi, playground, prompts, results, runs, trend
 
 router = APIRouter(prefix="/api")
 for _part in (
@@ -14,9 +14,11 @@ for _part in (
     models.preview_router,
     playground.router,
     runs.router,
+    filters.router,
     results.router,
     results.profile_router,
     results.comparison_router,
+    trend.router,
     prompts.transfer_router,
     models.router,
     openapi.router,

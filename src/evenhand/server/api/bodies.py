@@ -13,7 +13,7 @@ from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from evenhand.domain.run import MOST_LABEL
+from evenhand.domain.run import MOST_LABEL, MOST_TAGS
 from evenhand.server.api.schemas import ProblemDetails
 from evenhand.server.json_slices import LARGE_BYTES, parse_json
 from evenhand.server.problems import WRITTEN, Problem
@@ -303,11 +303,14 @@ class TryBody(Body):
 
 
 class RunChange(Body):
-    """What can be changed of a run."""
+    """What can be changed of a run; what is left out stays as it is."""
 
     label: Annotated[
         str | None, Field(max_length=MOST_LABEL, description="What to call the run; null or empty for no label.")
-    ]
+    ] = None
+    tags: Annotated[
+        list[str] | None, Field(max_length=MOST_TAGS, description="All tags of the run; null or empty for none.")
+    ] = None
 
 
 class ResumeBody(Body):

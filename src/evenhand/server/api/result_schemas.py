@@ -1,4 +1,4 @@
-"""Cases and evaluations of a run, as the API returns them."""
+"""Cases and evaluations of a run, and runs over time, as the API returns them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evenhand.server.api.schemas import Page, Shape
+from evenhand.server.api.schemas import IntervalShape, Page, Shape
 
 
 class EvaluationShape(Shape):
@@ -112,3 +112,31 @@ class TriedShape(Shape):
     cost: float | None
     seconds: float
     stopped: str | None
+
+
+class TrendPointShape(Shape):
+    """A finished run of a trend; its numbers are null if it is large and nobody has opened it yet."""
+
+    run: str
+    name: str
+    label: str
+    created: str
+    prompt_version: int | None
+    judge: str | None
+    target: str | None
+    n: int
+    scored: int | None
+    pass_rate: float | None
+    pass_rate_interval: IntervalShape | None
+    mean: float | None
+    interval: IntervalShape | None
+    changed: list[Literal["prompt", "judge", "target", "cases"]]
+
+
+class TrendShape(Shape):
+    """Finished runs of a prompt or a suite, the newest first; ``unfinished`` ones are left out."""
+
+    items: list[TrendPointShape]
+    total: int
+    unfinished: int
+    next: str | None

@@ -13,20 +13,19 @@ from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from evenhand.domain.prompt import FieldError
-from evenhand.domain.run import NOT_A_LABEL, RunRecord, is_label
+from evenhand.domain.run import MOST_TAGS, NOT_A_LABEL, NOT_A_TAG, TAGS, RunRecord, is_label, is_tag
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
 from evenhand.server.api.bodies import Cursor, Key, Limit, ResumeBody, RunBody, RunChange, RunId, routes
 from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
-from evenhand.server.runs.baseline import pin, unpin
+from evenhand.server.runs.baseline import of_prompt, pin, unpin
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.results import cursor_offset, offset_cursor
 from evenhand.server.runs.views import run_as_planned, run_detail, run_listed
 from evenhand.store.transfer import export_lines
-from evenhand.workspace.prompt_run import PROMPT
 
 router = routes("runs")
 
@@ -45,18 +44,23 @@ _EVENT: Final = {"event": {"enum": ["progress", "end"]}, "data": {"type": "strin
 def list_runs(
     store: StoreDep,
     summaries: SummaryCacheDep,
+    *,
     limit: Limit = 50,
     cursor: Cursor = None,
     prompt: Annotated[str | None, Query(max_length=300, description="Only runs of this prompt, by id or name.")] = None,
+    tag: Annotated[
+        list[str] | None, Query(max_length=MOST_TAGS, description="Only runs that have all of these tags.")
+    ] = None,
 ) -> Any:
     """List the runs, the newest first. ``summary`` is null for a large run that nobody has opened yet."""
     first = cursor_offset(cursor)
-    if prompt is None:
+    if prompt is None and not tag:
         runs = store.runs.newest(first + limit)
         total = store.runs.total()
     else:
-        prompt_id = store.prompts.find(prompt).id
-        runs = [run for run in store.runs.newest() if (run.definition.get(PROMPT) or {}).get("id") == prompt_id]
+        prompt_id = None if prompt is None else store.prompts.find(prompt).id
+        among = store.runs.with_option(TAGS) if tag else store.runs.newest()
+        runs = [run for run in among if prompt_id in (None, of_prompt(run)) and set(tag or ()) <= set(run.tags)]
         total = len(runs)
     return {
         "items": [run_listed(store, run, summaries) for run in runs[first : first + limit]],
@@ -100,11 +104,19 @@ def get_run(run: RunId, store: StoreDep, settings: SettingsDep, summaries: Summa
 
 @router.patch("/runs/{run}", response_model=RunDetail)
 def change_run(run: RunId, body: RunChange, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
-    """Change the label of a run, also while it is in progress."""
-    label = (body.label or "").strip()
+    """Change the label or the tags of a run, also while it is in progress; what is left out stays as it is."""
+    sent, label, tags = body.model_fields_set, (body.label or "").strip(), body.tags or []
+    if not sent:
+        raise FieldError("label", "there is nothing to change; send a label, or tags")
     if label and not is_label(label):
         raise FieldError("label", NOT_A_LABEL)
-    changed = store.runs.set_label(store.runs.find(run), label)
+    if not all(map(is_tag, tags)):
+        raise FieldError("tags", NOT_A_TAG)
+    changed = store.runs.find(run)
+    if "label" in sent:
+        changed = store.runs.set_label(changed, label)
+    if "tags" in sent:
+        changed = store.runs.change_tags(changed, add=tags, remove=None)
     return run_detail(store, changed, summaries, settings.page_wait_seconds)
 
 

@@ -254,6 +254,7 @@ class RunShape(Shape):
     id: str
     name: str
     label: str
+    tags: list[str]
     status: Literal["planning", "running", "finished", "interrupted", "stopped"]
     reason: str
     prompt: dict[str, Any] | None
@@ -353,6 +354,28 @@ class ChangeShape(Shape):
     difference: float
 
 
+class SettingChangeShape(Shape):
+    """A setting that differs between A and B; null is one that is not set."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+class CaseCountShape(Shape):
+    """How many cases are of some kind, and the ids of the first ones."""
+
+    count: int
+    first: list[str]
+
+
+class RunDifferencesShape(Shape):
+    """What differs between A and B; the cases by kind: ``only_a``, ``only_b`` and ``edited``."""
+
+    settings: list[SettingChangeShape]
+    cases: dict[Literal["only_a", "only_b", "edited"], CaseCountShape]
+
+
 class ComparisonShape(Shape):
     """Run B compared with run A; ``changes`` has the largest of all ``changed`` cases."""
 
@@ -360,6 +383,7 @@ class ComparisonShape(Shape):
     b: dict[str, Any]
     differing: list[str]
     notes: list[str]
+    differences: RunDifferencesShape
     cases: ComparedShape
     evaluators: dict[str, ComparedShape]
     evaluator: str | None
@@ -377,6 +401,7 @@ class SeveralShape(Shape):
     others: dict[str, ComparedShape]
     refused: dict[str, str]
     notes: dict[str, list[str]]
+    differences: dict[str, RunDifferencesShape]
 
 
 class TookShape(Shape):

@@ -19,6 +19,7 @@ from evenhand.server.pages import (
     runs,
     settings,
     transfer,
+    trend,
 )
 
 router = APIRouter(include_in_schema=False)
@@ -38,6 +39,7 @@ for _part in (
     profiles.router,
     profiles.audit_router,
     compare.router,
+    trend.router,
     settings.login_router,
 ):
     router.include_router(_part)

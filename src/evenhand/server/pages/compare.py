@@ -12,12 +12,13 @@ from fastapi.responses import Response
 from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResult, SeveralComparison
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_differences import RunDifferences
 from evenhand.engine.comparison import Side, paired_results
 from evenhand.engine.targets.several import targets_of
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
-from evenhand.reports.html.comparison import ChangeView, ComparisonView
+from evenhand.reports.html.comparison import ChangeView, ComparisonView, DifferencesView
 from evenhand.reports.phrases import Standing, counted
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import see_other
@@ -30,6 +31,7 @@ from evenhand.server.runs.baseline import (
     MOST_OTHERS,
     SCORED,
     ChangeFilter,
+    VerdictChanges,
     compare_in_background,
     compare_several_in_background,
     newest_pair,
@@ -37,6 +39,7 @@ from evenhand.server.runs.baseline import (
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import case_ids
 from evenhand.store.store import Store
+from evenhand.suites.run_settings import setting_changes
 
 # How many characters of each text the list of changes has; the page of the case has more.
 MOST_TEXT: Final = 1_200
@@ -74,7 +77,16 @@ def compare(
         if not others:
             chosen["a"], chosen["b"] = newest_pair(runs) or ("", "")
         return page(request, "compare.html", **chosen)
-    address = _Address(a=a, b="".join(others[:1]), evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+    change_filter = ChangeFilter(before=before, after=after, way=way)
+    address = _Address(
+        a=a,
+        b="".join(others[:1]),
+        evaluator=evaluator,
+        anyway=anyway,
+        model_a=model_a,
+        model_b=model_b,
+        **change_filter.parameters,
+    )
     ours, theirs = find_run(store, a), [find_run(store, each) for each in others]
     try:
         if len(theirs) != 1:
@@ -82,7 +94,6 @@ def compare(
                 store, summaries, ours, theirs, address=address, seconds=settings.page_wait_seconds
             )
             return page(request, "compare.html", **(chosen | values))
-        change_filter = ChangeFilter(before=before, after=after, way=way)
         comparison = compare_in_background(
             summaries,
             store,
@@ -96,7 +107,8 @@ def compare(
     except TimeoutError:
         return page(request, "compare.html", **(chosen | {"waiting": str(request.url.query)}))
     except ConfigError as error:
-        return page(request, "compare.html", **(chosen | {"refused": _refusal(error, address)}))
+        refused = _refusal(error, address) | {"differences": _differences(store, ours, theirs, error)}
+        return page(request, "compare.html", **(chosen | {"refused": refused}))
     return page(request, "compare.html", **(chosen | _template_values(store, comparison, address, change_filter)))
 
 
@@ -171,6 +183,14 @@ class _Address:
         return urlencode({name: value for name, value in (self._parameters | more).items() if value})
 
 
+def _differences(store: Store, a: RunRecord, others: Sequence[RunRecord], error: ConfigError) -> DifferencesView | None:
+    """Say what differs between two runs that were judged differently, where that is why they are not compared."""
+    if not isinstance(error, IncomparableError) or not error.differing or len(others) != 1:
+        return None
+    settings = setting_changes(Side(store=store, run=a), Side(store=store, run=others[0]))
+    return DifferencesView.of(RunDifferences(settings=settings)) if settings else None
+
+
 def _refusal(error: ConfigError, address: _Address) -> dict[str, Any]:
     """Return why the runs are not compared, whether they could be anyway, and which models could be chosen."""
     if isinstance(error, IncomparableError):
@@ -199,9 +219,17 @@ def _template_values(
         },
         "changes": list(_change_views(store, comparison, changes, address)),
         "changed": _how_many(comparison, changes, change_filter),
-        "all_changes": address() if change_filter.is_any else None,
+        "ways": _ways(comparison, address, change_filter),
         "most_text": MOST_TEXT,
     }
+
+
+def _ways(comparison: Comparison, address: _Address, change_filter: ChangeFilter) -> list[tuple[str, str, bool]]:
+    """Return the lists of changes there are, each with its address and whether it is shown."""
+    turns = VerdictChanges.of(comparison)
+    counts = {"": "All", "worse": counted(turns.worse, "regression"), "better": counted(turns.better, "improvement")}
+    chosen = None if change_filter.before or change_filter.after else change_filter.way
+    return [(words, address(before="", after="", way=way) + "#changes", way == chosen) for way, words in counts.items()]
 
 
 def _change_views(
@@ -235,7 +263,7 @@ def case_sides(case_id: str, comparison: Comparison, paired: PairedResult, **sho
 def _cell_address(before: str, after: str, comparison: Comparison, address: _Address) -> str:
     """Return the address of the cases of a cell: here if both have a score, otherwise in one of the runs."""
     if before in SCORED and after in SCORED and before != after:
-        return address(before=before, after=after) + "#changes"
+        return address(before=before, after=after, way="") + "#changes"
     run, standing = (comparison.b, after) if before in SCORED or after not in SCORED else (comparison.a, before)
     filters = {"verdict" if standing in SCORED else "status": standing}
     if comparison.evaluator:
@@ -263,6 +291,9 @@ def compare_case(
     b: str = "",
     evaluator: str = "",
     anyway: str = "",
+    before: str = "",
+    after: str = "",
+    way: str = "",
     model_a: str = "",
     model_b: str = "",
 ) -> Response:
@@ -271,7 +302,16 @@ def compare_case(
     if not b:
         return _case_of_targets(request, store, ours, case)
     theirs = find_run(store, b)
-    address = _Address(a=a, b=b, evaluator=evaluator, anyway=anyway, model_a=model_a, model_b=model_b)
+    change_filter = ChangeFilter(before=before, after=after, way=way)
+    address = _Address(
+        a=a,
+        b=b,
+        evaluator=evaluator,
+        anyway=anyway,
+        model_a=model_a,
+        model_b=model_b,
+        **change_filter.parameters,
+    )
     try:
         comparison = compare_in_background(
             summaries,
@@ -279,6 +319,7 @@ def compare_case(
             (ours, theirs),
             seconds=settings.page_wait_seconds,
             evaluator=evaluator or None,
+            most_changes=None if change_filter.is_any else MOST_CHANGES,
             anyway=bool(anyway),
             models=(model_a or None, model_b or None),
         )
@@ -287,7 +328,7 @@ def compare_case(
     paired = next(iter(paired_results(*_sides(store, comparison), [case])), None)
     if paired is None:
         raise Problem(404, "Not found", f"runs {ours.id} and {theirs.id} do not both have a case {case!r:.200}")
-    ids = [change.case_id for change in comparison.changes]
+    ids = [change.case_id for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
     place = ids.index(case) if case in ids else None
     return page(
         request,
@@ -298,8 +339,13 @@ def compare_case(
         back=address(),
         before=address.of_case(ids[place - 1]) if place else None,
         after=address.of_case(ids[place + 1]) if place is not None and place + 1 < len(ids) else None,
-        where="" if place is None else f"Change {place + 1:,} of {len(ids):,}, the largest first.",
+        where="" if place is None else _where(place, len(ids), change_filter),
     )
+
+
+def _where(place: int, count: int, change_filter: ChangeFilter) -> str:
+    which = f"{change_filter.words}: change" if change_filter.is_any else "Change"
+    return f"{which} {place + 1:,} of {count:,}, the largest first."
 
 
 def _case_of_targets(request: Request, store: Store, run: RunRecord, case: str) -> Response:

@@ -125,6 +125,18 @@ def label_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
     return see_other(own(store.runs.set_label(store.runs.find(run_id), label)))
 
 
+@baseline_router.post("/runs/{run_id}/tags")
+def tag_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
+    """Add tags to a run, which commas separate, or remove one."""
+    run = store.runs.find(run_id)
+    added = [tag for tag in sent.text("add").split(",") if tag.strip()]
+    remove = [sent.text("remove")] if sent.text("remove") else []
+    try:
+        return see_other(own(store.runs.change_tags(run, add=added, remove=remove)))
+    except ConfigError as error:
+        raise Problem(422, "Invalid request", str(error), field="tags") from None
+
+
 router = APIRouter()
 router.include_router(run_list.router)
 router.include_router(run_form.router)
@@ -174,6 +186,7 @@ def one_run(
         is_hollow=numbers is not None and is_hollow(run, numbers.summary),
         first_errors=run_view.first_errors(store, run) if has_errors else {},
         form=secrets.token_hex(16),
+        trend_of={"prompt": of_prompt(run)} if of_prompt(run) is not None else {"run": run.id},
         previous=run_before(store, run) if run.status is RunStatus.FINISHED else None,
         is_baseline=is_baseline(run),
         against=BaselineComparison.of(store, summaries, run, wait),

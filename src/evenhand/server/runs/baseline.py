@@ -10,7 +10,7 @@ from evenhand.domain.comparison import STANDINGS, Change, Comparison, RunsCompar
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
-from evenhand.engine.comparison import Side, compare_runs
+from evenhand.engine.comparison import Side
 from evenhand.engine.overview import overview_of
 from evenhand.engine.runs_comparison import compare_several
 from evenhand.profiles.job import is_ranking, require_scores
@@ -20,6 +20,7 @@ from evenhand.store.results import case_positions
 from evenhand.store.store import Store
 from evenhand.store.transfer import BASELINE
 from evenhand.suites.definition_diff import judging_differences
+from evenhand.suites.run_settings import compare_sides
 from evenhand.workspace.prompt_run import PROMPT
 
 # How many runs are searched for the previous one.
@@ -152,10 +153,9 @@ def compare_in_background(
         require_scores(run)
 
     def compare() -> Comparison:
-        return compare_runs(
+        return compare_sides(
             Side(store=store, run=a, model=models[0]),
             Side(store=store, run=b, model=models[1]),
-            differing=judging_differences(a.definition, b.definition),
             evaluator=evaluator,
             limit=most_changes,
             anyway=anyway,
@@ -204,7 +204,7 @@ class VerdictChanges:
     @classmethod
     def of(cls, comparison: Comparison) -> VerdictChanges:
         """Count them in a comparison."""
-        rows = [dict(zip(STANDINGS, row, strict=True)) for row in comparison.cases.transitions]
+        rows = [dict(zip(STANDINGS, row, strict=True)) for row in comparison.subject.transitions]
         table = dict(zip(STANDINGS, rows, strict=True))
         pairs = [(before, after) for before in SCORED for after in SCORED]
         return cls(
@@ -226,6 +226,11 @@ class ChangeFilter:
     def is_any(self) -> bool:
         """Whether it leaves any out."""
         return bool(self.before or self.after or self.way in _WAYS)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of an address that ask for it."""
+        return {"before": self.before, "after": self.after, "way": self.way}
 
     @property
     def words(self) -> str:
