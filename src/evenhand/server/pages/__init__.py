@@ -11,6 +11,7 @@ from evenhand.server.pages import (
     evaluations,
     home,
     judges,
+    live,
     profiles,
     prompts,
     results,
@@ -22,6 +23,7 @@ from evenhand.server.pages import (
 router = APIRouter(include_in_schema=False)
 for _part in (
     home.router,
+    live.router,
     prompts.router,
     cases.router,
     judges.router,

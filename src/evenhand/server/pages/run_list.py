@@ -21,6 +21,7 @@ from evenhand.server.pages.run_view import Row
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import newest_pair, of_prompt
+from evenhand.server.runs.live_runs import in_progress, state_of_runs
 from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.views import judge_of
 from evenhand.store.store import Store
@@ -101,15 +102,19 @@ def list_of_runs(
         raise _refused(f"it must have at most {LONGEST_TEXT} characters", "text")
     query = RunQuery(text=text.strip(), prompt=prompt, sort=sort)
     chosen = _prompt(store, prompt) if prompt else None
-    runs = [run for run in store.runs.newest() if chosen is None or of_prompt(run) == chosen.id]
+    running = in_progress(store)
+    newest = (with_actual_status(store, run) for run in store.runs.newest())
+    runs = [run for run in newest if chosen is None or of_prompt(run) == chosen.id]
     runs = _sorted(store, [run for run in runs if _matches(run, query.text)], SORTS[sort])
     first = min(max(after, 0), max(len(runs) - 1, 0))
     here = runs[first : first + ON_A_PAGE]
-    rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
+    rows = [Row.of(store, run, manager, summaries) for run in here]
     return page(
         request,
         "runs.html",
         rows=rows,
+        here=query.address(first),
+        state=state_of_runs(running),
         pair=newest_pair(row.run for row in rows) if sort == "newest" else None,
         query=query,
         sorts=SORTS,
