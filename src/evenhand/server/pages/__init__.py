@@ -8,6 +8,7 @@ from evenhand.server.pages import (
     case,
     cases,
     compare,
+    documentation,
     evaluations,
     home,
     judges,
@@ -24,6 +25,7 @@ router = APIRouter(include_in_schema=False)
 for _part in (
     home.router,
     live.router,
+    documentation.router,
     prompts.router,
     cases.router,
     judges.router,
