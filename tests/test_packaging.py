@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.server.documentation import Documentation, documentation
 from evenhand.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,9 +34,9 @@ def run(*argv: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
+    """Build the sdist, and the wheel from that."""
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, cwd=ROOT)
+    run(sys.executable, "-m", "build", "--outdir", folder, cwd=ROOT)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -65,6 +66,20 @@ def test_the_wheel_has_all_that_an_installation_needs(wheel: Path) -> None:
     assert "[evenhand.evaluators]" in entry_points
     assert "[evenhand.models]" in entry_points
     assert "evenhand = evenhand.cli:main" in entry_points
+
+
+def test_the_wheel_has_the_documentation_that_the_server_shows(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        found = Documentation(zipfile.Path(archive, "evenhand/documentation/"))
+        names = [name for name in archive.namelist() if re.match("evenhand/documentation/.*[^/]$", name)]
+        first = found.page("index")
+        picture = found.picture("pictures/run-dark.png")
+
+    assert set(found.pages) == set(documentation().pages)
+    assert first is not None
+    assert first.title == "Evenhand"
+    assert picture is not None
+    assert {Path(name).suffix for name in names} == {".md", ".png", ".svg"}
 
 
 @pytest.mark.long

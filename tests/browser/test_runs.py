@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+import httpx
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
@@ -24,7 +25,7 @@ from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
 from evenhand.engine.run import Progress
 from evenhand.server.app import make_app
-from evenhand.server.runs import manager
+from evenhand.server.runs import live_runs, manager
 from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store, open_store
@@ -44,6 +45,7 @@ LONG = "x" * 300
 JUDGE = {"type": "llm_judge", "name": "quality"}
 GOOD, FAIR, BAD = 0.95, 0.7, 0.2
 WHOLE_RUN_MS = 90_000
+TOKEN = "a-token-of-the-tests"
 Visit = Callable[..., Page]
 
 
@@ -169,7 +171,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     model = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    settings = ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port, judge="ollama/judge")
+    settings = ServerSettings(db=db, token=Secret(TOKEN), port=port, judge="ollama/judge")
     server = uvicorn.Server(uvicorn.Config(make_app(settings), log_level="error"))
     store = open_store(db)
     known = filled(store, db, address=f"http://127.0.0.1:{port}", model=f"http://127.0.0.1:{model.server_port}")
@@ -360,6 +362,60 @@ def test_where_too_many_watch_the_page_asks_by_itself(
 
     expect(page.get_by_text("Live: this page updates by itself.")).to_be_visible()
     verdicts.release(12)
+    expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
+
+
+def start_run(site: Site, model: str) -> str:
+    """Start a run as a program would."""
+    asked = {"prompt": site.prompt, "models": [model], "concurrency": 1}
+    started = httpx.post(f"{site.address}/api/runs", json=asked, headers={"authorization": f"Bearer {TOKEN}"})
+    return str(started.raise_for_status().json()["id"])
+
+
+def test_lists_of_runs_are_live_and_a_filter_holds_when_a_run_ends(
+    visit: Visit, site: Site, verdicts: threading.Semaphore
+) -> None:
+    verdicts.release(5)
+    home, page = visit("/"), visit("/runs?text=running")
+    for one in (home, page):
+        one.evaluate("window.stays = true")
+
+    run = start_run(site, "ollama/six")
+
+    for one in (home, page):
+        expect(one.locator(f"[data-run='{run}'] [data-live=title]")).to_have_text("5 of 12 evaluations")
+        expect(one.locator(f"[data-run='{run}'] [data-live=pass]")).to_have_text("5")
+        expect(one.get_by_text("Live: this page updates by itself.")).to_be_visible()
+    home.locator(f"a[href='/runs/{run}']").focus()
+    verdicts.release(7)
+    expect(page.get_by_role("heading", name="No matches")).to_be_visible(timeout=WHOLE_RUN_MS)
+    expect(home.locator(f"tbody a[href='/runs/{run}']")).to_be_focused()
+    expect(home.locator("[data-run]")).to_have_count(0)
+    for one in (home, page):
+        expect(one.locator("[data-live-note]")).to_have_count(0)
+        assert one.evaluate("window.stays") is True
+
+
+def test_a_page_says_when_it_has_heard_nothing_for_long_and_when_it_is_offline(
+    visit: Visit, site: Site, verdicts: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_runs, "WATCH_SECONDS", 600.0)
+    run = start_run(site, "ollama/seven")
+    page = visit("/judges", may_be_refused=True)
+    page.clock.install()
+    note = page.locator("[data-live-note]")
+
+    for address in (f"/runs/{run}", f"/runs/{run}/results", "/runs"):
+        page.goto(site.address + address)
+        expect(note).to_have_text("Live: this page updates by itself.")
+        page.clock.fast_forward(20_000)
+        expect(note).to_have_text(re.compile(r"Last heard \d\d s ago; what is shown may be out of date\."))
+    page.context.set_offline(True)
+    expect(note).to_have_text("This device is offline; the page goes on when it is back.")
+    page.context.set_offline(False)
+    monkeypatch.setattr(live_runs, "WATCH_SECONDS", manager.WATCH_SECONDS)
+    verdicts.release(12)
+    page.goto(f"{site.address}/runs/{run}")
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
 
 

@@ -46,6 +46,8 @@ OTHERS = {
     "registry.py": "loads entry points",
     "server/api/openapi.py": "shows docstrings of the package",
     "server/form_data.py": "hands a form to the parsers of the framework",
+    "server/markdown.py": "renders pages of the package",
+    "server/pages/documentation.py": "looks for words in headings of the package",
     "server/pages/transfer.py": "hands a form to parse_strict",
     "server/runs/requests.py": "loads entry points",
     "store/postgres.py": "decodes parts of a location that was read before",

@@ -39,22 +39,27 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
     server.client.post(f"/api/prompts/{key}/test-cases", json={"input": "Hi", "evaluation_schema": "{}"})
     run = server.client.post("/api/runs", json={"prompt": key, "models": ["vllm/a"]}).json()["id"]
     heard: list[str] = []
-    begun = threading.Event()
+    begun = threading.Semaphore(0)
 
-    def watch() -> None:
-        with httpx.stream("GET", f"{server.url}/api/runs/{run}/events", timeout=60) as stream:
+    def watch(address: str) -> None:
+        events = {"accept": "text/event-stream"}
+        with httpx.stream("GET", f"{server.url}{address}", headers=events, timeout=60) as stream:
+            is_first = True
             for line in stream.iter_lines():
                 heard.append(line)
-                if line.startswith("data:"):
-                    begun.set()
+                if line.startswith("data:") and is_first:
+                    is_first = False
+                    begun.release()
 
-    watching = threading.Thread(target=watch)
-    watching.start()
-    assert begun.wait(60)
+    watching = [threading.Thread(target=watch, args=[address]) for address in (f"/api/runs/{run}/events", "/live")]
+    for thread in watching:
+        thread.start()
+    assert all(begun.acquire(timeout=60) for _ in watching)
     began = time.monotonic()
     code = server.end(number)
     taken = time.monotonic() - began
-    watching.join(60)
+    for thread in watching:
+        thread.join(60)
     models.wait = 0.0
 
     after = served()
@@ -68,7 +73,8 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
     assert f"run {run} was interrupted; resume with: evenhand resume {run}\n" in server.said
     assert reason == f"the server was stopped; resume the run here or with: evenhand resume {run}"
     assert taken < 29  # far less, but the machine may be busy; without an end to streams it would be 30
-    assert not watching.is_alive()
+    assert not any(thread.is_alive() for thread in watching)
+    assert "event: runs" in heard
     assert "event: end" not in heard
     assert status == "interrupted"
     assert after.client.get(f"/api/runs/{run}").json()["status"] == "finished"

@@ -29,6 +29,7 @@ from evenhand.server import api, pages
 from evenhand.server.import_jobs import ImportJobs
 from evenhand.server.problems import Problem
 from evenhand.server.readiness import Readiness
+from evenhand.server.runs.live_runs import LiveRuns
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.playground import Playground
 from evenhand.server.runs.profile_summaries import ProfileNumbers
@@ -65,6 +66,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
             app.state.summary_cache = SummaryCache()
             app.state.profile_numbers = ProfileNumbers()
             app.state.run_manager = RunManager(store, settings, app.state.summary_cache)
+            app.state.live_runs = LiveRuns(store, app.state.run_manager)
             app.state.results = results
             try:
                 yield

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 
 from evenhand.server.import_jobs import ImportJobs
 from evenhand.server.readiness import Readiness
+from evenhand.server.runs.live_runs import LiveRuns
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.playground import Playground
 from evenhand.server.runs.profile_summaries import ProfileNumbers
@@ -33,6 +34,7 @@ StoreDep = Annotated[Store, _state("store")]
 ReadinessDep = Annotated[Readiness, _state("readiness")]
 SettingsDep = Annotated[ServerSettings, _state("settings")]
 RunManagerDep = Annotated[RunManager, _state("run_manager")]
+LiveRunsDep = Annotated[LiveRuns, _state("live_runs")]
 ResultsDep = Annotated[Results, _state("results")]
 SummaryCacheDep = Annotated[SummaryCache, _state("summary_cache")]
 ProfileNumbersDep = Annotated[ProfileNumbers, _state("profile_numbers")]

@@ -153,6 +153,20 @@ def positions_with_errors(store: Store, run: RunRecord, limit: int) -> list[int]
     return [row[0] for row in rows]
 
 
+def last_error(store: Store, run: RunRecord) -> str:
+    """Return the error of the last case, in the order of the suite, that has one; "" if there is none."""
+    rows = store.database.rows(
+        "SELECT MAX(position) FROM evaluations WHERE run = ? AND status = 'error'",
+        [run.number],
+    )
+    ((position,),) = rows
+    if position is None:
+        return ""
+    (stored,) = cases_at(store, run, [position]).values()
+    errors = [judgment.evaluation.error for judgment in stored.result.judgments if judgment.evaluation.error]
+    return errors[-1] if errors else ""
+
+
 def count_evaluations(store: Store, run: RunRecord) -> int:
     """Return how many evaluations a run has, of all rounds: it differs once something was judged, or judged again."""
     ((count,),) = store.database.rows("SELECT COUNT(*) FROM evaluations WHERE run = ?", [run.number])

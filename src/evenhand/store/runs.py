@@ -168,6 +168,15 @@ class Runs:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM runs {where} ORDER BY number DESC {most}", values)  # noqa: S608
         return [_record(row) for row in rows]
 
+    def in_progress(self) -> list[RunRecord]:
+        """Return the runs that are marked as planning or running, the newest first."""
+        marks = (RunStatus.PLANNING.value, RunStatus.RUNNING.value)
+        rows = self._db.rows(
+            f"SELECT {_COLUMNS} FROM runs WHERE status IN (?, ?) ORDER BY number DESC",  # noqa: S608 - our own names
+            list(marks),
+        )
+        return [_record(row) for row in rows]
+
     def ids(self) -> Iterator[str]:
         """Yield the ids of all runs, the newest first, whether their rows are sound or not."""
         yield from (str(row[0]) for row in self._db.rows("SELECT id FROM runs ORDER BY number DESC"))

@@ -188,12 +188,46 @@ def test_a_run_that_goes_on_is_live_and_has_no_numbers_yet(client: TestClient, s
 
     bar = page.one("progress")
     assert (bar.attributes["value"], bar.attributes["max"]) == ("1", "4")
-    assert page.one("section", data_events=f"/api/runs/{run.id}/events")
+    assert page.one("div", data_live_at=f"/live?run={run.id}").attributes["data-state"] == f"{run.id}:running"
     assert page.one("a", href=f"/runs/{run.id}").text == "Reload the page"
     assert "1 of 4 evaluations" in page.one("main").text
-    assert "1 of 4 evaluations" in parsed(client.get("/runs")).one("tbody").text
     assert not page.all("svg", class_="chart histogram")
-    assert page.all("script", src="/static/run.js")
+    assert page.all("script", src="/static/live_runs.js")
+
+
+def test_the_first_page_and_the_list_show_how_far_runs_are_and_say_how_to_see_more_only_then(
+    client: TestClient, store: Store, parsed: Parsed
+) -> None:
+    run = planned(store, cases=4, judged=1, status=RunStatus.RUNNING)
+
+    running = {address: parsed(client.get(address)) for address in ("/", "/runs", "/runs?text=running")}
+    told = client.get("/live").json()
+    of_another = client.get("/live", params={"run": "nobody"}).json()
+    store.runs.mark(run, RunStatus.FINISHED)
+    ended = {address: parsed(client.get(address)) for address in ("/", "/runs", "/runs?text=running")}
+
+    for page in running.values():
+        assert page.one("div", data_live_at="/live").attributes["data-state"] == told["state"] == f"{run.id}:running"
+        assert page.one("div", data_run=run.id).text.split()[:4] == ["1", "of", "4", "evaluations"]
+        assert page.one("span", data_live="pass").text == told["runs"][run.id]["texts"]["pass"] == "1"
+        assert "Reload the page" in page.one("p", data_live_note="").text
+    for page in ended.values():
+        assert page.one("div", data_live_at="/live").attributes["data-state"] == ""
+        assert not page.all("p", data_live_note="")
+        assert not page.all("div", data_run=run.id)
+    assert of_another == {"state": "", "runs": {}}
+    assert "No matches" in ended["/runs?text=running"].one("main").text
+
+
+def test_a_run_whose_process_is_gone_is_not_found_as_running(client: TestClient, store: Store, parsed: Parsed) -> None:
+    run = planned(store, cases=4, judged=1, status=RunStatus.RUNNING)
+    store.database.execute("UPDATE runs SET owner = 'somewhere:1:abcd', seen = 1.0", [])
+
+    page = parsed(client.get("/runs?text=running"))
+
+    assert "No matches" in page.one("main").text
+    assert parsed(client.get("/runs?text=interrupted")).all("a", href=f"/runs/{run.id}")
+    assert client.get("/live").json() == {"state": "", "runs": {}}
 
 
 def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: Store, parsed: Parsed) -> None:
@@ -214,11 +248,14 @@ def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: S
     ("rate", "told"), [(0.0, "–"), (None, "–"), (0.04, "2.4 per minute"), (12.34, "12.3 per second")]
 )
 def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None:
-    known = dict.fromkeys(("eta", "errors", "retries", "calls", "cached", "cost"))
+    unknown = dict.fromkeys(("eta", "retries", "calls", "cached", "cost"))
+    none = dict.fromkeys(("done", "passed", "borderline", "failed", "errors", "not_evaluated"), 0)
+    still = {"status": "running", "waiting": False, "stopping": False, "paused": "", "latest_error": ""}
 
-    found = run_view.live({"done": 0, "total": 4, "rate": rate, "waiting": False, "stopping": False, **known})
+    found = run_view.live({"total": 4, "rate": rate, **still, **unknown, **none})
 
-    assert ("rate", "Rate", told) in found["facts"]
+    assert found["texts"]["rate"] == told
+    assert found["texts"]["pace"] == ("" if told == "–" else told)
 
 
 def test_a_run_that_stopped_says_why_and_can_be_resumed(
@@ -734,5 +771,5 @@ def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_ther
     then = parsed(client.get(f"/runs/{run.id}"))
 
     assert "The summary of 4,000 cases is being computed." in first.one("main").text
-    assert first.all("script", src="/static/run.js")
+    assert first.all("script", src="/static/live_runs.js")
     assert "mean 1.00" in then.one("main").text

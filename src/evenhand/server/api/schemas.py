@@ -283,8 +283,10 @@ class ProgressShape(Shape):
 
     ``paused`` names the provider that has stopped answering and is being waited for; it is empty if there is none.
 
-    Fields that only the process running it knows are null in other processes, and so is an unknown cost. For a very
-    large run that has ended, calls, retries and cost are null until they are counted.
+    ``errors``, ``not_evaluated``, ``passed``, ``borderline`` and ``failed`` count the evaluations so far, and
+    ``latest_error`` is the last error in words, empty if there is none. Rate, time left, calls, retries and cost are
+    null in other processes than the one running it, and so is an unknown cost. For a very large run that has ended,
+    calls, retries and cost are null until they are counted.
     """
 
     run: str
@@ -294,8 +296,15 @@ class ProgressShape(Shape):
     total: int
     rate: float | None
     eta: float | None
-    errors: int | None
+    errors: int
+    not_evaluated: int
+    passed: int
+    borderline: int
+    failed: int
+    latest_error: str
     retries: int | None
+    calls: int | None
+    cached: int | None
     cost: float | None
     paused: str
     waiting: bool

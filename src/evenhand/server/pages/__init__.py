@@ -9,9 +9,11 @@ from evenhand.server.pages import (
     case_import,
     cases,
     compare,
+    documentation,
     evaluations,
     home,
     judges,
+    live,
     playground,
     profiles,
     prompts,
@@ -25,6 +27,8 @@ from evenhand.server.pages import (
 router = APIRouter(include_in_schema=False)
 for _part in (
     home.router,
+    live.router,
+    documentation.router,
     prompts.router,
     playground.router,
     cases.router,

@@ -17,7 +17,7 @@ from evenhand.server.pages.run_view import Row
 from evenhand.server.pages.runs import BaselineComparison
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import lineage
-from evenhand.server.runs.manager import RunManager
+from evenhand.server.runs.live_runs import in_progress, state_of_runs
 from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
@@ -32,6 +32,7 @@ def home(
     request: Request, store: StoreDep, settings: SettingsDep, manager: RunManagerDep, summaries: SummaryCacheDep
 ) -> Response:
     """Show the runs in progress, and the latest that have ended."""
+    running = in_progress(store)
     runs = [with_actual_status(store, run) for run in store.runs.newest(2 * LATEST)]
     ended = [run for run in runs if run.status not in AT_WORK]
     rows = [Row.of(store, run, manager, summaries) for run in ended[:LATEST]]
@@ -40,7 +41,8 @@ def home(
         "home.html",
         rows=[(row, verdict_bar(standings(row.cases)) if row.cases and row.has_verdicts else None) for row in rows],
         against=list(_against(store, summaries, ended, settings.page_wait_seconds)),
-        running=[(run, _progress(manager, run)) for run in runs if run.status in AT_WORK],
+        running=[Row.of(store, run, manager, summaries) for run in running],
+        state=state_of_runs(running),
         legend=[standing for standing in Standing if standing is not Standing.PENDING],
         prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),
         moment=moment_text,
@@ -62,8 +64,3 @@ def _against(
         seen.add(kind)
         if (comparison := BaselineComparison.of(store, summaries, run, max(until - time.monotonic(), 0.0))) is not None:
             yield run, comparison
-
-
-def _progress(manager: RunManager, run: RunRecord) -> tuple[int, int]:
-    progress = manager.progress(run.id) or {}
-    return progress.get("done", 0), progress.get("total", 0)

@@ -16,6 +16,7 @@ from evenhand.server.pages.run_view import Row
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import newest_pair
+from evenhand.server.runs.live_runs import in_progress, state_of_runs
 from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.run_query import SORTS, RunQuery, prompts_called
 from evenhand.store.store import Store
@@ -49,6 +50,7 @@ def list_of_runs(
     done: str = "",
 ) -> Response:
     """Show the runs that match, a page of them; ``a`` and ``b`` are those that are chosen, on whichever page."""
+    running = in_progress(store)
     query = RunQuery.of(text=text, prompt=prompt, tags=tag, sort=sort)
     called = _prompts(store, query.prompt) if query.prompt else []
     chosen = called[0] if len(called) == 1 else None
@@ -64,6 +66,8 @@ def list_of_runs(
         request,
         "runs.html",
         rows=rows,
+        here=query.address(first, a=a, b=b),
+        state=state_of_runs(running),
         chosen_ids={"a": a, "b": b} if pair is None else dict(zip("ab", pair, strict=True)),
         elsewhere={letter: run for letter, run in elsewhere.items() if run.id not in shown},
         carried={letter: run.id for letter, run in elsewhere.items()},

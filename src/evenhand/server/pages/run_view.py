@@ -34,19 +34,19 @@ from evenhand.workspace.prompt_run import PROMPT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A run in a list; if ``numbers`` is None, ``why`` is the reason."""
+    """A run in a list; if ``numbers`` is None, it is in progress, or ``why`` is the reason."""
 
     run: RunRecord
     numbers: Numbers | None
     why: str = ""
+    live: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, store: Store, run: RunRecord, manager: RunManager, summaries: SummaryCache) -> Row:
         """Return the row of a run; the numbers of a large one are not waited for."""
         if run.status in AT_WORK:
-            progress = manager.progress(run.id) or {}
-            done, total = progress.get("done", 0), progress.get("total", 0)
-            return cls(run=run, numbers=None, why=f"{done:,} of {total:,} evaluations")
+            progress = manager.progress(run.id)
+            return cls(run=run, numbers=None, live=None if progress is None else live(progress))
         if run.cases > MOST_CASES_IN_LIST and not summaries.has(store, run):
             return cls(run=run, numbers=None, why="large: open it to see its numbers")
         return cls(run=run, numbers=summaries.of(store, run))
@@ -200,24 +200,50 @@ def kinship(run: RunRecord) -> list[str]:
 
 
 def live(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the progress of a run; run.js writes the same words while it is in progress."""
+    """Return the progress of a run in words; live_runs.js puts newer ones in their places."""
     done, total = progress["done"], progress["total"]
-    left, rate = progress["eta"], progress["rate"]
-    return {
-        "done": done,
-        "total": total,
+    left = NONE if progress["eta"] is None else duration_text(progress["eta"])
+    cost = NONE if progress["calls"] is None else cost_text(progress["cost"])
+    texts = {
         "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
-        "paused": progress.get("paused", ""),
-        "facts": (
-            ("rate", "Rate", _rate(rate)),
-            ("eta", "Time left", NONE if left is None else duration_text(left)),
-            ("errors", "Errors", _count(progress["errors"])),
-            ("retries", "Retries", _count(progress["retries"])),
-            ("calls", "Calls", _count(progress["calls"])),
-            ("cached", "From the cache", _count(progress["cached"])),
-            ("cost", "Cost", NONE if progress["calls"] is None else cost_text(progress["cost"])),
-        ),
-    }  # fmt: skip
+        "rate": _rate(progress["rate"]),
+        "eta": left,
+        "retries": _count(progress["retries"]),
+        "calls": _count(progress["calls"]),
+        "cached": _count(progress["cached"]),
+        "cost": cost,
+        "paused": progress["paused"],
+        "latest_error": progress["latest_error"] and f"Latest error: {progress['latest_error']}",
+        "pace": ", ".join(_pace(progress, cost, left)),
+        **{standing.value: f"{progress[name]:,}" for standing, name in COUNTED.items()},
+    }
+    return {"done": done, "total": total, "status": progress["status"], "texts": texts}
+
+
+# The counts of a run in progress, by what they are shown as.
+COUNTED: Final = {
+    Standing.PASS: "passed",
+    Standing.BORDERLINE: "borderline",
+    Standing.FAIL: "failed",
+    Standing.ERROR: "errors",
+    Standing.NOT_EVALUATED: "not_evaluated",
+}
+# Of a run in progress, what is shown and what it is called.
+LIVE_FACTS: Final = (
+    ("rate", "Rate"), ("eta", "Time left"), ("cost", "Cost so far"), ("calls", "Calls"), ("cached", "From the cache"),
+    ("retries", "Retries"),
+)  # fmt: skip
+
+
+def _pace(progress: Mapping[str, Any], cost: str, left: str) -> list[str]:
+    """Return what a list has room for: rate, time left and cost so far, as far as they are known."""
+    rate = _rate(progress["rate"])
+    known = (
+        (rate, rate),
+        (left, f"{left} left"),
+        (cost, f"cost {cost}" if cost == cost_text(None) else f"{cost} so far"),
+    )
+    return [words for value, words in known if value != NONE]
 
 
 def _rate(rate: float | None) -> str:

@@ -44,6 +44,7 @@ from evenhand.server.runs.baseline import (
     run_before,
     unpin,
 )
+from evenhand.server.runs.live_runs import state_of_runs
 from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.requests import RunRequest
 from evenhand.server.runs.summaries import Numbers, SummaryCache
@@ -167,7 +168,7 @@ def one_run(
     run = find_run(store, run_id)
     wait = settings.page_wait_seconds
     at_work = run.status in AT_WORK
-    progress = (manager.progress(run.id) or {}) if at_work else {}
+    progress = manager.progress(run.id) if at_work else None
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
     has_errors = numbers is not None and bool(numbers.summary.errors_by_class)
     return page(
@@ -177,8 +178,10 @@ def one_run(
         mode=mode_of(run.definition),
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
-        is_here=progress.get("here", False),
-        live=run_view.live(progress) if at_work else None,
+        is_here=progress is not None and progress["here"],
+        live=None if progress is None else run_view.live(progress),
+        live_facts=run_view.LIVE_FACTS,
+        state=state_of_runs([run]) if at_work else "",
         # One that was never planned has no cases to go on with.
         can_resume=run.status in (RunStatus.INTERRUPTED, RunStatus.STOPPED) and run.cases > 0,
         can_retry=run.status is RunStatus.FINISHED and not run.origin and has_errors,

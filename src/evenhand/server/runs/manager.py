@@ -7,7 +7,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from evenhand.server.runs.progress import AT_WORK, live_progress, progress_in
 from evenhand.server.runs.requests import require_all_offered, taken_up
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.settings import ServerSettings
+from evenhand.store.results import count_standings
 from evenhand.store.store import Store
 
 
@@ -90,10 +91,12 @@ class Work:
     is_waiting: bool = True
     is_stopping: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    # The verdicts it had when it was resumed.
+    before: Mapping[str, int] = field(default_factory=dict)
 
     def progress(self) -> dict[str, Any]:
         """Return the progress of the run, which costs the run nothing."""
-        progress = live_progress(self.run, self.runner.progress)
+        progress = live_progress(self.run, self.runner.progress, self.before)
         return progress | {"waiting": self.is_waiting, "stopping": self.is_stopping}
 
 
@@ -143,18 +146,20 @@ class RunManager:
             raise RunBusyError(f"run {run.id} is already in progress")
         self._taking_up.add(run.id)
         try:
-            return self.drive(*await asyncio.to_thread(taken_up, self._store, run, change))
+            run, job, pace = await asyncio.to_thread(taken_up, self._store, run, change)
+            before = await asyncio.to_thread(count_standings, self._store, run)
+            return self.drive(run, job, pace, before)
         finally:
             self._taking_up.discard(run.id)
 
-    def drive(self, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
-        """Start a run in the background that is planned and claimed by this process."""
+    def drive(self, run: RunRecord, job: Job, pace: Pace, before: Mapping[str, int] | None = None) -> RunRecord:
+        """Start a run in the background that is planned and claimed by this process; ``before`` are its verdicts."""
         if run.id in self._work:  # another request was quicker
             raise RunBusyError(f"run {run.id} is already in progress")
         runner = runner_for(
             self._store, run, job, pace, on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage)
         )
-        work = Work(run, runner)
+        work = Work(run, runner, before=before or {})
         self._work[run.id] = work
         work.task = asyncio.create_task(self._run_in_turn(work), name=f"run {run.id}")
         work.task.add_done_callback(functools.partial(self._on_done, work))
@@ -189,12 +194,27 @@ class RunManager:
 
     async def watch(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the progress of a run, at most twice a second, until it or the server ends."""
-        self._streams += 1
-        try:
+        with self.streaming():
             async for progress in self._progress_updates(run_id):
                 yield progress
+
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Count a stream for as long as it is open."""
+        self._streams += 1
+        try:
+            yield
         finally:
             self._streams -= 1
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait so long between two events of a stream; return whether it goes on, which it does not at shutdown."""
+        await _wait_for_first([self._streams_end.wait()], seconds)
+        return not self._streams_end.is_set()
+
+    def progress_here(self) -> dict[str, dict[str, Any]]:
+        """Return the progress of the runs of this process, by their ids."""
+        return {run_id: work.progress() for run_id, work in list(self._work.items())}
 
     async def _progress_updates(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         while True:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.run import Progress
+from evenhand.reports.safe_text import plain
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.store.results import count_standings
+from evenhand.store.results import count_standings, last_error
 from evenhand.store.store import Store
 
 AT_WORK = (RunStatus.PLANNING, RunStatus.RUNNING)
@@ -16,13 +18,14 @@ _LEFT = "the process that ran it is gone; it can be resumed"
 _UNPLANNED = "its process ended while it was being planned; delete it and start it again"
 _UNPLANNED_SUITE = "its process ended while it was being planned; continue with: evenhand resume {}"
 _EFFORT = ("retries", "calls", "cached", "cost")
-_ONLY_LIVE = ("rate", "eta", "errors", "not_evaluated", "passed", "borderline", "failed", *_EFFORT)
+_ONLY_LIVE = ("rate", "eta", *_EFFORT)
+LONGEST_ERROR = 300
 
 
-def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
-    """Return the progress of a run in this process.
+def live_progress(run: RunRecord, progress: Progress, before: Mapping[str, int]) -> dict[str, Any]:
+    """Return the progress of a run in this process; ``before`` are the verdicts that it had when it was resumed.
 
-    Counts other than ``done`` and ``total`` are those of this process, not from before the run was resumed.
+    Retries, calls and cost are those of this process, not from before the run was resumed.
     """
     at_work = run.status in AT_WORK
     left = progress.seconds_left if at_work else None
@@ -34,11 +37,8 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
         "total": progress.total or run.cases * run.repeat,
         "rate": round(progress.rate, 3) if at_work else 0.0,
         "eta": (None if left is None else round(left, 1)) if at_work else 0.0,
-        "errors": progress.errors,
-        "not_evaluated": progress.not_evaluated,
-        "passed": progress.passed,
-        "borderline": progress.borderline,
-        "failed": progress.failed,
+        **_verdicts(progress, before),
+        "latest_error": plain(progress.latest_error or "", LONGEST_ERROR),
         "retries": progress.retries,
         "calls": progress.calls,
         "cached": progress.cached,
@@ -50,36 +50,56 @@ def live_progress(run: RunRecord, progress: Progress) -> dict[str, Any]:
     }
 
 
+def _verdicts(progress: Progress, before: Mapping[str, int]) -> dict[str, int]:
+    """Add what was judged here to what was judged before; errors that were judged again count once."""
+    counts = {
+        "errors": progress.errors + before.get("error", 0),
+        "not_evaluated": progress.not_evaluated + before.get("not_evaluated", 0),
+        "passed": progress.passed + before.get("pass", 0),
+        "borderline": progress.borderline + before.get("borderline", 0),
+        "failed": progress.failed + before.get("fail", 0),
+    }
+    judged_again = sum(counts.values()) - progress.done
+    return counts | {"errors": max(counts["errors"] - max(judged_again, 0), 0)}
+
+
 def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     """Return the progress of a run that is not in this process.
 
-    What only the process that runs it knows is null. If a run has ended, its outcome is counted; for a very large run,
+    What only the process that runs it knows is null. If a run has ended, its effort is counted; for a very large run,
     what takes long to count is null at first.
     """
     run = with_actual_status(store, run)
     total, done = store.extent(run)
-    counted = {"run": run.id, "status": run.status.value, "reason": run.reason, "done": done, "total": total}
-    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _outcome(store, run, summaries, seconds)
-    return counted | more | {"paused": "", "waiting": False, "stopping": False, "here": False}
-
-
-def _outcome(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     standings = count_standings(store, run)
+    more = dict.fromkeys(_ONLY_LIVE) if run.status in AT_WORK else _effort(store, run, summaries, seconds)
+    return more | {
+        "run": run.id,
+        "status": run.status.value,
+        "reason": run.reason,
+        "done": done,
+        "total": total,
+        "errors": standings["error"],
+        "not_evaluated": standings["not_evaluated"],
+        "passed": standings["pass"],
+        "borderline": standings["borderline"],
+        "failed": standings["fail"],
+        "latest_error": plain(last_error(store, run), LONGEST_ERROR) if standings["error"] else "",
+        "paused": "",
+        "waiting": False,
+        "stopping": False,
+        "here": False,
+    }
+
+
+def _effort(store: Store, run: RunRecord, summaries: SummaryCache, seconds: float) -> dict[str, Any]:
     try:
         summary = summaries.of(store, run, seconds).summary
     except TimeoutError:  # it is counted all the same, for who asks again
         effort: dict[str, Any] = dict.fromkeys(_EFFORT)
     else:
         effort = {name: getattr(summary, name) for name in _EFFORT}
-    return effort | {
-        "rate": 0.0,
-        "eta": 0.0,
-        "errors": standings["error"],
-        "not_evaluated": standings["not_evaluated"],
-        "passed": standings["pass"],
-        "borderline": standings["borderline"],
-        "failed": standings["fail"],
-    }
+    return effort | {"rate": 0.0, "eta": 0.0}
 
 
 def with_actual_status(store: Store, run: RunRecord) -> RunRecord:

@@ -5,10 +5,11 @@
 import { asSent, isWriting } from "./app.js";
 import { prepareColumns } from "./results_columns.js";
 import { prepareDrawer } from "./results_drawer.js";
-import { follow } from "./results_live.js";
+import { follow } from "./live.js";
 import { prepareWidths } from "./results_widths.js";
 
 const PAUSE = 150; // milliseconds, while somebody types
+const GROW = 2000; // milliseconds between two looks at a run in progress
 const YEAR = 365 * 24 * 3600;
 const KEPT = ["column", "lines"]; // what this browser remembers, and addresses need not say
 const TITLE = "tbody th > a:first-child";
@@ -23,6 +24,24 @@ function listAt(address) {
   const url = new URL(address, location.href);
   url.searchParams.delete("open");
   return url.pathname + url.search;
+}
+
+/** Look again when something was added to a run in progress, and at its end. @param {string} address @param {() => void} look */
+function grow(address, look) {
+  let last = "";
+  let due = 0;
+  follow(address, ({ state, runs }) => {
+    const now = state + Object.values(runs).map((run) => ` ${run.done}`).join("");
+    if (now !== last && !(due && state)) {
+      clearTimeout(due);
+      due = setTimeout(() => {
+        due = 0;
+        look();
+      }, state ? GROW : 0);
+    }
+    last = now;
+    return Boolean(state);
+  });
 }
 
 /** @param {HTMLFormElement} form @param {HTMLElement} place */
@@ -223,7 +242,7 @@ function start(form, place) {
     drawer.follow();
   });
 
-  if (listing.dataset.events) follow(listing.dataset.events, () => load(location.href, null));
+  if (listing.dataset.liveAt) grow(listing.dataset.liveAt, () => load(location.href, null));
   if (document.getElementById("columns")) prepareColumns(() => new URL(wanted(), location.href).searchParams);
   document.getElementById("apply").hidden = true;
   ready();
