@@ -30,9 +30,11 @@ from evenhand.reports.html.renderer import render
 from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.phrases import NONE, Standing, counted, model_label, moment_text, score_text
 from evenhand.reports.run_differences import SAME, case_lines, is_text, value_text
+from evenhand.reports.safe_text import plain
 
 # How many characters of each text a file has.
 MOST_TEXT: Final = 4_000
+_LONGEST_TITLE: Final = 160
 
 
 def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list[tuple[str, str]]:
@@ -241,6 +243,11 @@ class ChangeView:
     def id(self) -> str:
         """The id of the case."""
         return self.change.case_id
+
+    @property
+    def title(self) -> str:
+        """The beginning of the question; "" where the texts are not shown, or there is none."""
+        return plain(self.case.question or "", _LONGEST_TITLE) if self.case is not None else ""
 
     @property
     def scores(self) -> tuple[str, str, str]:

@@ -183,7 +183,8 @@ function start(form, place) {
     if (isWriting(target) && !fromSearch) return;
     if (drawer.at >= 0 && (event.key === "j" || event.key === "k")) return stepOpen(event.key === "j" ? 1 : -1);
     const row = target.closest("#listing tbody tr");
-    if (!row && target !== document.body && !fromSearch) return;
+    const isLetter = event.key === "j" || event.key === "k"; // other keys mean something to links, boxes and buttons
+    if (!row && target !== document.body && !fromSearch && !isLetter) return;
     const leap = Math.max(Math.floor(innerHeight / (rows()[0]?.offsetHeight || 30)) - 2, 1);
     const ways = {
       ArrowDown: () => (fromSearch ? go(0) : step(row ? 1 : 0)), ArrowUp: () => step(-1), j: () => step(row ? 1 : 0), k: () => step(-1),
