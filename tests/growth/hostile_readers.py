@@ -448,7 +448,7 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
     from evenhand.store.transfer import import_lines
     from evenhand.suites.document import read_mapping
     from evenhand.suites.suite import check
-    from evenhand.workspace.documents import import_document
+    from evenhand.workspace.prompt_import import import_document
 
     folder = Path(tempfile.mkdtemp())
     store = open_store("sqlite://")

@@ -26,7 +26,8 @@ from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.store.store import Store, open_store
 from evenhand.workspace import documents
-from evenhand.workspace.documents import export_document, import_document
+from evenhand.workspace.documents import export_document
+from evenhand.workspace.prompt_import import import_document
 from evenhand.workspace.prompt_run import Trial
 
 PRICED = '{"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}'

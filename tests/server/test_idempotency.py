@@ -195,7 +195,7 @@ def test_an_import_is_answered_again_as_it_was(client: TestClient) -> None:
 
     first, again = (client.post("/api/import", json=document, headers=KEY).json() for _ in range(2))
 
-    assert first == again == {"created": ["p"], "skipped": [], "test_cases": 0, "dry_run": False}
+    assert first == again == {"created": ["p"], "updated": [], "skipped": [], "test_cases": 0, "dry_run": False}
 
 
 def test_keys_are_forgotten_after_days_and_not_hours(client: TestClient, prompt: str, app: Any) -> None:

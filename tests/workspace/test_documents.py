@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
 from evenhand.store.store import Store, open_store
-from evenhand.workspace.documents import export_document, import_document
+from evenhand.workspace.documents import export_document
+from evenhand.workspace.prompt_import import Imported, import_document
 
 
 @pytest.fixture
@@ -52,7 +53,13 @@ def test_what_is_exported_and_imported_elsewhere_exports_the_same(filled: Store,
     done = import_document(elsewhere, json.loads(written))
 
     assert json.dumps(export_document(elsewhere)) == written
-    assert done.as_dict() == {"created": ["prices", "Äpfel"], "skipped": [], "test_cases": 5, "dry_run": False}
+    assert done.as_dict() == {
+        "created": ["prices", "Äpfel"],
+        "updated": [],
+        "skipped": [],
+        "test_cases": 5,
+        "dry_run": False,
+    }
 
 
 @pytest.mark.slow
@@ -202,3 +209,60 @@ def test_what_is_wrong_with_an_import_is_told_with_its_place(store: Store, given
 
     assert told in str(caught.value)
     assert names(store) == []
+
+
+NEWER = {
+    "prompts": [
+        {"name": "prices", "content": "Answer in XML.", "test_cases": [{"input": "new"}, {"input": "new"}]},
+        {"name": "Äpfel", "evaluation_criteria": "  "},
+        {"name": "more"},
+    ]
+}
+
+
+def test_an_import_that_is_to_update_says_what_it_changes_and_removes_nothing(filled: Store) -> None:
+    before = filled.prompts.find("prices")
+
+    looked = import_document(filled, NEWER, dry_run=True, update=True)
+    between = filled.prompts.find("prices").latest
+    done = import_document(filled, NEWER, update=True, seen=looked.digest)
+
+    after = filled.prompts.find("prices")
+    (change,) = looked.updated
+    assert (between, after.latest) == (1, 2)
+    assert change.fields["content"] == (before.text.content, "Answer in XML.")
+    assert set(change.fields) == {"content", "expected_schema", "evaluation_mode", "evaluation_criteria"}
+    assert (done.created, done.skipped, done.test_cases) == (("more",), ("Äpfel",), 1)
+    assert after.text.content == "Answer in XML."
+    assert [case.text.input for case in filled.prompts.cases(after.id)][-1] == "new"
+    assert after.test_cases == before.test_cases + 1
+    assert filled.prompts.find("prices", 1).text == before.text
+    assert Imported.of(json.loads(json.dumps(looked.as_dict()))).digest == looked.digest
+
+
+def test_an_update_twice_changes_nothing_the_second_time(filled: Store) -> None:
+    import_document(filled, NEWER, update=True)
+
+    again = import_document(filled, NEWER, update=True)
+
+    assert (again.created, again.updated, again.skipped) == ((), (), ("prices", "Äpfel", "more"))
+    assert filled.prompts.find("prices").latest == 2
+
+
+def test_what_would_update_something_else_than_was_shown_does_nothing(filled: Store) -> None:
+    looked = import_document(filled, NEWER, dry_run=True, update=True)
+    prices = filled.prompts.find("prices")
+    filled.prompts.edit(prices.id, PromptText(name="prices", content="Theirs."), seen=1)
+
+    with pytest.raises(ConflictError, match="changed since it was shown"):
+        import_document(filled, NEWER, update=True, seen=looked.digest)
+
+    assert names(filled) == ["prices", "Äpfel"]
+    assert filled.prompts.find("prices").text.content == "Theirs."
+
+
+def test_without_being_asked_to_an_import_updates_nothing(filled: Store) -> None:
+    done = import_document(filled, NEWER)
+
+    assert (done.created, done.updated, done.skipped) == (("more",), (), ("prices", "Äpfel"))
+    assert filled.prompts.find("prices").latest == 1

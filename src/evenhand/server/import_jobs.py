@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from evenhand.domain.errors import EvenhandError
 from evenhand.server.problems import Problem
-from evenhand.workspace.documents import Imported, ImportObserver, ImportStage
+from evenhand.workspace.prompt_import import Imported, ImportObserver, ImportStage
 
 # So many are kept, for whoever asks how they ended.
 _MOST: Final = 32

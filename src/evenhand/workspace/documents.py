@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -134,33 +133,7 @@ def _case(case: Case) -> dict[str, Any]:
 
 FORMAT: Final = "evenhand-prompts"
 FORMAT_VERSION: Final = 1
-_KEYS: Final = ("format", "format_version", "prompts")
-_CASES: Final = "test_cases"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What an import did, or would do: the names of the new prompts, and of those that were there already."""
-
-    created: tuple[str, ...]
-    skipped: tuple[str, ...]
-    test_cases: int
-    dry_run: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {
-            "created": list(self.created),
-            "skipped": list(self.skipped),
-            "test_cases": self.test_cases,
-            "dry_run": self.dry_run,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    text: PromptText
-    cases: tuple[TestCaseText, ...] = field(default=())
+CASES: Final = "test_cases"
 
 
 def export_document(store: Store, names: Iterable[str] | None = None) -> dict[str, Any]:
@@ -170,7 +143,7 @@ def export_document(store: Store, names: Iterable[str] | None = None) -> dict[st
     def written() -> list[dict[str, Any]]:
         prompts = store.prompts.all() if wanted is None else _prompts_named(store, wanted)
         return [
-            prompt_dict(prompt.text) | {_CASES: [case_dict(case) for case in store.prompts.cases(prompt.id)]}
+            prompt_dict(prompt.text) | {CASES: [case_dict(case) for case in store.prompts.cases(prompt.id)]}
             for prompt in prompts
         ]
 
@@ -183,52 +156,6 @@ def _prompts_named(store: Store, names: Iterable[str]) -> list[Prompt]:
     """Return prompts by their ids or names, without duplicates."""
     prompts = [store.prompts.find(name) for name in names]
     return list({prompt.id: prompt for prompt in prompts}.values())
-
-
-ImportStage: TypeAlias = Literal["checking", "storing"]
-# Told of the progress of an import: how many of how many test cases are checked or stored.
-ImportObserver: TypeAlias = Callable[[ImportStage, int, int], None]
-_AT_ONCE: Final = 500
-
-
-def count_cases(document: object) -> int:
-    """Return how many test cases an import seems to have, before it is checked."""
-    prompts = document.get("prompts") if isinstance(document, Mapping) else None
-    entries = [entry for entry in prompts if isinstance(entry, Mapping)] if isinstance(prompts, list) else []
-    return sum(
-        len(value)
-        for entry in entries
-        for key, value in entry.items()
-        if isinstance(value, list) and snake(str(key)) == _CASES
-    )
-
-
-def import_document(
-    store: Store, document: object, *, dry_run: bool = False, observer: ImportObserver | None = None
-) -> Imported:
-    """Import prompts, all or none; those whose names exist already are skipped, and listed."""
-    count = _Count(count_cases(document), observer)
-    records = _records(document, count)
-
-    def add_new() -> Imported:
-        count.done = 0
-        there = {prompt.name for prompt in store.prompts.all()}
-        new = [record for record in records if record.text.name not in there]
-        if not dry_run:
-            for record in new:
-                made = store.prompts.create(record.text)
-                for first in range(0, len(record.cases), _AT_ONCE):
-                    some = record.cases[first : first + _AT_ONCE]
-                    store.prompts.import_cases(made.id, some)
-                    count.add("storing", len(some))
-        return Imported(
-            created=tuple(record.text.name for record in new),
-            skipped=tuple(record.text.name for record in records if record.text.name in there),
-            test_cases=sum(len(record.cases) for record in new),
-            dry_run=dry_run,
-        )
-
-    return store.atomically(add_new, exclusive=True)
 
 
 def prompt_dict(text: PromptText) -> dict[str, Any]:
@@ -269,77 +196,3 @@ def case_summary(case: TestCase) -> dict[str, Any]:
         "created": moment(case.created),
         "edited": moment(case.edited),
     }
-
-
-class _Count:
-    """Counts test cases for the observer."""
-
-    def __init__(self, total: int, observer: ImportObserver | None) -> None:
-        self.total, self.done = total, 0
-        self._observer = observer
-
-    def add(self, stage: ImportStage, number: int) -> None:
-        self.done += number
-        if self._observer is not None and (number > 1 or self.done % _AT_ONCE == 0):
-            self._observer(stage, self.done, self.total)
-
-
-def _records(document: object, count: _Count) -> list[_Record]:
-    if not isinstance(document, Mapping) or not isinstance(document.get("prompts"), list):
-        raise ConfigError('an import is an object with "prompts", a list; evenhand prompts export writes one')
-    _require_format(document)
-    records: list[_Record] = []
-    seen: dict[str, int] = {}
-    for number, entry in enumerate(document["prompts"], start=1):
-        record = _record(entry, number, count)
-        if record.text.name in seen:
-            first = seen[record.text.name]
-            raise ConfigError(f"prompts {first} and {number} are both named {record.text.name!r}; names must differ")
-        seen[record.text.name] = number
-        records.append(record)
-    return records
-
-
-def _require_format(document: Mapping[Any, Any]) -> None:
-    fields: dict[str, Any] = {}
-    for key, value in document.items():
-        name = snake(str(key))
-        if name not in _KEYS:
-            raise ConfigError(f"the import has no key {key!r:.80}{did_you_mean(name[:80], _KEYS)}")
-        if name in fields:
-            raise ConfigError(f"the import has {name} twice, in both spellings")
-        fields[name] = value
-    kind, version = fields.get("format", FORMAT), fields.get("format_version", FORMAT_VERSION)
-    if kind != FORMAT or version != FORMAT_VERSION:
-        raise ConfigError(
-            f"the import is {kind!r:.80}, version {version!r:.20}; this program reads {FORMAT}, version "
-            f"{FORMAT_VERSION}"
-        )
-
-
-def _record(entry: object, number: int, count: _Count) -> _Record:
-    where = f"prompt {number}"
-    try:
-        if not isinstance(entry, Mapping):
-            raise ConfigError(f"it must be an object, not {type(entry).__name__}")
-        own = {key: value for key, value in entry.items() if snake(str(key)) != _CASES}
-        text = prompt_text(own)
-        where = f"prompt {number} ({text.name!r:.80})"
-        texts = []
-        for place, case in enumerate(_cases(entry), start=1):
-            where = f"prompt {number} ({text.name!r:.80}), test case {place}"
-            texts.append(test_case_text(case))
-            count.add("checking", 1)
-        return _Record(text=text, cases=tuple(texts))
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
-
-
-def _cases(entry: Mapping[Any, Any]) -> list[Any]:
-    values = [value for key, value in entry.items() if snake(str(key)) == _CASES]
-    if len(values) > 1:
-        raise FieldError(_CASES, "it is given twice, in both spellings")
-    cases = values[0] if values else []
-    if not isinstance(cases, list):
-        raise FieldError(_CASES, f"it must be a list, not {type(cases).__name__}")
-    return cases

@@ -212,11 +212,31 @@ def test_what_is_exported_comes_in_elsewhere_and_goes_out_the_same(prompts: Call
     assert dry.err == "all.json is valid: it has 2 prompts with 1 test case to import; nothing was stored\n"
     assert untouched
     assert first.err == "imported 2 prompts with 1 test case\n"
-    assert again.json == {"created": [], "skipped": ["a", "b"], "test_cases": 0, "dry_run": False}
+    assert again.json == {"created": [], "updated": [], "skipped": ["a", "b"], "test_cases": 0, "dry_run": False}
     assert again.err.splitlines()[1] == "skipped a: a prompt with that name exists already"
     assert prompts("export", "--db", "other.db").out == (folder / "all.json").read_text(encoding="utf-8")
     (only,) = prompts("export", "b").json["prompts"]
     assert only["name"] == "b"
+
+
+def test_an_import_updates_prompts_after_showing_what_changes(prompts: Callable[..., Any], folder: Path) -> None:
+    prompts("new", "capitals", "--content", "Be kind.")
+    Path(folder, "new.json").write_text('{"prompts": [{"name": "capitals", "content": "Be exact."}]}')
+
+    looked = prompts("import", "new.json", "--update", "--dry-run")
+    unasked = prompts("import", "new.json", "--update")
+    done = prompts("import", "new.json", "--update", "--yes", "--json")
+    again = prompts("import", "new.json", "--update", "--yes")
+
+    assert "capitals: version 1 to 2" in looked.err
+    assert "− Be kind." in looked.err
+    assert "+ Be exact." in looked.err
+    assert "0 new prompts and 1 update with 0 test cases to import; nothing was stored" in looked.err
+    assert unasked.code == 2
+    assert "Update 1 prompt? Cannot ask for confirmation without a terminal; use --yes" in unasked.err
+    assert [one["name"] for one in done.json["updated"]] == ["capitals"]
+    assert "skipped capitals: it is the same already" in again.err
+    assert prompts("show", "capitals", "--json").json["version"] == 2
 
 
 @pytest.mark.parametrize(

@@ -164,12 +164,30 @@ def test_what_is_exported_is_imported_elsewhere_all_or_none(client: TestClient, 
     again = client.post("/api/import", json={"formatVersion": 1, "prompts": document["prompts"]}).json()
 
     assert document == only
-    assert tried == {"created": ["capitals"], "skipped": [], "test_cases": 3, "dry_run": True}
+    assert tried == {"created": ["capitals"], "updated": [], "skipped": [], "test_cases": 3, "dry_run": True}
     assert problem(wrong) == (422, None)
     assert taken["created"] == ["capitals"]
     assert (again["created"], again["skipped"]) == ([], ["capitals"])
     assert client.get("/api/prompts/capitals").json()["test_cases"] == 3
     assert client.get("/api/export?prompt=nobody").status_code == 404
+
+
+def test_an_import_updates_what_is_there_where_it_is_asked_to(client: TestClient, prompt: str) -> None:
+    document = {
+        "prompts": [{"name": "capitals", "content": "Be brief.", "test_cases": [{"input": "Capital of Peru?"}]}]
+    }
+
+    looked = client.post("/api/import?update=true&dry_run=true", json=document).json()
+    done = [client.post("/api/import?update=true", json=document, headers={"idempotency-key": "u"}) for _ in range(2)]
+    found = client.get(f"/api/prompts/{prompt}").json()
+
+    assert looked["updated"][0]["changes"] == [
+        {"field": "content", "from": "", "to": "Be brief."},
+        {"field": "evaluation_criteria", "from": "Names the city", "to": None},
+    ]
+    assert looked["updated"][0]["version"] == 1
+    assert done[0].json() == looked | {"dry_run": False} == done[1].json()
+    assert (found["version"], found["content"], found["test_cases"]) == (2, "Be brief.", 4)
 
 
 def test_times_are_written_as_everywhere(client: TestClient, prompt: str) -> None:
@@ -214,7 +232,7 @@ def test_an_import_that_is_not_waited_for_has_its_progress_and_its_result(client
 
     assert (started.status_code, started.headers["preference-applied"]) == (202, "respond-async")
     first, second = ended(started.headers["location"]), ended(again.headers["location"])
-    assert first["result"] == {"created": ["many"], "skipped": [], "test_cases": 3_000, "dry_run": False}
+    assert first["result"] == {"created": ["many"], "updated": [], "skipped": [], "test_cases": 3_000, "dry_run": False}
     assert second["result"] == first["result"]
     assert (first["stage"], first["done"], first["total"], first["problem"]) == ("storing", 3_000, 3_000, None)
     wrong = {"prompts": [{"name": "other", "wrong": 1}]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.server.pages.prompts import MOST_LINES, changes, differences
+from evenhand.reports.line_diff import MOST_LINES, changes, differences
 
 
 def test_lines_far_from_a_difference_are_counted_and_not_shown() -> None:

@@ -87,6 +87,42 @@ def test_an_import_leads_to_a_page_that_tells_what_it_did(
     assert case.text.evaluation_schema == "{}"
 
 
+def test_updates_are_shown_as_differences_before_they_are_made(
+    client: TestClient, store: Store, post: Post, parsed: Parsed
+) -> None:
+    there = store.prompts.create(PromptText(name="there", content="Be kind.\nBe brief."))
+    written = json.dumps({"prompts": [{"name": "there", "content": "Be kind.\nBe exact."}]})
+
+    asked = post("/io", document=written, action="import", update="1")
+    page = parsed(asked)
+    between = store.prompts.find(there.id).latest
+    done = post("/io", document=written, action="import", update="1", seen=page.value("seen"))
+
+    told = page.one("div", role="status").text
+    assert "nothing has been changed yet" in told
+    assert "there: version 1 to 2" in told
+    assert "removed: Be brief." in told
+    assert "added: Be exact." in told
+    assert "checked" in page.one("input", name="update").attributes
+    assert (between, done.status_code) == (1, 303)
+    assert "Imported." in parsed(client.get(done.headers["location"])).one("div", role="status").text
+    assert store.prompts.find(there.id).text.content == "Be kind.\nBe exact."
+
+
+def test_what_changed_since_it_was_shown_is_shown_again(store: Store, post: Post, parsed: Parsed) -> None:
+    there = store.prompts.create(PromptText(name="there", content="Mine."))
+    written = json.dumps({"prompts": [{"name": "there", "content": "New."}]})
+    seen = parsed(post("/io", document=written, action="check", update="1")).value("seen")
+    store.prompts.edit(there.id, PromptText(name="there", content="Theirs."), seen=1)
+
+    response = post("/io", document=written, action="import", update="1", seen=seen)
+
+    assert response.status_code == 409
+    assert "has changed since it was shown" in parsed(response).one("div", role="alert").text
+    assert "removed: Theirs." in parsed(response).one("div", role="status").text
+    assert store.prompts.find(there.id).text.content == "Theirs."
+
+
 def test_a_file_is_imported(client: TestClient, store: Store) -> None:
     file = ("prompts.json", b"\xef\xbb\xbf" + document("from a file").encode(), "application/json")
 

@@ -13,16 +13,18 @@ import typer
 import yaml
 
 from evenhand.cli.console import Console, input_bytes
-from evenhand.cli.options import DB, Db, DryRun, ExportFile, Json, Judge, Quiet
+from evenhand.cli.options import DB, Db, DryRun, ExportFile, Json, Judge, Quiet, Yes
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.evaluators.reading import parse_strict
+from evenhand.reports.line_diff import differences
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import written_whole
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 from evenhand.suites.suite import read_suite
-from evenhand.workspace.documents import export_document, import_document, suite_of
+from evenhand.workspace.documents import export_document, suite_of
+from evenhand.workspace.prompt_import import Update, import_document
 from evenhand.workspace.prompt_run import case_of
 
 _WIDTH = 120
@@ -109,6 +111,10 @@ def import_prompts(
         str, typer.Argument(metavar="FILE", help="A file written by `evenhand prompts export`; - is standard input.")
     ],
     *,
+    update: Annotated[
+        bool, typer.Option("--update", help="Update prompts whose names exist already, after showing what changes.")
+    ] = False,
+    yes: Yes = False,
     dry_run: DryRun = False,
     db: Db = DB,
     json: Json = False,
@@ -116,24 +122,55 @@ def import_prompts(
 ) -> None:
     """Import prompts with their test cases: all of them, or none if one is invalid.
 
-    Prompts whose names exist already are skipped, and listed. Keys may be written evaluation_mode or evaluationMode.
+    Prompts whose names exist already are skipped, and listed. With --update they get a new version and the test cases
+    that they lack; no test case is removed, and earlier versions stay. Keys may be written evaluation_mode or
+    evaluationMode.
     """
     name = "standard input" if file == "-" else file
     console = Console(quiet=quiet)
     try:
         document = _read_document(file)
         with open_or_empty(db) if dry_run else StoreLocation(db).opened() as store:
-            imported = import_document(store, document, dry_run=dry_run)
+            planned = import_document(store, document, dry_run=True, update=update)
+            for change in planned.updated:
+                _show_update(console, change)
+            if planned.updated and not (dry_run or yes):
+                _require_yes(console, counted(len(planned.updated), "prompt"))
+            imported = planned if dry_run else import_document(store, document, update=update, seen=planned.digest)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
     if json:
         console.result(strict_json(imported.as_dict()))
-    content = f"{counted(len(imported.created), 'prompt')} with {counted(imported.test_cases, 'test case')}"
+    content = counted(len(imported.created), "new prompt" if update else "prompt")
+    content += f" and {counted(len(imported.updated), 'update')}" if update else ""
+    content += f" with {counted(imported.test_cases, 'test case')}"
     console.note(
         f"{name} is valid: it has {content} to import; nothing was stored" if dry_run else f"imported {content}"
     )
+    why = "it is the same already" if update else "a prompt with that name exists already"
     for skipped in imported.skipped:
-        console.note(f"skipped {skipped}: a prompt with that name exists already")
+        console.note(f"skipped {skipped}: {why}")
+
+
+def _show_update(console: Console, change: Update) -> None:
+    """Show what would change of a prompt."""
+    versions = f"version {change.version} to {change.version + 1}" if change.fields else "text unchanged"
+    more = f", {counted(change.test_cases, 'new test case')}" if change.test_cases else ""
+    console.note(f"{change.name}: {versions}{more}")
+    for field, (old, new) in change.fields.items():
+        console.note(f"  {field}:")
+        for line in differences(old or "", new or ""):
+            console.note(f"    {line.sign or ' '} {line.text}")
+
+
+def _require_yes(console: Console, what: str) -> None:
+    question = f"Update {what}?"
+    answer = console.confirm(question)
+    if answer is None:
+        raise ConfigError(f"{question} Cannot ask for confirmation without a terminal; use --yes")
+    if not answer:
+        console.note("nothing was imported")
+        raise typer.Exit
 
 
 def _document_text(document: Mapping[str, Any]) -> str:

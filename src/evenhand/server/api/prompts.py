@@ -34,10 +34,8 @@ from evenhand.server.api.bodies import (
     TestCaseEdit,
     routes,
 )
+from evenhand.server.api.import_schemas import CasesImportShape, ImportJobShape, ImportShape
 from evenhand.server.api.schemas import (
-    CasesImportShape,
-    ImportJobShape,
-    ImportShape,
     Listed,
     Page,
     PromptShape,
@@ -48,17 +46,15 @@ from evenhand.server.dependencies import ImportJobsDep, StoreDep
 from evenhand.server.runs.results import cursor_offset, offset_cursor
 from evenhand.store.store import Store
 from evenhand.workspace.documents import (
-    Imported,
-    ImportObserver,
     case_summary,
     expected_schema_text,
     export_document,
-    import_document,
     prompt_summary,
     prompt_text,
     schema_text,
     test_case_text,
 )
+from evenhand.workspace.prompt_import import Imported, ImportObserver, import_document
 
 router = routes("prompts")
 
@@ -218,20 +214,24 @@ def import_prompts(
     jobs: ImportJobsDep,
     key: Key = None,
     dry_run: Annotated[bool, Query()] = False,
+    update: Annotated[
+        bool, Query(description="Update prompts whose names exist: a new version, and the test cases they lack.")
+    ] = False,
     prefer: Annotated[
         str | None, Header(max_length=200, description=f"With {_ASYNC}, the response is 202, before it is done.")
     ] = None,
 ) -> Any:
-    """Import prompts, all or none; those whose names exist are skipped. A dry run stores nothing."""
+    """Import prompts, all or none; those whose names exist are skipped, or updated. A dry run stores nothing."""
     document = body.sent_fields()
 
     def import_all(observer: ImportObserver | None = None) -> Imported:
         def take_in() -> str:
-            imported = import_document(store, document, dry_run=dry_run, observer=observer)
+            imported = import_document(store, document, dry_run=dry_run, update=update, observer=observer)
             return orjson.dumps(imported.as_dict()).decode()
 
-        outcome, _ = store.idempotency_keys.once(key, ["import", document, dry_run], take_in)
-        return Imported(**orjson.loads(outcome))
+        asked = ["import", document, dry_run, *(["update"] if update else [])]
+        outcome, _ = store.idempotency_keys.once(key, asked, take_in)
+        return Imported.of(orjson.loads(outcome))
 
     if prefer is None or _ASYNC not in [word.strip().lower() for word in prefer.split(",")]:
         return import_all().as_dict()

@@ -15,12 +15,12 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError, RunNotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
+from evenhand.reports.line_diff import Line, changes
 from evenhand.reports.phrases import counted, moment_text
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
-from evenhand.server.pages.prompts import Line, changes
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evenhand.domain.errors import ConfigError, ContractError
+from evenhand.domain.errors import ConfigError, ConflictError, ContractError
 from evenhand.evaluators.reading import parse_strict
+from evenhand.reports.line_diff import Line, changes
+from evenhand.reports.phrases import counted
 from evenhand.server.api.prompts import export_prompts
 from evenhand.server.dependencies import ImportJobsDep, StoreDep
 from evenhand.server.json_slices import LARGE_BYTES, parse_json
 from evenhand.server.pages.base import Form, Sent, see_other
 from evenhand.server.pages.prompt_list import PromptList
+from evenhand.server.pages.prompts import LABELS
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.store.store import Store
-from evenhand.workspace.documents import Imported, count_cases, import_document
+from evenhand.workspace.prompt_import import Imported, Update, count_cases, import_document
 
 router = APIRouter()
 
@@ -36,6 +40,7 @@ def show_transfer(
     jobs: ImportJobsDep,
     *,
     job_id: Annotated[str, Query(alias="import")] = "",
+    update: bool = False,
     q: str = "",
     start: int = 0,
 ) -> Response:
@@ -44,11 +49,11 @@ def show_transfer(
     if job is not None and not job.has_ended:
         return page(request, "transfer_progress.html", job=job)
     if job is not None and job.problem is not None:
-        return _page(request, store, error=str(job.problem.detail))
+        return _page(request, store, error=str(job.problem.detail), update=update)
     report = None if job is None else job.report
     if report is not None and report.dry_run:
-        return _page(request, store, planned=report, too_long=True)
-    return _page(request, store, done=report, listed=PromptList.of(store, "/io", q, start))
+        return _page(request, store, planned=report, too_long=True, update=update)
+    return _page(request, store, done=report, update=update, listed=PromptList.of(store, "/io", q, start))
 
 
 @router.get("/io/export")
@@ -59,20 +64,29 @@ def export(store: StoreDep, prompt: Annotated[list[str] | None, Query()] = None)
 
 @router.post("/io")
 def import_prompts(request: Request, store: StoreDep, jobs: ImportJobsDep, sent: Sent) -> Response:
-    """Import prompts, all or none, or only show what that would do."""
-    written, dry_run = "", sent.text("action") != "import"
+    """Import prompts, all or none, or only show what that would do; nothing is updated that was not shown."""
+    update, seen = sent.has("update"), sent.text("seen") or None
+    dry_run = sent.text("action") != "import" or (update and seen is None)
+    written = ""
     try:
         written = _document(sent)
         document = _parse(written)
+        take_in = functools.partial(
+            import_document, store, document, dry_run=dry_run, update=update, seen=None if dry_run else seen
+        )
         if count_cases(document) > MANY_CASES:
-            job = jobs.start(lambda observer: import_document(store, document, dry_run=dry_run, observer=observer))
-            return see_other(f"/io?import={job.id}")
-        report = import_document(store, document, dry_run=dry_run)
+            job = jobs.start(lambda observer: take_in(observer=observer))
+            return see_other(f"/io?import={job.id}{'&update=1' if update else ''}")
+        try:
+            report = take_in()
+        except ConflictError:  # it is not what was shown any more
+            report = import_document(store, document, dry_run=True, update=update)
+            return _page(request, store, written=written, planned=report, update=update, is_changed=True, status=409)
     except ConfigError as error:
-        return _page(request, store, written=written, error=str(error), status=422)
+        return _page(request, store, written=written, error=str(error), update=update, status=422)
     if report.dry_run:
-        return _page(request, store, written=written, planned=report)
-    return see_other(f"/io?import={jobs.ended(report).id}")
+        return _page(request, store, written=written, planned=report, update=update)
+    return see_other(f"/io?import={jobs.ended(report).id}{'&update=1' if update else ''}")
 
 
 def _page(
@@ -85,6 +99,8 @@ def _page(
     planned: Imported | None = None,
     done: Imported | None = None,
     too_long: bool = False,
+    update: bool = False,
+    is_changed: bool = False,
     listed: PromptList | None = None,
 ) -> Response:
     return page(
@@ -97,7 +113,17 @@ def _page(
         error=error,
         planned=planned,
         done=done,
+        update=update,
+        is_changed=is_changed,
+        changes_of=_changes_of,
+        counted=counted,
     )
+
+
+def _changes_of(change: Update) -> list[tuple[str, list[Line]]]:
+    """Return the fields that an import changes, by their labels, with their lines."""
+    old, new = ({name: pair[side] for name, pair in change.fields.items()} for side in (0, 1))
+    return changes(old, new, {name: label for name, label in LABELS.items() if name in change.fields})
 
 
 def _document(sent: Form) -> str:
