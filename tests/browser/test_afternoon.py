@@ -130,6 +130,11 @@ class Hands:
         self._wait_for_keys()
         self.page.keyboard.press(key)
 
+    def go_back(self) -> None:
+        """Go to the page before, as the browser does."""
+        self.interactions += 1
+        self.page.go_back()
+
     def _arrive(self, found: Locator) -> None:
         self.interactions += 1
         self._wait_for_keys()
@@ -201,8 +206,8 @@ def test_a_prompt_is_improved_in_an_afternoon(browser: Browser, address: str, ha
     expect(change).to_contain_text("Unknown")
 
     # One error is tried again, and the run gets a label
-    page.go_back()
-    page.go_back()
+    hands.go_back()
+    hands.go_back()
     expect(main).to_contain_text("the judge does not want to")
     hands.use("button", "Retry errors")
     expect(page.get_by_role("button", name="Retry errors")).to_have_count(0, timeout=WHOLE_RUN_MS)
