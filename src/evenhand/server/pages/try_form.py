@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenhand.domain.prompt import Prompt, TestCaseText
@@ -37,7 +37,6 @@ class TryForm:
     problem: str | None = None
     kept: str | None = None
     is_kept_already: bool = False
-    is_open: bool = field(default=False)
 
     @classmethod
     def of(cls, store: Store, settings: ServerSettings, prompt: Prompt, *, case_id: str = "") -> TryForm:
@@ -52,16 +51,14 @@ class TryForm:
             "judge": judge or settings.judge or "",
             "case": case_id,
         }
-        return cls(
-            typed=typed, models=_known(runs, settings), cases=_selectable(store, prompt), is_open=case is not None
-        )
+        return cls(typed=typed, models=_known(runs, settings), cases=_selectable(store, prompt))
 
     def as_sent(self, sent: Form, case: TestCaseText | None) -> TryForm:
         """Return the form as it was sent; an empty input with a test case chosen is that of the test case."""
         typed = {name: sent.text(name) for name in FIELDS}
         if case is not None and not typed["input"].strip():
             typed |= _texts(case)
-        return replace(self, typed=typed, is_open=True)
+        return replace(self, typed=typed)
 
     @property
     def view(self) -> CaseView | None:
