@@ -24,9 +24,10 @@ from evenhand.reports.comparison import (
 )
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
+from evenhand.reports.html.moment import moment_element
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.html.renderer import render
-from evenhand.reports.phrases import NONE, Standing, counted, model_label, moment_text, score_text
+from evenhand.reports.phrases import NONE, Standing, counted, model_label, score_text
 
 # How many characters of each text a file has.
 MOST_TEXT: Final = 4_000
@@ -41,7 +42,7 @@ def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list
         ("Label", run.label),
         ("Target", answered),
         ("Judge", judged),
-        ("Started", moment_text(run.created)),
+        ("Started", moment_element(run.created)),
     ]
     return [(name, value) for name, value in facts if value]
 

@@ -11,7 +11,6 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
-from evenhand.reports.phrases import moment_text
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
@@ -166,7 +165,6 @@ def _editor(
         tried=tried,
         check=schema_verdict(draft["evaluation_schema"], tried or None) if checked else None,
         notice_text=notice_text,
-        moment=moment_text,
     )
 
 

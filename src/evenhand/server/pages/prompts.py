@@ -11,7 +11,6 @@ from fastapi.responses import Response
 
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
-from evenhand.reports.phrases import moment_text
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.prompt_list import PromptList
@@ -104,7 +103,7 @@ _NOTICES: Final = {
 def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
     """Show the prompts, or those whose names contain a text."""
     listed = PromptList.of(store, "/prompts", q, start)
-    return page(request, "prompts.html", listed=listed, notice_text=_NOTICES.get(said), moment=moment_text)
+    return page(request, "prompts.html", listed=listed, notice_text=_NOTICES.get(said))
 
 
 @router.get("/prompts/new")
@@ -195,7 +194,6 @@ def show_versions(
         "prompt_versions.html",
         prompt=prompt,
         versions=versions,
-        moment=moment_text,
         a=older.version,
         b=newer.version,
         differing=changes(prompt_dict(older.text), prompt_dict(newer.text), LABELS),
@@ -227,7 +225,6 @@ def _editor(
         labels=LABELS,
         older=older,
         notice_text=notice_text,
-        moment=moment_text,
     )
 
 
