@@ -407,7 +407,7 @@ def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running,
         "/", "/prompts", "/prompts?q=zzz", "/prompts/new", f"/prompts/{by_judge}", f"/prompts/{by_schema}",
         f"/prompts/{by_judge}/versions", f"/prompts/{by_judge}/delete", f"/prompts/{by_judge}/cases",
         f"/prompts/{by_schema}/cases", f"/prompts/{by_schema}/cases/new", f"/prompts/{by_schema}/cases/import", f"/cases/{case.id}",
-        f"/cases/{case.id}/delete", "/judges", "/io", "/settings",
+        f"/cases/{case.id}/delete", "/judges", "/io", "/settings", "/help", "/help/numbers", "/help?q=interval",
     ]  # fmt: skip
 
     found = {}

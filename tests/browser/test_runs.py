@@ -350,6 +350,45 @@ def test_a_run_is_cancelled_and_resumed(visit: Visit, site: Site, verdicts: thre
     expect(page.locator(".headline")).to_contain_text("mean 0.95", timeout=WHOLE_RUN_MS)
 
 
+def test_moments_are_in_the_zone_and_language_of_who_reads(visit: Visit, site: Site) -> None:
+    moment = "2026-01-02T23:30:00.000Z"
+    page = visit("/runs", timezone_id="Asia/Tokyo", locale="de-DE")
+    plain = visit("/runs", java_script_enabled=False)
+
+    expect(page.locator("time[title$=UTC]")).to_have_count(page.locator("time").count())
+    page.evaluate(
+        "moment => { document.querySelector('time').outerHTML = `<time datetime=${moment}>x UTC</time>`; }", moment
+    )
+
+    expect(page.locator(f"time[datetime='{moment}']")).to_have_text("03.01.2026, 08:30")
+    expect(page.locator(f"time[datetime='{moment}']")).to_have_attribute("title", "x UTC")
+    expect(plain.locator("time").first).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d UTC$"))
+
+
+@pytest.mark.parametrize("has_script", [True, False], ids=["script", "no-script"])
+def test_a_word_is_explained_by_keyboard_and_by_touch(visit: Visit, site: Site, has_script: bool) -> None:
+    page = visit(
+        f"/runs/{site.many}", java_script_enabled=has_script, has_touch=True, viewport={"width": 390, "height": 800}
+    )
+    button = page.locator("button.word", has_text="borderline").first
+    explanation = page.locator("#word-borderline")
+
+    button.press("Enter")
+    expect(explanation).to_be_visible()
+    expect(explanation).to_contain_text("reaches the borderline threshold")
+    page.keyboard.press("Tab")
+    expect(explanation.get_by_role("link")).to_be_focused()
+    box = explanation.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    page.keyboard.press("Escape")
+    expect(explanation).to_be_hidden()
+    button.tap()
+    explanation.get_by_role("link").tap()
+    expect(page).to_have_url(f"{site.address}/help/results#verdicts")
+
+
 def test_where_too_many_watch_the_page_asks_by_itself(
     visit: Visit, site: Site, verdicts: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,7 +487,7 @@ def test_results_are_filtered_and_opened_by_keyboard_alone(visit: Visit, site: S
     expect(focused(page)).to_have_text("Capital 10?")
     press(page, "PageDown", "PageUp", "?")
 
-    expect(page.locator("#keys")).to_be_visible()
+    expect(page.locator("#shortcuts")).to_be_visible()
 
 
 def test_keys_lead_from_page_to_page_and_end_is_the_end(visit: Visit, site: Site) -> None:

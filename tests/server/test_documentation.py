@@ -50,6 +50,9 @@ def test_every_link_and_picture_of_a_page_leads_somewhere_on_the_server(name: st
         "alt", "class", "href", "id", "loading", "rel", "role", "src", "start", "tabindex",
     }  # fmt: skip
     assert len(parts.all("id")) == len(set(parts.all("id")))
+    assert not {"main", "shortcuts", "shortcuts-title", "q", "on-page-title"} & set(
+        parts.all("id")
+    )  # those of the page around it
     assert [one for one in parts.all("src") if found.picture(one.removeprefix("/help/")) is None] == []
     for href in parts.all("href"):
         if href.startswith("https://"):

@@ -210,7 +210,7 @@ def test_hostile_texts_are_shown_as_text(
 
     for page in pages:
         assert {one.name for one in page.elements} <= elements(
-            "abbr circle del desc details h3 ins line option pre rect section select strong summary table tbody td th thead tr"
+            "abbr circle del desc details h3 ins line option pre rect section select strong summary table tbody td th thead time tr"
         )
 
 

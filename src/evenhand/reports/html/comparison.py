@@ -25,10 +25,11 @@ from evenhand.reports.comparison import (
 )
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
+from evenhand.reports.html.moment import moment_element
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
-from evenhand.reports.phrases import NONE, Standing, counted, model_label, moment_text, score_text
+from evenhand.reports.phrases import NONE, Standing, counted, model_label, score_text
 from evenhand.reports.run_differences import SAME, case_lines, is_text, value_text
 from evenhand.reports.safe_text import plain
 
@@ -46,7 +47,7 @@ def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list
         ("Label", run.label),
         ("Target", answered),
         ("Judge", judged),
-        ("Started", moment_text(run.created)),
+        ("Started", moment_element(run.created)),
     ]
     return [(name, value) for name, value in facts if value]
 

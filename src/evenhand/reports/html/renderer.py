@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from evenhand.reports.html.json_text import judged_text
 from evenhand.reports.html.judgment import attempt_views, attempts_phrase, badge
 from evenhand.reports.html.markup import visible
+from evenhand.reports.html.moment import moment_element
 from evenhand.reports.html.verbatim import abridged, verbatim, verbatim_json
 from evenhand.reports.phrases import Standing, counted
 from evenhand.version import __version__
@@ -40,7 +41,7 @@ def environment(*packages: str) -> Environment:
     made.globals.update(
         version=__version__, Standing=Standing, badge=badge, verbatim=verbatim, verbatim_json=verbatim_json,
         abridged=abridged, attempt_views=attempt_views, attempts_phrase=attempts_phrase, counted=counted,
-        judged_text=judged_text,
+        judged_text=judged_text, moment=moment_element, word=lambda text: text,
     )  # fmt: skip
     made.filters["typed"] = lambda value: Markup(escape(value))  # noqa: S704 - escaped
     return made

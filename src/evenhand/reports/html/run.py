@@ -16,6 +16,7 @@ from evenhand.reports.blocks import Block, Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.html.moment import moment_element
 from evenhand.reports.phrases import (
     SLICE_HEADINGS,
     Standing,
@@ -25,7 +26,6 @@ from evenhand.reports.phrases import (
     flag_phrases,
     mean_sentence,
     model_label,
-    moment_text,
     pass_rate_sentence,
     samples_sentence,
     slice_tables,
@@ -40,7 +40,7 @@ def run_facts(run: RunRecord, judges: Sequence[str] = (), *, noun: str = "case")
 
 
 def _facts(run: RunRecord, judges: Sequence[str], noun: str) -> Iterator[tuple[str, str]]:
-    yield "Started", moment_text(run.created)
+    yield "Started", moment_element(run.created)
     if run.finished is not None:
         yield "Duration", duration_text(max(run.finished - run.created, 0))
     if run.source is not None:

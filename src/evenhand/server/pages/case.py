@@ -16,7 +16,7 @@ from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.json import case_row
-from evenhand.reports.phrases import NONE, Standing, moment_text, names_in, score_text
+from evenhand.reports.phrases import NONE, Standing, names_in, score_text
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.dependencies import ResultsDep, StoreDep
 from evenhand.server.pages.run_view import own
@@ -52,7 +52,7 @@ class InOtherRun:
     """The same case in another run of the same suite or prompt."""
 
     href: str
-    when: str
+    when: float
     label: str
     standing: Standing
     score: str
@@ -165,7 +165,7 @@ def _history(store: Store, run: RunRecord, result: CaseResult) -> Iterator[InOth
         score = earlier.outcome.score
         yield InOtherRun(
             href=f"{own(other)}/results/{position}",
-            when=moment_text(other.created).removesuffix(" UTC"),
+            when=other.created,
             label=other.label,
             standing=standing,
             score=score_text(score * scale) if standing.scored and score is not None else NONE,

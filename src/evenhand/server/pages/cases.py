@@ -16,7 +16,7 @@ from evenhand.domain.errors import ConflictError, NotFoundError, RunNotFoundErro
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, TestCase, TestCaseText
 from evenhand.evaluators.schema.evaluator import is_empty
 from evenhand.reports.line_diff import Line, changes
-from evenhand.reports.phrases import counted, moment_text
+from evenhand.reports.phrases import counted
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.again import Again
@@ -233,7 +233,6 @@ def _editor(
         tried=tried,
         check=schema_verdict(draft["evaluation_schema"], tried or None) if checked else None,
         notice_text=notice_text,
-        moment=moment_text,
         **(around or {}),
     )
 

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.html.charts import verdict_bar
-from evenhand.reports.phrases import Standing, moment_text, standings
+from evenhand.reports.phrases import Standing, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.run_view import Row
 from evenhand.server.pages.runs import BaselineComparison
@@ -45,7 +45,6 @@ def home(
         state=state_of_runs(running),
         legend=[standing for standing in Standing if standing is not Standing.PENDING],
         prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),
-        moment=moment_text,
     )
 
 

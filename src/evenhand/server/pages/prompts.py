@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.line_diff import Line, changes
-from evenhand.reports.phrases import moment_text
 from evenhand.server.dependencies import SettingsDep, StoreDep
 from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
@@ -41,7 +40,7 @@ _NOTICES: Final = {
 def list_prompts(request: Request, store: StoreDep, q: str = "", start: int = 0, said: str = "") -> Response:
     """Show the prompts, or those whose names contain a text."""
     listed = PromptList.of(store, "/prompts", q, start)
-    return page(request, "prompts.html", listed=listed, notice_text=_NOTICES.get(said), moment=moment_text)
+    return page(request, "prompts.html", listed=listed, notice_text=_NOTICES.get(said))
 
 
 @router.get("/prompts/new")
@@ -147,7 +146,6 @@ def show_versions(
         "prompt_versions.html",
         prompt=prompt,
         versions=versions,
-        moment=moment_text,
         a=older.version,
         b=newer.version,
         differing=changes(prompt_dict(older.text), prompt_dict(newer.text), LABELS),
@@ -182,7 +180,6 @@ def editor(
         labels=LABELS,
         older=older,
         notice_text=notice_text,
-        moment=moment_text,
         try_form=try_form,
         again=again,
     )

@@ -16,8 +16,7 @@ from evenhand.profiles.job import RANKING, is_audit, mode_of
 from evenhand.profiles.scores import from_0_to_10
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.run import RunView, run_facts
-from evenhand.reports.json import moment
-from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, moment_text, names_in
+from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, names_in
 from evenhand.reports.safe_text import plain
 from evenhand.server.runs.baseline import is_baseline, is_hollow
 from evenhand.server.runs.manager import RunManager
@@ -108,16 +107,6 @@ class Row:
     def is_hollow(self) -> bool:
         """Whether it has finished, and all it has is errors."""
         return self.numbers is not None and is_hollow(self.run, self.numbers.summary)
-
-    @property
-    def when(self) -> str:
-        """When it began."""
-        return moment_text(self.run.created).removesuffix(" UTC")
-
-    @property
-    def moment(self) -> str:
-        """When it began, for programs."""
-        return moment(self.run.created)
 
     @property
     def is_baseline(self) -> bool:

@@ -1,5 +1,7 @@
 // What every page has: the theme, the sidebar, the keys, and buttons that copy.
 
+import "./times.js";
+
 const root = document.documentElement;
 
 /** Keep a choice, where the browser lets us. @param {string} name @param {string} value */
@@ -36,6 +38,13 @@ export function asSent(form) {
   const sent = form.cloneNode(true);
   sent.reset();
   return sent;
+}
+
+/** Take the explanations of words from another version of the page, or from another page. @param {Document} found */
+export function takeWords(found) {
+  for (const one of found.querySelectorAll("[data-words] > [popover]")) {
+    if (!document.getElementById(one.id)) document.querySelector("[data-words]")?.append(document.adoptNode(one));
+  }
 }
 
 const toggles = {
@@ -102,7 +111,7 @@ document.addEventListener("keydown", (event) => {
     if (!(filter instanceof HTMLElement)) return;
     event.preventDefault();
     filter.focus();
-  } else if (event.key === "?") document.getElementById("keys")?.showModal();
+  } else if (event.key === "?") document.getElementById("shortcuts")?.showModal();
   else if (event.key === "j") walk(1);
   else if (event.key === "k") walk(-1);
   else if (/^[a-zA-Z]$/.test(event.key)) {

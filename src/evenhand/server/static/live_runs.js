@@ -1,7 +1,7 @@
 // Pages that show runs in progress: their figures change as they come, and when a run begins or ends, the parts of the page
 // that depend on it are fetched from the server and put in place. So a filter never shows what does not match.
 
-import { isWriting } from "./app.js";
+import { isWriting, takeWords } from "./app.js";
 import { follow, say } from "./live.js";
 
 const PAUSE = 2000; // milliseconds between two looks
@@ -23,7 +23,7 @@ function write(place, { done, total, texts }) {
 /** Return whether somebody is in the middle of something that a new version would take away. */
 const isBusy = () =>
   isWriting(document.activeElement?.closest("[data-fresh]") ? document.activeElement : null) ||
-  Boolean(document.querySelector("[data-fresh] :popover-open"));
+  Boolean(document.querySelector(":popover-open"));
 
 /** Return how to find an element again in a newer version of the page. @param {Element | null} element @returns {string} */
 function nameOf(element) {
@@ -50,6 +50,7 @@ function put(found) {
     if (opened.includes(one.textContent)) one.parentElement.open = true;
   }
   if (focused) document.querySelector(focused)?.focus({ preventScroll: true });
+  takeWords(found);
   if (said) say(said);
   document.title = found.title;
 }

@@ -2,7 +2,7 @@
 // beside the list. The server renders every list; this script fetches it and puts it in place. What is shown is in the
 // address, so that Back and Forward work. Without this script the page has links.
 
-import { asSent, isWriting } from "./app.js";
+import { asSent, isWriting, takeWords } from "./app.js";
 import { prepareColumns } from "./results_columns.js";
 import { prepareDrawer } from "./results_drawer.js";
 import { follow } from "./live.js";
@@ -80,6 +80,7 @@ function start(form, place) {
       const found = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = found.getElementById("listing");
       if (!fresh) throw new Error(found.querySelector(".detail")?.textContent?.trim() || `The server answered with ${answer.status}.`);
+      takeWords(found);
       put(document.adoptNode(fresh));
       shown = listAt(address);
       if (how) history[how](null, "", address);
@@ -177,7 +178,7 @@ function start(form, place) {
   /** @param {KeyboardEvent} event */
   function pressed(event) {
     const target = event.target instanceof Element ? event.target : document.body;
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open], :popover-open")) return;
     if (event.key === "Escape" && drawer.at >= 0) return drawer.close();
     const fromSearch = target.id === "text" && event.key === "ArrowDown";
     if (isWriting(target) && !fromSearch) return;

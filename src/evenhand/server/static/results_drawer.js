@@ -1,6 +1,7 @@
 // The case beside a list of results. Opening one adds to the history, so that Back closes it; the address names it, so
 // that a link opens it.
 
+import { takeWords } from "./app.js";
 import { prepare } from "./case.js";
 
 /**
@@ -19,13 +20,15 @@ export function prepareDrawer(drawer, list) {
     const address = list.address(position);
     const tab = panel.querySelector('input[name="show"]:checked')?.id;
     const answer = await fetch(address).catch(() => null);
-    const found = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("article.case");
+    const whole = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = whole && whole.querySelector("article.case");
     if (openAt !== position) return; // another one was opened meanwhile, or none
     if (!found) {
       openAt = -1;
       list.failed("The case cannot be loaded: the server cannot be reached, or the run is gone.");
       return;
     }
+    takeWords(whole);
     panel.replaceChildren(document.adoptNode(found));
     prepare(panel);
     const kept = tab && panel.querySelector(`#${tab}`);
