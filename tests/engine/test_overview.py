@@ -253,7 +253,7 @@ def test_numbers_are_gone_with_their_run(runs: Runs) -> None:
 @pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"summary": 1}', "{"])
 def test_what_is_whole_and_no_overview_is_worked_out_again(runs: Runs, content: str) -> None:
     from evenhand.reports.overview import FORMAT
-    from evenhand.store.runs import Summaries
+    from evenhand.store.summaries import Summaries
 
     kept = Summaries(runs.store.database)
     kept.keep(runs.run, kept.coverage(runs.run), content, format=FORMAT)

@@ -19,8 +19,8 @@ from evenhand.reports.overview import FORMAT, Overview, Survey, survey
 from evenhand.reports.report import Report
 from evenhand.store.results import case_at
 from evenhand.store.rows import PATIENT, answer_of, dumps, loads
-from evenhand.store.runs import Summaries
 from evenhand.store.store import Store
+from evenhand.store.summaries import Summaries
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:

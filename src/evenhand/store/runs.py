@@ -1,8 +1,7 @@
-"""The tables of runs and of their summaries: create, find, claim and end runs."""
+"""The table of runs: create, find, claim and end them."""
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,50 +16,6 @@ from evenhand.store.rows import column, dumps, loads
 from evenhand.store.run_owner import HEARTBEAT_SECONDS, Owner, this_process
 from evenhand.store.run_tags import tags_after
 from evenhand.version import __version__
-
-
-class Summaries:
-    """The table of summaries. Their content is opaque text; ``format`` names how it was written."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
-
-    def coverage(self, run: RunRecord) -> str:
-        """Return what the summary of a run depends on, which changes once something is added.
-
-        Rows are only ever added to a run, so their counts suffice.
-        """
-        counts = {
-            table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
-            for table in ("cases", "evaluations", "answers")
-        }
-        thresholds = [run.thresholds.pass_at, run.thresholds.borderline_at]
-        return dumps({**counts, "repeat": run.repeat, "thresholds": thresholds})
-
-    def find(self, run: RunRecord, coverage: str, *, format: str) -> str | None:  # noqa: A002 - what it is called
-        """Return the summary of a run; None if there is none, or it is damaged or out of date."""
-        rows = self._db.rows("SELECT format, covers, checksum, content FROM summaries WHERE run = ?", [run.number])
-        for kept_format, covers, written, content in rows:
-            if (kept_format, covers) != (format, coverage):
-                continue
-            if written == _summary_checksum(run, format, covers, content):
-                return str(content)
-        return None
-
-    @atomic
-    def keep(self, run: RunRecord, coverage: str, content: str, *, format: str) -> None:  # noqa: A002 - as above
-        """Store the summary of a run; raises ``StoreError`` where the store cannot be written to."""
-        self._db.execute(
-            "INSERT INTO summaries (run, format, covers, checksum, content) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
-            "checksum = excluded.checksum, content = excluded.content",
-            [run.number, format, coverage, _summary_checksum(run, format, coverage, content), content],
-        )
-
-
-def _summary_checksum(run: RunRecord, *parts: str) -> str:
-    return hashlib.sha256(dumps([run.id, *parts]).encode()).hexdigest()
-
 
 # Decimals first, and last what is written as JSON: so the checksum has them.
 _DECIMALS: Final = ("created", "finished", "abandoned_cost")

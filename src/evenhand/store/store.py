@@ -20,8 +20,9 @@ from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
 from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
-from evenhand.store.runs import Runs, Summaries
+from evenhand.store.runs import Runs
 from evenhand.store.saved_filters import SavedFilters
+from evenhand.store.summaries import Summaries
 
 Result = TypeVar("Result")
 

@@ -17,7 +17,6 @@ from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import newest_pair
 from evenhand.server.runs.live_runs import in_progress, state_of_runs
-from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.run_query import SORTS, RunQuery, prompts_called
 from evenhand.store.store import Store
 
@@ -58,7 +57,7 @@ def list_of_runs(
     runs = query.runs(store, chosen) if is_clear else []
     first = min(max(after, 0), max(len(runs) - 1, 0))
     here = runs[first : first + ON_A_PAGE]
-    rows = [Row.of(store, with_actual_status(store, run), manager, summaries) for run in here]
+    rows = [Row.of(store, run, manager, summaries) for run in here]
     shown = {run.id for run in here}
     elsewhere = {letter: found for letter, name in (("a", a), ("b", b)) if (found := _run(store, name)) is not None}
     pair = newest_pair(row.run for row in rows) if sort == "newest" and not (a or b) else None

@@ -14,6 +14,7 @@ from evenhand.engine.overview import kept_overview
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import names_in
 from evenhand.server.runs.baseline import of_prompt
+from evenhand.server.runs.progress import with_actual_status
 from evenhand.server.runs.views import judge_of
 from evenhand.store.store import Store
 
@@ -112,7 +113,7 @@ class RunQuery:
         among = store.runs.with_option(TAGS) if self.tags else store.runs.newest()
         found = [
             run
-            for run in among
+            for run in (with_actual_status(store, run) for run in among)
             if (prompt is None or of_prompt(run) == prompt.id)
             and set(self.tags) <= set(run.tags)
             and _matches(run, self.text)
