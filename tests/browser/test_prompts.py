@@ -311,7 +311,7 @@ def test_test_cases_are_pasted_or_chosen_as_a_file_with_the_preview_at_once(tab:
     page.get_by_label("Paste").fill("one,two\na,b")
     expect(page.get_by_role("alert")).to_contain_text("no column is the input")
     page.get_by_label("two", exact=True).focus()
-    page.keyboard.type("Input")
+    page.keyboard.press("I")
     expect(page.get_by_role("heading", name="1 new test case")).to_be_visible()
     expect(page.get_by_label("two", exact=True)).to_be_focused()
     assert Axe().run(page).violations_count == 0

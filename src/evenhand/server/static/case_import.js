@@ -56,18 +56,22 @@ async function preview() {
   if (mine === asked) place.removeAttribute("aria-busy");
 }
 
-text.addEventListener("input", () => {
-  file.value = ""; // it is one or the other
+function soon() {
   forget();
   clearTimeout(timer);
   timer = setTimeout(preview, WAIT);
+}
+
+text.addEventListener("input", () => {
+  file.value = ""; // it is one or the other
+  soon();
 });
 file.addEventListener("change", () => {
   if (file.files.length) text.value = "";
   preview();
 });
 form.addEventListener("change", (event) => {
-  if (event.target instanceof HTMLSelectElement) preview();
+  if (event.target instanceof HTMLSelectElement) soon(); // letters that are typed into it belong together
 });
 form.addEventListener("submit", (event) => {
   if (event.submitter?.value === "add") return;
