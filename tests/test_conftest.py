@@ -97,6 +97,7 @@ def run_pytest(folder: Path, source: str, *options: str, env: dict[str, str]) ->
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
-    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | env
+    here = str(Path(__file__).parents[1])  # what the conftest imports is here
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": here} | env
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
     return done.stdout + done.stderr

@@ -166,8 +166,9 @@ def test_a_closed_background_loop_is_made_anew() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_sync_works_in_a_forked_child_of_a_process_that_used_it() -> None:
     code = (
-        "import asyncio, os, sys, warnings\n"
+        "import asyncio, logging, os, sys, warnings\n"
         "warnings.simplefilter('error')\n"
+        "logging.getLogger('asyncio').setLevel('ERROR')\n"  # it tells of callbacks that a busy machine holds up
         "from evenhand import Case, PromptEvaluator, Reply\n"
         "class Agreeable:\n"
         "    name = 'agreeable'\n"
