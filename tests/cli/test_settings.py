@@ -35,7 +35,7 @@ TYPED_ONLY = {
     "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
     "audit run --max-attempts", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
-    "runs list --tag", "runs tag --add", "runs tag --remove", "runs tag --clear", "prompts import-cases --format", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
+    "runs list --tag", "runs tag --remove", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
     "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",
 }  # fmt: skip
 

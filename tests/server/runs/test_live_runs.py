@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from evenhand.domain.errors import StoreError
-from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
@@ -22,22 +21,8 @@ from evenhand.server.runs.live_runs import LiveRuns, LiveState
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.progress import live_progress
 from evenhand.server.settings import ServerSettings
-from evenhand.store.store import Store, open_store
+from evenhand.store.store import Store
 from evenhand.workspace.prompt_run import Trial
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    found = open_store("sqlite://")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def trial(store: Store, models: Any) -> Trial:
-    prompt = store.prompts.create(PromptText(name="p"))
-    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
-    return Trial(prompt=prompt, models=["vllm/a"])
 
 
 async def first(found: AsyncIterator[LiveState], wanted: Any) -> LiveState:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand.domain.errors import ConflictError, RunBusyError, StoreError
-from evenhand.domain.prompt import FieldError, PromptText, TestCaseText
+from evenhand.domain.prompt import FieldError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace
 from evenhand.engine.plan import plan
@@ -19,22 +18,8 @@ from evenhand.engine.runner import Runner
 from evenhand.server.problems import Problem
 from evenhand.server.runs.manager import MOST_AT_ONCE, RunManager
 from evenhand.server.settings import ServerSettings
-from evenhand.store.store import Store, open_store
+from evenhand.store.store import Store
 from evenhand.workspace.prompt_run import Trial
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    found = open_store("sqlite://")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def trial(store: Store, models: Any) -> Trial:
-    prompt = store.prompts.create(PromptText(name="p"))
-    store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
-    return Trial(prompt=prompt, models=["vllm/a"])
 
 
 async def start(manager: RunManager, store: Store, trial: Trial, **pace: Any) -> RunRecord:

@@ -19,8 +19,8 @@ from evenhand.reports.line_diff import Line, changes
 from evenhand.reports.phrases import counted
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
+from evenhand.server.pages.run_again import Again
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page

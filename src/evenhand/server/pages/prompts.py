@@ -11,9 +11,9 @@ from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.line_diff import Line, changes
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.again import Again
 from evenhand.server.pages.base import Form, Sent, as_typed, see_other
 from evenhand.server.pages.prompt_list import PromptList
+from evenhand.server.pages.run_again import Again
 from evenhand.server.pages.try_form import TryForm
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page

@@ -126,7 +126,7 @@ async def _driven(store: Store, runner: Runner, is_gone: Gone) -> Tried:
         while not work.done():
             await asyncio.wait([work], timeout=_LOOK_SECONDS)
             if not work.done() and await is_gone():
-                raise Problem(503, "Stopped", "nobody waits for the answer any more", headers={"retry-after": "1"})
+                raise Problem(503, "Stopped", "the client has disconnected", headers={"retry-after": "1"})
             if not work.done() and time.monotonic() - began > LONGEST_SECONDS:
                 why = f"there was no answer within {LONGEST_SECONDS:.0f} seconds; start a run, which can wait longer"
                 raise Problem(504, "No answer in time", why)
