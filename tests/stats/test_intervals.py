@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.stats.intervals import ExactSum, Scores, wilson
+from evenhand.stats.intervals import Scores
+from evenhand.stats.sample import ExactSum
+from evenhand.stats.wilson import effective_number, scaled_wilson, wilson
 
 UNIT = st.floats(min_value=0, max_value=1)
 CLUSTERED = (1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1)
+
+
+GOLDEN = Path(__file__).resolve().parents[2].parent / "shared/data/golden/intervals.json"
+
+
+def golden(what: str) -> list[Any]:
+    if not GOLDEN.is_file():
+        return []
+    return [case for case in json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"] if case["what"] == what]
 
 
 def scores_of(scores: Iterable[float], clusters: Iterable[str | None] | None = None) -> Scores:
@@ -37,32 +51,87 @@ def test_wilson_covers_as_often_as_enumerated(n: int, p: float, coverage: float)
     assert sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in covered) == pytest.approx(coverage, abs=5e-5)
 
 
-def test_clustered_error_of_the_golden_scores() -> None:
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
+def test_wilson_intervals_are_the_golden_ones() -> None:
+    assert len(golden("wilson")) == 9
+    for case in golden("wilson"):
+        assert wilson(case["passed"] / case["n"], case["n"]) == pytest.approx((case["low"], case["high"]), abs=1e-6)
+
+
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
+@pytest.mark.parametrize("what", ["scaled_wilson", "scaled_wilson_clustered"])
+def test_mean_error_units_and_scaled_interval_are_the_golden_ones(what: str) -> None:
+    assert len(golden(what)) >= 2
+    for case in golden(what):
+        taken = scores_of(case["scores"], case.get("clusters"))
+        assert taken.mean is not None
+        assert taken.error is not None
+        assert (taken.mean, taken.error) == pytest.approx((case["mean"], case["se"]), abs=1e-6)
+        assert taken.units == case["units"]
+        assert effective_number(taken.mean, taken.error) == pytest.approx(case["n_eff"], rel=1e-6)
+        ends = scaled_wilson(taken.mean, taken.error, taken.units)
+        assert ends == pytest.approx((case["low"], case["high"]), abs=1e-6)
+        # What is printed allows for heavy tails and for what was not seen, and so is never narrower.
+        shown = taken.interval()
+        assert shown is not None
+        assert shown.low <= ends[0] + 1e-12
+        assert shown.high >= ends[1] - 1e-12
+
+
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
+@pytest.mark.parametrize("what", ["equal_past_float_noise", "equal_cluster_means_past_float_noise"])
+def test_equal_scores_have_the_golden_interval(what: str) -> None:
+    (case,) = golden(what)
+
+    shown = scores_of(case["scores"], case.get("clusters")).interval()
+
+    found = (None, None) if shown is None else (shown.low, shown.high)
+    assert found == pytest.approx((case["low"], case["high"]), abs=1e-6)
+
+
+def test_scores_that_differ_by_float_noise_only_are_equal_ones() -> None:
+    noisy = scores_of([0.8, 0.1 + 0.7] * 3).interval()
+
+    assert noisy is not None
+    assert noisy.method == "widest"
+    assert (noisy.low, noisy.high) == pytest.approx(wilson(0.8, 6))
+
+
+def test_the_error_of_clusters_of_one_size_is_that_of_their_means() -> None:
     taken = scores_of(CLUSTERED, [str(place // 3) for place in range(12)])
 
-    assert (taken.n, taken.clusters) == (12, 4)
+    means = [1, 0, 1, 1 / 3]
+    assert (taken.n, taken.clusters, taken.units) == (12, 4, 4)
     assert taken.mean == pytest.approx(0.5833, abs=5e-5)
-    assert taken.standard_error == pytest.approx(0.1486, abs=5e-5)
-    assert taken.clustered_error == pytest.approx(0.2165, abs=5e-5)
+    assert taken.error == pytest.approx(statistics.stdev(means) / 2)
 
 
-def test_the_clustered_interval_uses_t_with_one_degree_less_than_clusters() -> None:
+def test_a_clustered_interval_stays_on_the_scale() -> None:
     interval = scores_of(CLUSTERED, [str(place // 3) for place in range(12)]).interval()
 
     assert interval is not None
     assert interval.method == "clustered"
-    assert (interval.low, interval.high) == (0.0, 1.0)  # 3.182 standard errors reach beyond both ends
+    assert 0 < interval.low < 0.1  # 3.182 standard errors would reach beyond both ends
+    assert 0.9 < interval.high < 1
 
 
-def test_a_t_interval_of_ten_scores() -> None:
-    scores = [0.5, 0.6, 0.55, 0.7, 0.65, 0.6, 0.5, 0.75, 0.6, 0.55]
+def test_degrees_of_freedom_are_one_less_than_the_scores_unless_tails_are_heavy() -> None:
+    even = scores_of([0.5, 0.6, 0.55, 0.7, 0.65, 0.6, 0.5, 0.75, 0.6, 0.55])
+    tailed = scores_of([0.9] * 19 + [0.0, 0.88])
+
+    assert even.df == pytest.approx(9)
+    assert 2 < tailed.df < 3
+
+
+def test_one_score_far_away_makes_the_interval_longer_on_its_side() -> None:
+    scores = [0.9] * 19 + [0.0, 0.88]
 
     interval = scores_of(scores).interval()
 
-    half = 2.2621571628 * statistics.stdev(scores) / math.sqrt(10)
+    half = 2.0859634473 * statistics.stdev(scores) / math.sqrt(21)  # Student's t with 20 degrees of freedom
     assert interval is not None
-    assert (interval.method, interval.level) == ("t", 0.95)
-    assert (interval.low, interval.high) == pytest.approx((0.6 - half, 0.6 + half), abs=1e-9)
+    assert interval.method == "scaled_wilson"
+    assert interval.low < statistics.fmean(scores) - 1.5 * half
 
 
 # Which interval when
@@ -148,18 +217,19 @@ def test_the_order_of_the_scores_does_not_move_a_digit(pairs: list[tuple[float, 
     assert (one.mean, one.interval()) == (other.mean, other.interval())
 
 
-@given(st.lists(st.tuples(UNIT, st.sampled_from("abc")), min_size=2, max_size=20))
-def test_the_clustered_error_is_the_sandwich(pairs: list[tuple[float, str]]) -> None:
+@given(st.lists(st.tuples(UNIT, st.sampled_from("abcdef")), min_size=4, max_size=30))
+def test_the_clustered_error_is_that_of_the_means_without_each_cluster(pairs: list[tuple[float, str]]) -> None:
     taken = scores_of([score for score, _ in pairs], [cluster for _, cluster in pairs])
-    mean = math.fsum(score for score, _ in pairs) / len(pairs)
-    residuals = {name: math.fsum(score - mean for score, cluster in pairs if cluster == name) for _, name in pairs}
+    names = sorted({cluster for _, cluster in pairs})
+    mean = statistics.fmean(score for score, _ in pairs)
 
-    found = taken.clustered_error
+    found = taken.error
 
-    if len(residuals) < 2:
-        assert found is None
-    else:
-        assert found == pytest.approx(math.hypot(*residuals.values()) / len(pairs), abs=1e-12)
+    if found is not None:
+        without = [statistics.fmean(score for score, cluster in pairs if cluster != name) for name in names]
+        jackknife = math.sqrt(math.fsum((other - mean) ** 2 for other in without) * (len(names) - 1) / len(names))
+        assert found == pytest.approx(jackknife, abs=1e-9)
+    assert (found is None) == (taken.units < 2)
 
 
 @given(st.lists(UNIT, min_size=2, max_size=50))
@@ -167,7 +237,8 @@ def test_mean_and_error_agree_with_the_standard_library(scores: list[float]) -> 
     taken = scores_of(scores)
 
     assert taken.mean == pytest.approx(statistics.fmean(scores), abs=1e-15)
-    assert taken.standard_error == pytest.approx(statistics.stdev(scores) / math.sqrt(len(scores)), abs=1e-12)
+    assert taken.error == pytest.approx(statistics.stdev(scores) / math.sqrt(len(scores)), abs=1e-9)
+    assert taken.spread == pytest.approx(statistics.stdev(scores), abs=1e-12)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=20))

@@ -81,6 +81,11 @@ class PairedDifference:
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high and not self._is_unlikely
 
     @property
+    def is_uncertain(self) -> bool:
+        """Whether the test calls the difference unlikely to be chance, and the interval holds 0 all the same."""
+        return self.interval is not None and self.interval.low <= 0 <= self.interval.high and self._is_unlikely
+
+    @property
     def _is_unlikely(self) -> bool:
         return self.p is None or self.p <= LEVEL
 
@@ -119,6 +124,9 @@ class Compared:
     (``unscored_a``), in B only, or in both. ``pending`` of them are not judged to the end in one of the runs, and stand
     in no cell of ``transitions``: the rows of that are A's standing, its columns B's, in the order of ``STANDINGS``.
     ``p_holm`` is the p value after Holm's correction for as many evaluators as there are; the case score needs none.
+    ``bounds`` is the difference if each case without a score in one of the runs had spoken against B, and if it had
+    spoken for B; None where no case is scored in one run only. ``errors_p`` is the p value of McNemar's exact test of
+    whether one run has errors where the other has none more often than chance would have it.
     ``labels`` has those of an evaluator whose judge gives labels.
     """
 
@@ -132,7 +140,36 @@ class Compared:
     scores: PairedDifference
     transitions: tuple[tuple[int, ...], ...]
     p_holm: float | None = None
+    bounds: tuple[float, float] | None = None
+    errors_p: float | None = None
     labels: LabelTable | None = None
+
+    @property
+    def better(self) -> bool:
+        """Whether B scored better beyond chance, allowing for the number of tests."""
+        return self.scores.better and self._is_corrected
+
+    @property
+    def worse(self) -> bool:
+        """Whether B scored worse beyond chance, allowing for the number of tests."""
+        return self.scores.worse and self._is_corrected
+
+    @property
+    def _is_corrected(self) -> bool:
+        return self.p_holm is None or self.p_holm <= LEVEL
+
+    @property
+    def errors(self) -> tuple[int, int]:
+        """How many of the cases in common are errors in A only, and how many in B only."""
+        place = STANDINGS.index("error")
+        rows, columns = self.transitions[place], [row[place] for row in self.transitions]
+        return sum(rows) - rows[place], sum(columns) - rows[place]
+
+    @property
+    def fails_more(self) -> bool:
+        """Whether B ends in error more often than A, beyond chance."""
+        only_a, only_b = self.errors
+        return self.errors_p is not None and self.errors_p <= LEVEL and only_b > only_a
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -143,7 +180,7 @@ class Compared:
         }
         del fields["labels"]
         labels = {} if self.labels is None else {"labels": self.labels.as_dict()}
-        return fields | {"better": self.scores.better, "worse": self.scores.worse} | labels
+        return fields | {"better": self.better, "worse": self.worse, "fails_more": self.fails_more} | labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,12 +305,8 @@ class SeveralComparison(Saved):
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Those that are worse than the baseline beyond chance, allowing for their number."""
-        return tuple(
-            name
-            for name, compared in self.others.items()
-            if compared.scores.worse and (compared.p_holm is None or compared.p_holm <= LEVEL)
-        )
+        """Those that score worse than the baseline, or end in error more often, beyond chance."""
+        return tuple(name for name, compared in self.others.items() if compared.worse or compared.fails_more)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""

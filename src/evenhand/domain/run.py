@@ -15,7 +15,7 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.message import Message
 from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.rubric import exact
-from evenhand.domain.verdict import Thresholds, Verdict
+from evenhand.domain.verdict import Thresholds, Verdict, median_verdict
 
 # The key of a definition that says which tool recorded the results, and in which file.
 IMPORTED_FROM: Final = "imported_from"
@@ -227,8 +227,11 @@ class CaseResult(ShownInNotebooks):
 
     @property
     def outcome(self) -> CaseScore:
-        """What all samples together say of the case: the mean of those that scored; an error only if none did."""
-        return _combined(self.by_sample, self.thresholds)
+        """What all samples together say of the case: the mean score and the median verdict of those that have one.
+
+        It is an error only if none has.
+        """
+        return _combined(self.by_sample)
 
     @property
     def cost(self) -> float | None:
@@ -237,7 +240,7 @@ class CaseResult(ShownInNotebooks):
         return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
 
 
-def _combined(samples: tuple[CaseScore, ...], thresholds: Thresholds) -> CaseScore:
+def _combined(samples: tuple[CaseScore, ...]) -> CaseScore:
     if len(samples) == 1:
         return samples[0]
     evaluations = tuple(evaluation for sample in samples for evaluation in sample.evaluations)
@@ -249,7 +252,6 @@ def _combined(samples: tuple[CaseScore, ...], thresholds: Thresholds) -> CaseSco
         return make(status=Status.NOT_EVALUATED, score=None, verdict=None)
     scores = [exact(sample.score) for sample in decided if sample.score is not None]
     score = float(sum(scores, Fraction(0)) / len(scores)) if scores else None
-    # A required evaluator may fail a sample whatever its score; where it did in most of them, it fails the case.
-    failed = sum(sample.verdict is Verdict.FAIL for sample in decided)
-    verdict = Verdict.FAIL if score is None or 2 * failed > len(decided) else thresholds.verdict(score)
+    # A verdict does not follow from the score alone: a required evaluator fails a sample whatever the others say.
+    verdict = median_verdict(sample.verdict for sample in decided if sample.verdict is not None)
     return make(status=Status.SCORED, score=score, verdict=verdict)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.scale import is_finite_number
@@ -28,6 +29,19 @@ class Verdict(StrEnum):
     PASS = "pass"  # noqa: S105 - the word of the specification, not a password
     BORDERLINE = "borderline"
     FAIL = "fail"
+
+
+_FROM_WORST: Final = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
+
+
+def median_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict in the middle, and of two that share the middle the worse one.
+
+    >>> median_verdict([Verdict.PASS, Verdict.FAIL, Verdict.PASS])
+    <Verdict.PASS: 'pass'>
+    """
+    places = sorted(map(_FROM_WORST.index, verdicts))
+    return _FROM_WORST[places[(len(places) - 1) // 2]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

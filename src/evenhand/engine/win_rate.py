@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -13,8 +15,11 @@ from evenhand.domain.summary import Interval
 from evenhand.evaluators.pairwise import FLIPPED, PLACES, PairwiseEvaluator
 from evenhand.stats.bias import at_equal_lengths
 from evenhand.stats.distributions import sign_p_value
-from evenhand.stats.intervals import LEVEL, Scores
+from evenhand.stats.intervals import Scores
+from evenhand.stats.wilson import LEVEL
 
+_TIE: Final = 0.5
+_STEADY: Final = ""
 _POINTS: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
@@ -22,10 +27,14 @@ _POINTS: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 class WinRate:
     """How often candidate answers were better than reference answers, ties counting half.
 
-    ``rate_at_equal_length`` is what it would be if both were equally long, and ``length_effect`` what the log-odds of
-    a win gain where the candidate is longer by one standard step; None where there is too little to say. ``flips``
-    counts ties by a changed mind, ``flips_to_first`` those for whatever came first, and ``position_p`` is the exact
-    sign test of whether they favour a place. ``errors`` are in no rate.
+    ``n`` are cases. One that was judged several times counts once, by the mean of its samples: above one half it is a
+    win, below a loss. ``rate_at_equal_length`` is the rate adjusted for the lengths of the answers, and for nothing
+    else: which questions are hard is not in it. ``length_effect`` is what the log-odds of a win gain where the
+    candidate is longer by one standard step. Both are None where there is too little to say.
+
+    The others count evaluations. ``flips`` are those where the two orders disagree: ``flips_to_first`` preferred
+    whatever came first, ``flips_to_second`` whatever came last, and the rest called a tie in one order only.
+    ``position_p`` is the exact sign test of whether they favour a place. ``errors`` are in no rate.
     """
 
     n: int
@@ -41,6 +50,7 @@ class WinRate:
     length_interval: Interval | None
     flips: int
     flips_to_first: int
+    flips_to_second: int
     position_p: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,9 +63,11 @@ def win_rate_of(results: Iterable[CaseResult], evaluator: str | None = None) -> 
     scores = Scores()
     outcomes: list[float] = []
     longer: list[int] = []
-    flips, flips_to_first, errors = 0, 0, 0
+    flips: Counter[str] = Counter()
+    errors = 0
     names: set[str] = set()
     for result in results:
+        points: list[float] = []
         for evaluation in _pairwise(result):
             names.add(evaluation.evaluator)
             if evaluator not in (None, evaluation.evaluator):
@@ -63,20 +75,21 @@ def win_rate_of(results: Iterable[CaseResult], evaluator: str | None = None) -> 
             errors += evaluation.status is Status.ERROR
             if evaluation.status is not Status.SCORED:
                 continue
-            won = _POINTS[evaluation.details["outcome"]]
+            points.append(_POINTS[evaluation.details["outcome"]])
+            flips[_flip(evaluation)] += 1
+        if points:
+            won = statistics.fmean(points)
             scores.add(won, result.case.cluster)
             outcomes.append(won)
             longer.append(_longer(result))
-            if FLIPPED in evaluation.flags:
-                flips += 1
-                flips_to_first += evaluation.details["orders"][0]["winner"] == PLACES[0]
     _require_single(names, evaluator)
+    to_first, to_second = (flips[place] for place in PLACES)
     controlled = at_equal_lengths(outcomes, longer, level=LEVEL)
     return WinRate(
         n=len(outcomes),
-        wins=outcomes.count(1.0),
-        ties=outcomes.count(0.5),
-        losses=outcomes.count(0.0),
+        wins=sum(won > _TIE for won in outcomes),
+        ties=outcomes.count(_TIE),
+        losses=sum(won < _TIE for won in outcomes),
         errors=errors,
         rate=scores.mean,
         interval=scores.interval(LEVEL),
@@ -84,9 +97,10 @@ def win_rate_of(results: Iterable[CaseResult], evaluator: str | None = None) -> 
         interval_at_equal_length=controlled and _sandwich(controlled.low, controlled.high),
         length_effect=controlled and controlled.slope,
         length_interval=controlled and _sandwich(controlled.slope_low, controlled.slope_high),
-        flips=flips,
-        flips_to_first=flips_to_first,
-        position_p=sign_p_value(flips_to_first, flips - flips_to_first) if flips else None,
+        flips=flips.total() - flips[_STEADY],
+        flips_to_first=to_first,
+        flips_to_second=to_second,
+        position_p=sign_p_value(to_first, to_second) if to_first + to_second else None,
     )
 
 
@@ -94,6 +108,14 @@ def _pairwise(result: CaseResult) -> Iterable[Evaluation]:
     for judgment in result.judgments:
         if judgment.evaluation.type == PairwiseEvaluator.type:
             yield judgment.evaluation
+
+
+def _flip(evaluation: Evaluation) -> str:
+    """Return which place both orders preferred; a tie where only one of them did, nothing where they agree."""
+    if FLIPPED not in evaluation.flags:
+        return _STEADY
+    first, second = (order["winner"] for order in evaluation.details["orders"])
+    return str(first) if first == second else "tie"
 
 
 def _longer(result: CaseResult) -> int:

@@ -200,7 +200,7 @@ class PairwiseEvaluator(BaseEvaluator):
             details |= {"log_odds": round(odds, 6), "pair_margin": margin}
         details |= {"outcome": outcome, "orders": [order.as_dict() for order in orders]}
         flags = ["logprobs"] if self.by_probability else list(reply_flags)
-        if max(wins) - min(wins) == 1:
+        if max(wins) > min(wins):
             flags.append(FLIPPED)
         return self.scored(
             _SCORES[outcome],

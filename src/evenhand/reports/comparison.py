@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from evenhand.domain.comparison import (
+    LEVEL,
     STANDINGS,
     Change,
     Compared,
@@ -31,7 +32,7 @@ _WHY: Final = {
     MCNEMAR: "since all scores are 0 or 1",
     PAIRED_T: "since scores lie between 0 and 1",
     CLUSTERED_T: "since cases share clusters",
-    SIGN: "since all cases differ by the same amount",
+    SIGN: "since all cases differ by nearly the same amount",
 }
 # Of how many changed cases an HTML file has the texts.
 MOST_CASES: Final = 100
@@ -48,8 +49,8 @@ def parts(comparison: Comparison) -> Iterator[Block]:
     about = "" if comparison.evaluator is None else f"evaluator {plain(comparison.evaluator, _NAME)}: "
     yield Sentences(
         lines=(
-            f"{about}{verdict_sentence(subject.scores)}",
-            *_numbers(subject.scores, _corrected(comparison)),
+            f"{about}{verdict_sentence(subject)}",
+            *_numbers(subject, _corrected(comparison)),
             *left_out_lines(subject),
         )
     )
@@ -66,18 +67,15 @@ def parts(comparison: Comparison) -> Iterator[Block]:
         yield _changes(comparison.changes, comparison.changed)
 
 
-def verdict_sentence(paired: PairedDifference) -> str:
-    """Say which run is better, or that this does not show, or that there is too little to say.
-
-    >>> verdict_sentence(PairedDifference(n=0, lacking="no case is scored in both runs"))
-    'not enough data: no case is scored in both runs'
-    """
+def verdict_sentence(compared: Compared) -> str:
+    """Say which run is better, or that this does not show, or that there is too little to say."""
+    paired = compared.scores
     if paired.interval is None or paired.difference is None:
         return f"not enough data: {paired.lacking}"
     size = f"{difference_text(paired.difference)} {around_text(paired.interval)}"
     over = f"over {counted(paired.n, 'case')}{_of_clusters(paired)}"
-    if paired.better or paired.worse:
-        return f"B is {'better' if paired.better else 'worse'} than A: {size} {over}"
+    if compared.better or compared.worse:
+        return f"B is {'better' if compared.better else 'worse'} than A: {size} {over}"
     return f"no difference shown: {size} {over}"
 
 
@@ -124,16 +122,30 @@ def _corrected(comparison: Comparison) -> str:
     return f" ({p_text(comparison.subject.p_holm)} corrected for {several} evaluators)"
 
 
-def _numbers(paired: PairedDifference, corrected: str) -> Iterator[str]:
+def _numbers(subject: Compared, corrected: str) -> Iterator[str]:
+    paired = subject.scores
     if paired.n:
         yield f"mean {score_text(paired.mean_a, 3)} in A, {score_text(paired.mean_b, 3)} in B; {_outcomes(paired)}"
     if paired.test is None or paired.effect is None:
         return
     yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
-    if paired.is_hint:
-        yield "the interval excludes 0, but the exact test is not significant: treat this as a hint"
+    yield from _hints(subject)
     if power := power_sentence(paired):
         yield power
+
+
+def _hints(compared: Compared) -> Iterator[str]:
+    """Yield why what looks like a difference is not called one."""
+    paired = compared.scores
+    if paired.is_hint:
+        yield "the interval excludes 0, but the exact test is not significant: treat this as a hint"
+    elif (paired.better or paired.worse) and not (compared.better or compared.worse):
+        yield "taken by itself this would be a difference; among so many tests it may be chance: treat it as a hint"
+    elif paired.is_uncertain:
+        yield (
+            "the test is significant, but the interval, which allows for a few large differences that so few cases may "
+            "not show, includes 0: treat this as a hint"
+        )
 
 
 def power_sentence(paired: PairedDifference) -> str:
@@ -181,6 +193,16 @@ def left_out_lines(subject: Compared, a: str = "A", b: str = "B") -> Iterator[st
     if reasons:
         pending = f" ({subject.pending:,} of these not judged yet)" if subject.pending else ""
         yield f"left out: {', '.join(reasons)}{pending}"
+    if subject.bounds is not None and not subject.pending:
+        low, high = (difference_text(end) for end in subject.bounds)
+        yield f"with the missing scores, the difference could be anything from {low} to {high}"
+    only_a, only_b = subject.errors
+    if subject.errors_p is not None and subject.errors_p <= LEVEL:
+        more, fewer = (b, a) if only_b > only_a else (a, b)
+        yield (
+            f"{more} ends in error more often than {fewer}: {max(only_a, only_b):,} cases where {fewer} does not, and "
+            f"{min(only_a, only_b):,} the other way around (exact McNemar test, p {_equals(subject.errors_p)})"
+        )
 
 
 def _evaluators(evaluators: Mapping[str, Compared]) -> Grid:

@@ -11,12 +11,12 @@ from evenhand.domain.evaluation import Attempt, Evaluation, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.slices import MOST_VALUES
 from evenhand.domain.summary import Discarded, Slice, Tally
-from evenhand.domain.verdict import Verdict
-from evenhand.stats.intervals import ExactSum, Scores
+from evenhand.domain.verdict import Verdict, median_verdict
+from evenhand.stats.intervals import Scores
+from evenhand.stats.sample import ExactSum
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _SCORED, _PASS = Status.SCORED, Verdict.PASS
-_FROM_WORST = (Verdict.FAIL, Verdict.BORDERLINE, Verdict.PASS)
 # The class of an evaluation's error where no judge was asked, since the target had failed.
 NO_ANSWER: Final = "no_answer"
 
@@ -203,9 +203,7 @@ def over_samples(evaluations: Sequence[Evaluation]) -> tuple[Status, float | Non
         failed = any(evaluation.status is Status.ERROR for evaluation in evaluations)
         return (Status.ERROR if failed else Status.NOT_EVALUATED), None, None
     mean = weighted_mean([(score, 1.0) for score, _ in scored if score is not None])
-    verdicts = sorted(_FROM_WORST.index(verdict) for _, verdict in scored if verdict is not None)
-    # The evaluator's own thresholds are not known here; its verdicts are. Between two, the worse one.
-    return Status.SCORED, mean, _FROM_WORST[verdicts[(len(verdicts) - 1) // 2]]
+    return Status.SCORED, mean, median_verdict(verdict for _, verdict in scored if verdict is not None)
 
 
 def no_answer(evaluations: Iterable[Evaluation]) -> bool:

@@ -15,7 +15,9 @@ from evenhand.domain.run import CaseResult
 from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.reports.counts import over_samples
 from evenhand.reports.phrases import Standing
+from evenhand.stats.distributions import sign_p_value
 from evenhand.stats.paired import PairedScores, holm
+from evenhand.stats.sample import ExactSum
 
 # The score of the whole case, among those of the evaluators, which have names.
 _WHOLE: Final = None
@@ -168,7 +170,7 @@ class LabelPairs:
 class _Counts:
     """The counts behind a ``Compared``."""
 
-    __slots__ = ("_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common")
+    __slots__ = ("_difference", "_known", "_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common")
 
     def __init__(self) -> None:
         self.in_common = 0
@@ -176,6 +178,9 @@ class _Counts:
         self._only_b = 0
         self._unscored: Counter[tuple[bool, bool]] = Counter()
         self._pairs = PairedScores()
+        # The sum of all differences, and of the scores that cases have in A only and in B only.
+        self._difference = ExactSum()
+        self._known = (ExactSum(), ExactSum())
         self._transitions: Counter[tuple[Standing, Standing]] = Counter()
 
     def add(self, a: PairedFinding | None, b: PairedFinding | None, cluster: str | None) -> None:
@@ -187,11 +192,15 @@ class _Counts:
         self._transitions[a.standing, b.standing] += 1
         if a.score is not None and b.score is not None:
             self._pairs.add(a.score, b.score, cluster)
+            self._difference.add(b.score - a.score)
         else:
             self._unscored[a.score is None, b.score is None] += 1
+            for known, finding in zip(self._known, (a, b), strict=True):
+                known.add(finding.score or 0.0)
 
     def compared(self) -> Compared:
         states = [Standing(name) for name in STANDINGS]
+        scores = self._pairs.compared()
         return Compared(
             in_common=self.in_common,
             only_a=self._only_a,
@@ -200,9 +209,31 @@ class _Counts:
             unscored_b=self._unscored[False, True],
             unscored_both=self._unscored[True, True],
             pending=sum(count for pair, count in self._transitions.items() if Standing.PENDING in pair),
-            scores=self._pairs.compared(),
+            scores=scores,
+            bounds=self._bounds(scores.n),
+            errors_p=self._errors_p(),
             transitions=tuple(tuple(self._transitions[before, after] for after in states) for before in states),
         )
+
+    def _bounds(self, n: int) -> tuple[float, float] | None:
+        """Return the difference if every missing score had been against B, and if every one had been for B."""
+        lacks_b, lacks_a = self._unscored[False, True], self._unscored[True, False]
+        if not lacks_a + lacks_b:
+            return None
+        total = self._difference.value + self._known[1].value - self._known[0].value
+        whole = n + lacks_a + lacks_b
+        return (total - lacks_a) / whole, (total + lacks_b) / whole
+
+    def _errors_p(self) -> float | None:
+        only_a, only_b = (
+            sum(
+                count
+                for pair, count in self._transitions.items()
+                if pair[place] is Standing.ERROR and Standing.ERROR is not pair[1 - place] is not Standing.PENDING
+            )
+            for place in (0, 1)
+        )
+        return sign_p_value(only_a, only_b) if only_a + only_b else None
 
 
 class _Largest:

@@ -220,12 +220,12 @@ def samples_sentence(summary: Summary, noun: str = "case") -> str:
     """Say what is counted where each case was judged several times; empty where it was judged once.
 
     >>> samples_sentence(Summary(cases=Tally(n=10), repeat=3))
-    '30 samples of 10 cases: each case counts once, by its mean score; for an evaluator, by its median verdict'
+    '30 samples of 10 cases: each case counts once, by its mean score and its median verdict'
     """
     if summary.repeat == 1:
         return ""
     samples, total = counted(summary.cases.n * summary.repeat, "sample"), counted(summary.cases.n, noun)
-    once = f"each {noun} counts once, by its mean score; for an evaluator, by its median verdict"
+    once = f"each {noun} counts once, by its mean score and its median verdict"
     return f"{samples} of {total}: {once}"
 
 

@@ -28,8 +28,8 @@ from evenhand.reports.counts import (
 from evenhand.reports.highlights import Part, ambiguities_of, juries_of, parts_of
 from evenhand.reports.safe_text import plain
 from evenhand.stats.agreement import Rating, Ratings
-from evenhand.stats.intervals import ExactSum
 from evenhand.stats.repeats import Samples, steadiness
+from evenhand.stats.sample import ExactSum
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _SCORED, _PASS = Status.SCORED, Verdict.PASS

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from evenhand.domain.summary import Interval, JuryAgreement
 from evenhand.stats.distributions import t_quantile
-from evenhand.stats.intervals import LEVEL
+from evenhand.stats.wilson import LEVEL
 
 # Below so many cases or clusters, the interval would be too narrow too often.
 FEWEST: Final = 20

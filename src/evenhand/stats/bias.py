@@ -82,6 +82,8 @@ _DONE: Final = 1e-12
 # Beyond this the odds are a million to one, and the fit has no end: all outcomes follow from the lengths.
 _STEEPEST: Final = 14.0
 _LEAST_PAIRS: Final = 10
+# Where all answers are longer by nearly the same, what length adds cannot be told from how good they are.
+_LEAST_RANGE: Final = 0.05
 
 
 class Controlled(NamedTuple):
@@ -103,17 +105,19 @@ def at_equal_lengths(outcomes: Sequence[float], longer: Sequence[int], *, level:
     0.5
 
     Lengths count by their hyperbolic tangent in steps of their standard deviation: beyond some point longer is just
-    long. Errors are robust (sandwich). None where there are fewer than ten pairs, no differing lengths, or outcomes
-    that lengths explain to the last one.
+    long. Errors are robust (sandwich). None where there are fewer than ten pairs, where one side is always longer by
+    the same, or where lengths explain the outcomes to the last one.
     """
     n = len(outcomes)
     spread = math.sqrt(math.fsum(length * length for length in longer) / n) if n else 0.0
     if n < _LEAST_PAIRS or spread == 0:
         return None
     steps = [math.tanh(length / spread) for length in longer]
+    if max(steps) - min(steps) < _LEAST_RANGE:
+        return None
     level_at, slope = 0.0, 0.0
     for _ in range(_MOST_STEPS):
-        chances = [1 / (1 + math.exp(-(level_at + slope * step))) for step in steps]
+        chances = [_chance(level_at + slope * step) for step in steps]
         a, b, c = _information(chances, steps)
         up = math.fsum(won - chance for won, chance in zip(outcomes, chances, strict=True))
         along = math.fsum((won - chance) * step for won, chance, step in zip(outcomes, chances, steps, strict=True))
@@ -139,7 +143,7 @@ def _information(chances: Sequence[float], steps: Sequence[float]) -> tuple[floa
 def _with_errors(
     outcomes: Sequence[float], steps: Sequence[float], level_at: float, slope: float, level: float
 ) -> Controlled | None:
-    chances = [1 / (1 + math.exp(-(level_at + slope * step))) for step in steps]
+    chances = [_chance(level_at + slope * step) for step in steps]
     a, b, c = _information(chances, steps)
     size = a * c - b * b
     if size <= _DONE:
@@ -164,4 +168,4 @@ def _with_errors(
 
 
 def _chance(odds: float) -> float:
-    return 1 / (1 + math.exp(-odds))
+    return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))

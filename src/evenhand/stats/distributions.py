@@ -23,19 +23,21 @@ def z_quantile(level: float) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def t_quantile(level: float, df: int) -> float:
+def t_quantile(level: float, df: float) -> float:
     """Return t such that Student's distribution has ``level`` of its mass between -t and t.
 
-    >>> round(t_quantile(0.95, 9), 6)
-    2.262157
+    >>> round(t_quantile(0.95, 9), 6), round(t_quantile(0.95, 2.5), 6)
+    (2.262157, 3.574655)
     """
     if not 0 < level < 1 or df < 1:
         raise ValueError(f"a level lies between 0 and 1, and df is 1 or more; got {level!r} and {df!r}")
     if df >= _MANY:
         return _expanded(z_quantile(level), df)
+    whole = int(df) if df == int(df) else None
     low, high = 0.0, math.pi / 2
     while (angle := (low + high) / 2) not in (low, high):
-        if _central_mass(angle, df) < level:
+        mass = _mass_between(angle, df) if whole is None else _central_mass(angle, whole)
+        if mass < level:
             low = angle
         else:
             high = angle
@@ -55,7 +57,12 @@ def _central_mass(angle: float, df: int) -> float:
     return 2 / math.pi * (angle + mass) if odd else mass
 
 
-def _expanded(z: float, df: int) -> float:
+def _mass_between(angle: float, df: float) -> float:
+    """Return the mass between -t and t where t is √df · tan(angle), for any df."""
+    return 1.0 - incomplete_beta(df / 2, 0.5, math.cos(angle) ** 2)
+
+
+def _expanded(z: float, df: float) -> float:
     """Expand t in powers of 1/df around the normal quantile (Cornish and Fisher)."""
     corrections = (
         (z**3 + z) / 4,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from evenhand.domain.comparison import Effect, PairedDifference
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.stats.distributions import sign_p_value, t_p_value, t_quantile, z_quantile
-from evenhand.stats.intervals import LEVEL, ExactSum, Scores
+from evenhand.stats.power import mcnemar_minimum_detectable, mcnemar_needed, minimum_detectable, needed_pairs
+from evenhand.stats.sample import ExactSum, Sample
+from evenhand.stats.wilson import LEVEL
 
 # Five wins in five come by chance once in sixteen times: with fewer than six, nothing can be shown at 5 %.
 FEWEST: Final = 6
-POWER: Final = 0.8
+# Where the spread is smaller than this part of the difference, all cases moved alike.
+EVEN: Final = 0.5
 # The difference for which a comparison says how many cases it would take.
 SMALL: Final = 0.05
 
@@ -39,14 +42,12 @@ class PairedScores:
     (0.2, 'paired t', 4, 1, 1)
     """
 
-    __slots__ = ("_a", "_all_binary", "_alone", "_b", "_clusters", "_differences", "_losses", "_wins")
+    __slots__ = ("_a", "_all_binary", "_b", "_differences", "_losses", "_wins")
 
     def __init__(self) -> None:
         self._a = ExactSum()
         self._b = ExactSum()
-        self._differences = Scores()
-        self._alone = Scores()
-        self._clusters: dict[str, Scores] = {}
+        self._differences = Sample()
         self._wins = 0
         self._losses = 0
         self._all_binary = True
@@ -56,11 +57,7 @@ class PairedScores:
         self._a.add(a)
         self._b.add(b)
         difference = b - a
-        self._differences.add(difference)
-        if cluster is None:
-            self._alone.add(difference)
-        else:
-            self._clusters.setdefault(cluster, Scores()).add(difference)
+        self._differences.add(difference, cluster)
         self._wins += difference > FLOAT_NOISE
         self._losses += difference < -FLOAT_NOISE
         self._all_binary = self._all_binary and a in (0, 1) and b in (0, 1)
@@ -69,89 +66,68 @@ class PairedScores:
         """Return the difference, B minus A, and how sure it is.
 
         Cases that share clusters are compared by a t test whose error is computed over clusters. Otherwise, where all
-        scores are 0 or 1, by McNemar's exact test; else by the paired t test, whose interval is for the same mean.
+        scores are 0 or 1, by McNemar's exact test; else by the paired t test. The interval of both t tests allows for
+        an error that rests on a few large differences.
         """
-        n = self._differences.n
+        differences = self._differences
+        n, units = differences.n, differences.units
         result = PairedDifference(
             n=n,
-            clusters=self._groups if self._clusters else None,
+            clusters=differences.clusters,
             mean_a=self._a.value / n if n else None,
             mean_b=self._b.value / n if n else None,
-            difference=self._differences.mean,
+            difference=differences.mean,
             wins=self._wins,
             ties=n - self._wins - self._losses,
             losses=self._losses,
             lacking=self._lacking(),
         )
-        if result.difference is None or self._units < FEWEST:
+        if result.difference is None or units < FEWEST:
             return result
-        error = self._error()
-        if self._all_binary and not self._clustered:
-            test, p, interval = MCNEMAR, sign_p_value(self._wins, self._losses), self._share_interval()
-        elif error is None:
-            test, p, interval = self._without_spread(result.difference)
+        if self._all_binary and not differences.is_clustered:
+            found = self._by_mcnemar()
+        elif self._is_even(result.difference):
+            found = self._without_spread(result.difference)
         else:
-            test = CLUSTERED_T if self._clustered else PAIRED_T
-            p = t_p_value(result.difference / error, self._units - 1)
-            half = t_quantile(LEVEL, self._units - 1) * error
-            interval = _within(
-                result.difference - half, result.difference + half, "clustered" if self._clustered else "t"
-            )
-        return replace(
-            result,
-            interval=interval,
-            test=test,
-            p=p,
-            effect=self._effect(result.difference),
-            minimum_detectable=None if error is None else minimum_detectable(error, self._units),
-            needed=None if error is None else needed_pairs(n * error**2, SMALL),
-            lacking=None,
-        )
+            found = self._by_t(result.difference, differences.error or 0.0)
+        return replace(result, effect=self._effect(result.difference), lacking=None, **found)
 
-    @property
-    def _groups(self) -> int:
-        """How many clusters there are, a case without one being its own."""
-        return len(self._clusters) + self._alone.n
+    def _by_mcnemar(self) -> dict[str, Any]:
+        n, changed = self._differences.n, self._wins + self._losses
+        return {
+            "test": MCNEMAR,
+            "p": sign_p_value(self._wins, self._losses),
+            "interval": self._share_interval(),
+            "minimum_detectable": mcnemar_minimum_detectable(n, changed / n),
+            "needed": mcnemar_needed(changed / n, SMALL),
+        }
 
-    @property
-    def _units(self) -> int:
-        """How many equally large clusters would say as much: as many as there are, unless their sizes differ (Kish)."""
-        squares = sum(cluster.n**2 for cluster in self._clusters.values()) + self._alone.n
-        return self._differences.n**2 // squares if squares else 0
+    def _by_t(self, difference: float, error: float) -> dict[str, Any]:
+        differences = self._differences
+        half = t_quantile(LEVEL, differences.df) * error
+        method = "clustered" if differences.is_clustered else "t"
+        return {
+            "test": CLUSTERED_T if differences.is_clustered else PAIRED_T,
+            "p": t_p_value(difference / error, differences.units - 1),
+            "interval": _within(difference - half, difference + half, method),
+            "minimum_detectable": minimum_detectable(error, differences.df),
+            "needed": needed_pairs(differences.n * error**2, SMALL),
+        }
 
-    @property
-    def _clustered(self) -> bool:
-        return self._groups < self._differences.n
+    def _is_even(self, difference: float) -> bool:
+        """Return whether all cases, or clusters, moved by nearly the same, or not at all."""
+        spread = (self._differences.error or 0.0) * math.sqrt(self._differences.units)
+        return spread <= max(FLOAT_NOISE, EVEN * abs(difference))
 
     def _lacking(self) -> str:
-        n, units = self._differences.n, self._units
+        n, units, clusters = self._differences.n, self._differences.units, self._differences.clusters
         chance = f"at least {FEWEST} are needed: with fewer, even a win in each of them may be chance"
         if n < FEWEST:
             are = {0: "no case is", 1: "1 case is"}.get(n, f"{n} cases are")
             return f"{are} scored in both runs; {chance}"
-        groups = "1 cluster" if self._groups == 1 else f"{self._groups} clusters"
-        worth = "" if units == self._groups else f", so unequal that they say as much as {units}"
+        groups = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+        worth = "" if units == clusters else f", so unequal that they say as much as {units}"
         return f"the {n:,} cases come from {groups}{worth}; {chance}"
-
-    def _error(self) -> float | None:
-        """Return the standard error of the difference; None where all differences are the same, past float noise."""
-        error = (self._jackknife_error() if self._clustered else self._differences.standard_error) or 0.0
-        return error if error * math.sqrt(self._units) > FLOAT_NOISE else None
-
-    def _jackknife_error(self) -> float:
-        """Return the standard error from what the mean would be without each cluster in turn.
-
-        Where clusters are equally large this is that of the t test of their means. Where they are not, the sandwich
-        estimator would find differences twice too often among ten clusters of one to twelve cases; this one, with
-        degrees of freedom by ``_units``, does not.
-        """
-        n, mean = self._differences.n, self._differences.mean or 0.0
-        moved = [cluster.n * ((cluster.mean or 0.0) - mean) / (n - cluster.n) for cluster in self._clusters.values()]
-        squares = math.fsum(move * move for move in moved)
-        if (alone := self._alone.n) > 0:
-            around = (self._alone.standard_error or 0.0) ** 2 * alone * (alone - 1)
-            squares += (around + alone * ((self._alone.mean or 0.0) - mean) ** 2) / (n - 1) ** 2
-        return math.sqrt(squares * (self._groups - 1) / self._groups)
 
     def _share_interval(self) -> Interval:
         """Return the interval of Bonett and Price for the difference of two shares among the same cases.
@@ -164,42 +140,26 @@ class PairedScores:
         half = z_quantile(LEVEL) * math.sqrt(((self._wins + self._losses + 2) / n - centre**2) / n)
         return _within(centre - half, centre + half, "bonett_price")
 
-    def _without_spread(self, difference: float) -> tuple[str, float, Interval]:
-        """Compare where every case, or cluster, differs by the same: that was seen, and proves no certainty.
+    def _without_spread(self, difference: float) -> dict[str, Any]:
+        """Compare where every case, or cluster, differs by nearly the same: that was seen, and proves no certainty.
 
-        The interval allows for as many others as may have been missed, each as far away as scores can be.
+        A t test would take the small spread for a fact, and find a difference where a few large losses that were not
+        seen yet make up for many small wins. The interval allows for as many cases as may have been missed, each as
+        far away as scores can be.
         """
-        missed = z_quantile(LEVEL) * math.sqrt(2) / (self._units + 2)
-        half = missed * (1 + abs(difference))
-        p = 1.0 if abs(difference) <= FLOAT_NOISE else sign_p_value(self._units, 0)
-        return SIGN, p, _within(difference - half, difference + half, "widest")
+        units = self._differences.units
+        half = z_quantile(LEVEL) * math.sqrt(2) / (units + 2) * (1 + abs(difference))
+        return {
+            "test": SIGN,
+            "p": 1.0 if abs(difference) <= FLOAT_NOISE else sign_p_value(units, 0),
+            "interval": _within(difference - half, difference + half, "widest"),
+        }
 
     def _effect(self, difference: float) -> Effect:
         if self._all_binary:
             return Effect(name=ODDS, value=self._wins / self._losses if self._losses else None)
-        spread = (self._differences.standard_error or 0.0) * math.sqrt(self._differences.n)
+        spread = self._differences.spread or 0.0
         return Effect(name=STANDARDISED, value=difference / spread if spread > FLOAT_NOISE else None)
-
-
-def minimum_detectable(error: float, units: int, *, tests: int = 1) -> float:
-    """Return the smallest true difference that a test with such a standard error would show four times in five.
-
-    Of several ``tests`` at once, it is the one that would be shown even if it were held to the strictest of them.
-
-    >>> round(minimum_detectable(0.01, 100), 4)
-    0.0283
-    """
-    return error * (t_quantile(1 - (1 - LEVEL) / tests, units - 1) + t_quantile(2 * POWER - 1, units - 1))
-
-
-def needed_pairs(variance: float, difference: float) -> int:
-    """Return the number of cases that show a difference four times in five, by the variance of differences.
-
-    >>> needed_pairs(1 / 9, 0.03), needed_pairs(1 / 9, 0.05)
-    (969, 349)
-    """
-    strength = z_quantile(LEVEL) + z_quantile(2 * POWER - 1)
-    return max(FEWEST, math.ceil(strength**2 * variance / difference**2))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

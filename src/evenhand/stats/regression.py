@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evenhand.domain.summary import Interval
 from evenhand.stats.distributions import t_p_value, t_quantile
-from evenhand.stats.intervals import LEVEL
+from evenhand.stats.wilson import LEVEL
 
 if TYPE_CHECKING:
     import numpy as np

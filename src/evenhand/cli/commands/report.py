@@ -222,7 +222,10 @@ def compare(
         raise ConfigError(
             f"--fail-if-worse needs all runs to be comparable; not compared: {', '.join(comparison.refused)}"
         )
-    is_worse = comparison.subject.scores.worse if isinstance(comparison, Comparison) else bool(comparison.worse)
+    if isinstance(comparison, Comparison):
+        is_worse = comparison.subject.worse or comparison.subject.fails_more
+    else:
+        is_worse = bool(comparison.worse)
     return ExitCode.GATE_FAILED if fail_if_worse and is_worse else ExitCode.OK
 
 

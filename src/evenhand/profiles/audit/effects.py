@@ -17,7 +17,8 @@ from evenhand.domain.summary import Interval
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Coding, Term, crossings
 from evenhand.profiles.audit.observed import Observed
-from evenhand.stats.paired import holm, minimum_detectable
+from evenhand.stats.paired import holm
+from evenhand.stats.power import minimum_detectable
 from evenhand.stats.regression import Estimate, Fit, ratio_interval
 
 MAIN: Final[Literal["main"]] = "main"
@@ -247,9 +248,7 @@ def _corrected(effects: Sequence[Effect]) -> tuple[Effect, ...]:
         replace(
             effect,
             p_holm=corrected.get(str(place)),
-            detectable=None
-            if effect.error is None
-            else minimum_detectable(effect.error, (effect.df or 1) + 1, tests=tests),
+            detectable=None if effect.error is None else minimum_detectable(effect.error, effect.df or 1, tests=tests),
         )
         for place, effect in enumerate(effects)
     )

@@ -13,8 +13,8 @@ from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Cell
 from evenhand.profiles.audit.observed import Observed
 from evenhand.stats.distributions import t_quantile
-from evenhand.stats.intervals import LEVEL
 from evenhand.stats.regression import NOISE, Fit
+from evenhand.stats.wilson import LEVEL
 
 FOUR_FIFTHS: Final = 0.8
 

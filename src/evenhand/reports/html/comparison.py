@@ -168,7 +168,7 @@ class ComparisonView:
     @property
     def sentence(self) -> str:
         """Which run is better, or that this does not show."""
-        sentence = verdict_sentence(self.subject.scores)
+        sentence = verdict_sentence(self.subject)
         return f"{sentence[:1].upper()}{sentence[1:]}"
 
     @property

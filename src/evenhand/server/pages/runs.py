@@ -80,7 +80,7 @@ class BaselineComparison:
         except ConfigError as error:
             why_not = error.why if isinstance(error, IncomparableError) else str(error)
             return cls(baseline=baseline, address=address, why_not=why_not)
-        sentence = verdict_sentence(comparison.cases.scores)
+        sentence = verdict_sentence(comparison.cases)
         return cls(
             baseline=baseline,
             address=address,
