@@ -16,7 +16,7 @@ from evenhand.stats.refusal import Refused
 Table: TypeAlias = Sequence[Sequence[int]]
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
 
-# With fewer cases for each cell of the table the interval would be too narrow too often: 20 for two labels, 125 for five.
+# With fewer cases for each cell of a table the interval is too narrow too often: 20 for two labels, 125 for five.
 _FEWEST_OF_A_CELL: Final = 5
 # What is added to a table in all before its error is computed: one to each cell of a table of two labels.
 _ADDED: Final = 4
