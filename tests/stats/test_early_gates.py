@@ -372,9 +372,9 @@ def test_as_many_calls_are_saved_as_is_said(cases: int, limit: float, rate: floa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("unscored", [0, 1, 8])
+@pytest.mark.parametrize("unscored", [0, 5])
 @pytest.mark.parametrize("off", [0, -1])
-@pytest.mark.parametrize(("cases", "limit"), [(60, 0.5), (100, 0.9), (200, 0.8)])
+@pytest.mark.parametrize(("cases", "limit"), [(60, 0.5), (100, 0.9)])
 @pytest.mark.parametrize("rule", ["min_pass_rate", "min_pass_rate_low"])
 def test_pass_rates_at_the_limit_are_decided_wrongly_as_rarely_as_promised(
     rule: Rule, cases: int, limit: float, off: int, unscored: int

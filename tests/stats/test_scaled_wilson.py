@@ -25,6 +25,14 @@ def test_the_interval_is_the_golden_one(golden: Golden, what: str) -> None:
             assert effective_number(case["mean"], case["se"]) == pytest.approx(case["n_eff"], rel=1e-6)
 
 
+def test_of_passes_and_fails_it_is_about_wilsons_own_with_t_for_z(golden: Golden) -> None:
+    for case in golden("intervals.json", "wilson"):
+        assert wilson(case["passed"] / case["n"], case["n"]) == pytest.approx((case["low"], case["high"]), abs=1e-6)
+    rate, n = 0.9, 5000
+
+    assert scaled_wilson(rate, math.sqrt(rate * (1 - rate) / n), n - 1) == pytest.approx(wilson(rate, n), abs=1e-5)
+
+
 def test_an_error_that_is_float_noise_counts_as_none() -> None:
     assert scaled_wilson(0.8, 5e-17, 1) == scaled_wilson(0.8, 0.0, 1) == pytest.approx(wilson(0.8, 2))
 

@@ -17,6 +17,7 @@ from evenhand.stats.judged_labels import JudgedLabels
 from evenhand.stats.kappa import Kappa, Weights, gwet_ac1, kappa, scott_pi, table_of
 from evenhand.stats.ordinal_alpha import ordinal_alpha
 from evenhand.stats.refusal import Refused
+from evenhand.stats.score_difference import score_difference
 from evenhand.stats.shares import bonett_price, share
 
 Golden: TypeAlias = Callable[[str, str], list[Any]]
@@ -68,6 +69,10 @@ def test_labels_in_an_order_are_the_golden_ones(golden: Golden) -> None:
     assert spearman(human, judge) == pytest.approx(case["spearman"], abs=1e-6)
     assert kendall_tau_b(human, judge) == pytest.approx(case["kendall_tau_b"], abs=1e-6)
     assert pearson(human, judge) == pytest.approx(case["pearson"], abs=1e-6)
+    apart = found(score_difference(human, judge))
+    assert (apart.mean, apart.absolute) == pytest.approx(
+        (case["mean_difference"], case["mean_absolute_error"]), abs=1e-6
+    )
 
 
 def test_ordinal_alpha_with_missing_ratings_is_the_golden_one(golden: Golden) -> None:
@@ -102,6 +107,7 @@ def test_without_labels_nothing_is_said() -> None:
     assert isinstance(none.correlation(), Refused)
     assert isinstance(scott_pi(none.table), Refused)
     assert isinstance(gwet_ac1(none.table), Refused)
+    assert isinstance(score_difference([], []), Refused)
 
 
 def test_below_twenty_labels_kappa_has_no_interval() -> None:
@@ -147,6 +153,7 @@ def test_one_class_has_no_auc() -> None:
         lambda: bonett_price(3, 3, 5),
         lambda: table_of("ab", "ac", "ab"),
         lambda: pearson([1, 2], [1]),
+        lambda: score_difference([1, 2], [1]),
     ],
 )
 def test_what_no_data_can_be_is_an_error(wrong: Callable[[], object]) -> None:
