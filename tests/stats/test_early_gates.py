@@ -1,0 +1,403 @@
+"""Gates that are decided early: golden figures, refusals, and that they say what the full run would."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import permutations
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, strategies as st
+
+from evenhand.domain.verdict import reaches
+from evenhand.stats.early_gates import EarlyGate, EarlyGates, Judged, Rule
+from evenhand.stats.mean_bets import MeanBets
+from evenhand.stats.pass_count import PassCount, passes_needed, passes_needed_for_low
+from evenhand.stats.refusal import Refused
+from evenhand.stats.wilson import wilson
+
+Golden: TypeAlias = Callable[[str, str], list[Any]]
+
+
+def number(value: float | str) -> float:
+    return math.inf if value == "inf" else float(value)
+
+
+def verdicts(order: Sequence[int | None]) -> list[Judged]:
+    return [Judged(passed=None if passed is None else bool(passed)) for passed in order]
+
+
+def scores(order: Sequence[float | None]) -> list[Judged]:
+    return [Judged(score=score) for score in order]
+
+
+def ended(gate: EarlyGate, order: Sequence[Judged]) -> EarlyGate:
+    """Add cases up to the decision."""
+    for judged in order:
+        if gate.decision is not None:
+            break
+        gate.add(judged)
+    return gate
+
+
+# Golden figures
+
+
+def test_e_values_of_pass_counts_are_the_golden_ones(golden: Golden) -> None:
+    for case in golden("sequential.json", "pass_rate_e_values"):
+        count = PassCount(cases=case["cases"], needed=case["passes_needed"])
+        for place in range(case["judged"]):
+            count.add(passed=place < case["passed"])
+
+        assert count.e_pass == pytest.approx(number(case["e_pass"]), rel=1e-9, abs=1e-9)
+        assert count.e_fail == pytest.approx(number(case["e_fail"]), rel=1e-9, abs=1e-9)
+
+
+def test_gates_on_pass_rates_are_decided_as_the_golden_ones(golden: Golden) -> None:
+    for case in golden("sequential.json", "pass_rate"):
+        gate = EarlyGate("min_pass_rate", case["limit"], cases=case["cases"], alpha=case["alpha"])
+        path = {row["judged"]: row for row in case["path"]}
+
+        for judged in verdicts(case["order"]):
+            assert gate.decision is None
+            gate.add(judged)
+            if gate.judged in path:
+                row = path[gate.judged]
+                assert gate.e_values == pytest.approx((row["e_pass"], row["e_fail"]), abs=1e-6)
+
+        assert passes_needed(case["cases"], case["limit"]) == case["passes_needed"]
+        assert gate.decision is not None
+        assert (gate.decision.outcome, gate.decision.after) == (case["decision"], case["after"])
+        assert gate.e_values == pytest.approx((number(case["e_pass"]), number(case["e_fail"])), rel=1e-6, abs=1e-6)
+        assert gate.decision.certain == (case["e_pass"] == "inf")
+
+
+@pytest.mark.parametrize("what", ["mean_score_e_values", "mean_score_with_unscored"])
+def test_e_values_of_means_are_the_golden_ones(golden: Golden, what: str) -> None:
+    for case in golden("sequential.json", what):
+        at = {row["judged"]: row for row in case["at"]}
+        bets = MeanBets(cases=case["cases"], limit=case["limit"])
+
+        for score in case["scores"]:
+            bets.add(score)
+            if bets.judged in at:
+                row = at[bets.judged]
+                assert (bets.e_pass, bets.e_fail) == pytest.approx((row["e_pass"], row["e_fail"]), abs=1e-6)
+
+
+def test_a_mean_exactly_at_the_limit_passes_in_every_order(golden: Golden) -> None:
+    (case,) = golden("sequential.json", "exactly_at_the_limit")
+    chance = random.Random(1)
+
+    for _ in range(300):
+        order = chance.sample(case["scores"], k=len(case["scores"]))
+        gate = ended(EarlyGate("min_mean", case["limit"], cases=case["cases"], alpha=1e-9), scores(order))
+
+        assert gate.decision is not None
+        assert (gate.decision.outcome, gate.decision.certain) == (case["decision"], True)
+
+
+def test_the_lower_end_is_a_count_as_the_golden_ones_say(golden: Golden) -> None:
+    for case in golden("sequential.json", "pass_rate_low_as_count"):
+        assert passes_needed_for_low(case["cases"], case["limit"]) == case["passes_needed"]
+
+
+# What is decided is what the full run would say
+
+
+def in_full(rule: Rule, limit: float, order: Sequence[Judged]) -> str:
+    """Return what a gate says when all cases are judged."""
+    if rule == "min_mean":
+        found = [judged.score for judged in order if judged.score is not None]
+        return "pass" if found and reaches(math.fsum(found) / len(found), limit) else "fail"
+    passed = [judged.passed for judged in order if judged.passed is not None]
+    if not passed:
+        return "fail"
+    rate = sum(passed) / len(passed)
+    return "pass" if reaches(rate if rule == "min_pass_rate" else wilson(rate, len(passed))[0], limit) else "fail"
+
+
+RULES: tuple[Rule, ...] = ("min_mean", "min_pass_rate", "min_pass_rate_low")
+TENTHS = st.one_of(st.none(), st.integers(0, 10))
+
+
+@given(
+    st.sampled_from(RULES), st.integers(0, 20), st.lists(TENTHS, min_size=1, max_size=30), st.integers(0, 30), st.data()
+)
+def test_what_is_certain_is_what_the_full_run_says(
+    rule: Rule, limit: int, tenths: list[int | None], known: int, data: st.DataObject
+) -> None:
+    order = [Judged() if t is None else Judged(score=t / 10, passed=t >= 5) for t in tenths]
+    known = min(known, len(order))
+
+    gate = EarlyGate(rule, limit / 20, cases=len(order), alpha=1e-12, known=order[:known])
+    ended(gate, order[known:])
+
+    assert gate.decision is not None
+    if gate.decision.certain:
+        assert gate.decision.outcome == in_full(rule, limit / 20, order)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=25), st.integers(1, 25))
+def test_whole_numbers_that_are_moved_are_those_that_are_summed(order: list[bool], needed: int) -> None:
+    n = len(order)
+    needed = min(needed, n)
+    count = PassCount(cases=n, needed=needed)
+
+    for t, passed in enumerate(order, start=1):
+        count.add(passed=passed)
+        s = count.passed
+
+        def chance(k: int, t: int = t, s: int = s) -> Fraction:
+            possible = s <= k <= n - t + s
+            return Fraction(math.comb(n - t, k - s), math.comb(n, k)) if possible else Fraction(0)
+
+        if count.certain is None:
+            enough = sum(map(chance, range(needed, n + 1)), Fraction(0)) / (n - needed + 1)
+            less = sum(map(chance, range(needed)), Fraction(0)) / needed
+            assert count.e_pass == pytest.approx(float(enough / chance(needed - 1)), rel=1e-12)
+            assert count.e_fail == pytest.approx(float(less / chance(needed)), rel=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_over_all_orders_a_gate_is_rarely_wrong(rule: Rule) -> None:
+    # All orders of seven cases that can be told apart are equally likely.
+    results = [Judged(1.0, True)] * 4 + [Judged(0.2, False)] * 2 + [Judged()]
+    limit = 0.7 if rule != "min_pass_rate_low" else 0.3
+    wrong = total = 0
+
+    for order in set(permutations(results)):
+        gate = ended(EarlyGate(rule, limit, cases=7, alpha=0.3), order)
+        assert gate.decision is not None
+        total += 1
+        wrong += gate.decision.outcome != in_full(rule, limit, results)
+
+    assert wrong / total <= 0.3
+
+
+def test_known_results_are_taken_out_first() -> None:
+    known = verdicts([1] * 70 + [0] * 10 + [None] * 5)
+    gate = EarlyGate("min_pass_rate", 0.8, cases=205, known=known)
+
+    moved = PassCount(cases=120, needed=160 - 70)
+
+    assert gate.e_values == (moved.e_pass, moved.e_fail) == (1.0, 1.0)
+    gate.add(Judged(passed=True))
+    moved.add(passed=True)
+    assert gate.e_values == (moved.e_pass, moved.e_fail)
+
+
+def test_known_results_can_decide_alone() -> None:
+    passing = EarlyGate("min_mean", 0.5, cases=100, known=scores([1.0] * 60))
+    failing = EarlyGate("min_pass_rate", 0.5, cases=100, known=verdicts([0] * 60))
+
+    assert passing.decision is not None
+    assert failing.decision is not None
+    assert (passing.decision.outcome, passing.decision.after) == ("pass", 60)
+    assert (failing.decision.outcome, failing.decision.certain) == ("fail", True)
+
+
+def test_from_the_same_order_a_gate_is_in_the_same_state() -> None:
+    chance = random.Random(7)
+    order = [Judged(passed=chance.random() < 0.85 if chance.random() < 0.95 else None) for _ in range(300)]
+    whole, resumed = (EarlyGate("min_pass_rate", 0.8, cases=300) for _ in range(2))
+
+    for judged in order[:200]:
+        whole.add(judged)
+    for judged in order[:90]:
+        resumed.add(judged)
+    for judged in order[90:200]:
+        resumed.add(judged)
+
+    assert (whole.decision, whole.e_values) == (resumed.decision, resumed.e_values)
+
+
+def test_a_case_without_a_verdict_speaks_for_neither_side() -> None:
+    gate = EarlyGate("min_pass_rate", 0.8, cases=200)
+    for judged in verdicts([1, 1, 1, 0] * 5 + [None]):
+        gate.add(judged)
+    before = gate.e_values
+
+    for _ in range(20):
+        gate.add(Judged())
+
+    # Bets on what is at the limit move little, by how far those to come are from it; twenty fails would decide.
+    assert all(old / 1.5 < new < old * 1.5 for new, old in zip(gate.e_values, before, strict=True))
+    assert gate.decision is None
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("limit", [0.0, 0.5])
+def test_without_any_result_a_gate_fails(rule: Rule, limit: float) -> None:
+    gate = EarlyGate(rule, limit, cases=50)
+    for _ in range(49):
+        gate.add(Judged())
+        assert gate.decision is None or gate.decision.outcome == "fail"
+    gate.add(Judged())
+
+    assert gate.decision is not None
+    assert gate.decision.outcome == "fail"
+
+
+def test_what_comes_after_the_decision_does_not_change_it() -> None:
+    gate = ended(EarlyGate("min_pass_rate", 0.8, cases=200), verdicts([1] * 200))
+    decision = gate.decision
+
+    for _ in range(200 - gate.judged):
+        gate.add(Judged(passed=False))
+
+    assert gate.decision == decision
+    assert decision is not None
+    assert decision.words == "decided after 19 of 200"
+    with pytest.raises(ValueError, match="all 200 cases"):
+        gate.add(Judged(passed=True))
+
+
+def test_large_numbers_of_cases_have_no_limits_of_floats() -> None:
+    count = PassCount(cases=20_000, needed=10_000)
+    for _ in range(9_000):
+        count.add(passed=True)
+
+    assert count.certain is None
+    assert count.e_pass > 1e300
+    assert count.passes_at(Fraction(10**400))
+
+
+# Several gates
+
+
+def test_a_run_stops_when_one_gate_failed_or_all_are_decided() -> None:
+    limits = {"rate": ("min_pass_rate", 0.8), "mean": ("min_mean", 0.2)}
+    gates = EarlyGates.of(limits, cases=200, in_random_order=True)
+    assert isinstance(gates, EarlyGates)
+
+    steps = 0
+    while not gates.is_over:
+        steps += 1
+        gates.add({"rate": Judged(passed=False), "mean": Judged(score=0.9)})
+    failed = gates.decisions["rate"]
+
+    assert failed is not None
+    assert (failed.outcome, failed.after) == ("fail", steps)
+    alone = ended(EarlyGate("min_pass_rate", 0.8, cases=200, alpha=0.025), verdicts([0] * 200))
+    assert alone.decision == failed
+
+    passing = EarlyGates.of(limits, cases=200, in_random_order=True)
+    assert isinstance(passing, EarlyGates)
+    while not passing.is_over:
+        passing.add({"rate": Judged(passed=True), "mean": Judged(score=0.9)})
+    assert {decision and decision.outcome for decision in passing.decisions.values()} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "options", "why"),
+    [
+        ({}, {}, "there is no gate"),
+        ({"g": ("min_mean_low", 0.8)}, {}, "'min_mean_low' cannot be decided early"),
+        ({"g": ("max_unscored", 3)}, {}, "'max_unscored' cannot be decided early"),
+        ({"g": ("min_mean", 0.8)}, {"cases": 49}, "49 cases; gates are decided early from 50 on"),
+        ({"g": ("min_mean", 0.8)}, {"in_random_order": False}, "not judged in a random order"),
+        ({"g": ("min_pass_rate_low", 0.8)}, {"clustered": True}, "clustered"),
+    ],
+)
+def test_what_cannot_be_decided_early_is_refused(limits: Any, options: dict[str, Any], why: str) -> None:
+    refused = EarlyGates.of(limits, **({"cases": 200, "in_random_order": True} | options))
+
+    assert isinstance(refused, Refused)
+    assert why in refused.reason
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: EarlyGate("min_mean", 1.5, cases=50),
+        lambda: EarlyGate("min_mean", 0.5, cases=50, alpha=0),
+        lambda: EarlyGate("min_mean", 0.5, cases=1, known=[Judged(), Judged()]),
+        lambda: EarlyGate("min_mean", 0.5, cases=50).add(Judged(score=1.5)),
+        lambda: MeanBets(cases=3, limit=1.1),
+        lambda: PassCount(cases=-1, needed=0),
+    ],
+)
+def test_what_no_gate_can_be_is_an_error(wrong: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="got"):
+        wrong()
+
+
+# Simulations
+
+ORDERS = 2000
+
+
+def stopped(
+    rule: Rule, limit: float, results: list[Judged], orders: int = ORDERS, alpha: float = 0.05
+) -> tuple[float, float]:
+    """Return the share of cases that were judged, and of decisions that were wrong, over random orders."""
+    chance = random.Random(20261117)
+    right = in_full(rule, limit, results)
+    judged = wrong = 0
+    for _ in range(orders):
+        chance.shuffle(results)
+        gate = ended(EarlyGate(rule, limit, cases=len(results), alpha=alpha), results)
+        assert gate.decision is not None
+        judged += gate.decision.after
+        wrong += gate.decision.outcome != right
+    return judged / orders / len(results), wrong / orders
+
+
+SAVINGS = [
+    (100, 0.9, 0.80, 0.05, 0.40), (100, 0.9, 0.90, 0.05, 0.95), (100, 0.9, 0.95, 0.05, 0.60),
+    (100, 0.9, 0.80, 0.01, 0.47), (100, 0.9, 0.90, 0.01, 0.99), (100, 0.9, 0.95, 0.01, 0.74),
+    (200, 0.9, 0.80, 0.05, 0.28), (200, 0.9, 0.88, 0.05, 0.79), (200, 0.9, 0.95, 0.05, 0.45),
+    (200, 0.9, 1.00, 0.05, 0.18), (200, 0.9, 0.80, 0.01, 0.35), (200, 0.9, 0.88, 0.01, 0.83),
+    (200, 0.9, 0.95, 0.01, 0.58), (200, 0.9, 1.00, 0.01, 0.25),
+    (1000, 0.9, 0.85, 0.05, 0.27), (1000, 0.9, 0.92, 0.05, 0.51), (1000, 0.9, 0.95, 0.05, 0.16),
+    (1000, 0.9, 0.85, 0.01, 0.33), (1000, 0.9, 0.92, 0.01, 0.65), (1000, 0.9, 0.95, 0.01, 0.23),
+    (1000, 0.8, 0.90, 0.05, 0.08), (1000, 0.8, 0.90, 0.01, 0.12),
+]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("cases", "limit", "rate", "alpha", "share"), SAVINGS)
+def test_as_many_calls_are_saved_as_is_said(cases: int, limit: float, rate: float, alpha: float, share: float) -> None:
+    passed = round(cases * rate)
+    orders = ORDERS if cases < 1000 else 600
+
+    judged, wrong = stopped("min_pass_rate", limit, verdicts([1] * passed + [0] * (cases - passed)), orders, alpha)
+
+    assert judged == pytest.approx(share, abs=0.05)
+    assert wrong <= alpha
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unscored", [0, 5])
+@pytest.mark.parametrize("off", [0, -1])
+@pytest.mark.parametrize(("cases", "limit"), [(60, 0.5), (100, 0.9)])
+@pytest.mark.parametrize("rule", ["min_pass_rate", "min_pass_rate_low"])
+def test_pass_rates_at_the_limit_are_decided_wrongly_as_rarely_as_promised(
+    rule: Rule, cases: int, limit: float, off: int, unscored: int
+) -> None:
+    decided = cases - unscored
+    count = passes_needed if rule == "min_pass_rate" else passes_needed_for_low
+    passed = count(decided, limit) + off
+    if passed > decided:
+        passed = decided
+
+    _, wrong = stopped(rule, limit, verdicts([1] * passed + [0] * (decided - passed) + [None] * unscored))
+
+    assert wrong <= 0.05
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unscored", [0, 5])
+@pytest.mark.parametrize("gap", [0.0, -0.002])
+def test_means_at_the_limit_are_decided_wrongly_as_rarely_as_promised(gap: float, unscored: int) -> None:
+    chance = random.Random(5)
+    given = [round(chance.betavariate(8, 2), 2) for _ in range(100)]
+    limit = math.fsum(given) / 100 - gap
+
+    _, wrong = stopped("min_mean", limit, scores([*given, *[None] * unscored]))
+
+    assert wrong <= 0.05
