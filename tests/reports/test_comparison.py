@@ -88,7 +88,7 @@ def test_no_difference_is_no_proof_of_none(comparison: Any) -> None:
     assert "no difference shown: " in text
     assert (
         "With 12 cases, only differences of 0.14 or more would usually be detected; to detect 0.05 you would need "
-        "about 79." in text
+        "about 81." in text
     )
 
 

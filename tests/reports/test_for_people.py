@@ -69,10 +69,13 @@ def test_what_a_mean_lacks_is_said(made: Any, found: list[Any], words: str) -> N
 
 
 def test_clusters_are_said(made: Any) -> None:
-    several = made.report(*[made.case(score, cluster=name) for score, name in [(0.1, "a"), (0.3, "a"), (0.9, "b")]])
+    even = [(0.1, "a"), (0.3, "a"), (0.9, "b"), (0.7, "b")]
+    several = made.report(*[made.case(score, cluster=name) for score, name in even])
+    uneven = made.report(*[made.case(score, cluster=name) for score, name in even[:3]])
     one = made.report(made.case(0.1, cluster="a"), made.case(0.3, cluster="a"))
 
-    assert mean_sentence(several.summary.cases) == "mean 0.43 [0.00, 1.00] (2 clusters) over 3 of 3"
+    assert mean_sentence(several.summary.cases) == "mean 0.50 [0.00, 1.00] (2 clusters) over 4 of 4"
+    assert mean_sentence(uneven.summary.cases) == "mean 0.43 (2 clusters, too unequal for an interval) over 3 of 3"
     assert mean_sentence(one.summary.cases) == "mean 0.20 (one cluster, no interval) over 2 of 2"
 
 
@@ -183,13 +186,13 @@ def test_reports_of_repeated_cases_say_what_counts_cases_and_what_counts_samples
     samples = [made.judgment(score, sample=number) for number, score in enumerate(found)]
     idle = [made.judgment(None, sample=number) for number in range(3)]
     report = made.report(made.case(*samples), made.case(*samples), made.case(*idle))
-    words = "9 samples of 3 cases: each case counts once, by its mean score; for an evaluator, by its median verdict"
+    words = "9 samples of 3 cases: each case counts once, by its mean score and its median verdict"
 
     shown, written = terminal(report, width=140), markdown(report)
     page = io.StringIO()
     write_html(report, page)
 
-    assert report.summary.cases.borderline == report.summary.evaluators["quality"].passed == 2
+    assert report.summary.cases.passed == report.summary.evaluators["quality"].passed == 2
     for text in (shown, written, page.getvalue()):
         assert words in text
     assert "Samples not evaluated: 3 × " in " ".join(shown.split())

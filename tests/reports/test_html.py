@@ -313,7 +313,7 @@ def test_samples_are_shown_by_their_mean(made: Any) -> None:
 
     source = written(made.report(made.case(*same, id="same"), made.case(*mixed, id="mixed"), repeat=3))
 
-    assert rows(source) == [["same", "✓ pass", "0.90", "✓ 0.90 ×3"], ["mixed", "≈ borderline", "0.60", "0.60 ×3"]]
+    assert rows(source) == [["same", "✓ pass", "0.90", "✓ 0.90 ×3"], ["mixed", "✗ fail", "0.60", "0.60 ×3"]]
     assert "3 samples: ✗ 0.20, ✓ 1.00, ! error" in source
 
 

@@ -133,7 +133,7 @@ def _agreement(data: Mapping[str, Any]) -> JuryAgreement:
 def _format() -> str:
     """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
-    version = 1
+    version = 2
     parts = (Overview, Summary, Tally, Interval, Steadiness, PassOfK, JuryAgreement, Discarded, Slice)
     names = [[each.name for each in fields(part)] for part in parts]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"

@@ -237,9 +237,11 @@ def scored_heading(summary: Summary) -> str:
 def around_text(tally: Tally, interval: Interval | None) -> str:
     """Write the interval around a mean of a tally, or why there is none."""
     if interval is None:
-        return (
-            "(one cluster, no interval)" if tally.clusters == 1 < tally.scored else f"(n={tally.scored}, no interval)"
-        )
+        if tally.clusters is None or tally.clusters == tally.scored:
+            return f"(n={tally.scored}, no interval)"
+        if tally.clusters == 1:
+            return "(one cluster, no interval)"
+        return f"({counted(tally.clusters, 'cluster')}, too unequal for an interval)"
     if interval.method == "widest":
         return f"{interval_text(interval)} (all scores equal)"
     if interval.method == "clustered" and tally.clusters is not None:
