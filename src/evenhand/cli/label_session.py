@@ -147,8 +147,16 @@ class LabelSession:
     def _line(self, prompt: str) -> str | None:
         """Return the line that was typed; None at the end of the input."""
         self._console.prompt(prompt)
-        line = sys.stdin.readline()
+        line = _typed_line() if _has_keys() else sys.stdin.readline()
         return line.rstrip("\r\n") if line else None
+
+
+def _typed_line() -> str:
+    """Read a line from a terminal byte by byte: what was typed ahead, perhaps keys, stays there."""
+    typed = b""
+    while not typed.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
+        typed += byte
+    return typed.decode("utf-8", "replace")
 
 
 def _judged(result: CaseResult, evaluator: str | None) -> str:
@@ -178,7 +186,7 @@ def _single_keys() -> Iterator[None]:
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
-    tty.setcbreak(terminal)
+    tty.setcbreak(terminal, termios.TCSANOW)  # what was typed ahead stays
     try:
         yield
     finally:

@@ -123,7 +123,7 @@ class Labels:
             if lost or (before.seed, before.uncertain) != (draw.seed, draw.uncertain):
                 share = f" --uncertain {before.uncertain:g}" if before.uncertain else ""
                 raise ConflictError(
-                    f"{len(labelled)} labels were given for the draw of {before.size} cases with seed {before.seed}, "
+                    f"the draw of {before.size} cases with seed {before.seed} has labels already ({len(labelled)}), "
                     "and another draw would make their chances wrong; draw more of the same with "
                     f"--seed {before.seed}{share} and a larger --sample, or delete these labels first"
                 )
