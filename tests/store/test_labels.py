@@ -66,9 +66,13 @@ def test_a_label_that_is_taken_back_is_gone_and_can_be_given_again(store: Store,
 
 
 def test_labels_are_stored_as_a_whole_or_not_at_all(store: Store, run: RunRecord) -> None:
-    with pytest.raises(RuntimeError), store.transaction():
-        store.labels.add(run, [label(), label(1)])
-        raise RuntimeError
+    def half_done() -> None:
+        with store.transaction():
+            store.labels.add(run, [label(), label(1)])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        half_done()
 
     assert store.labels.of(run) == []
 
