@@ -91,6 +91,11 @@ class Console:
         self._write(f"\r{line.ljust(self._rewritten)}")
         self._rewritten = len(line)
 
+    def prompt(self, text: str) -> None:
+        """Write what comes before something is typed, also when quiet."""
+        self._clear()
+        self._write(text)
+
     def confirm(self, question: str) -> bool | None:
         """Ask a yes-or-no question; return None if standard input is not a terminal."""
         if not sys.stdin.isatty():

@@ -165,6 +165,15 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         examples=("evenhand compare previous last", "evenhand compare 20261115-093000-k7mq last --fail-if-worse"),
     ),
     "runs": RUNS,
+    "label": Command(
+        function="label:label",
+        help="Label answers of a run by hand, drawn at random.",
+        examples=(
+            "evenhand label last --sample 100 -o labels.csv",
+            "evenhand label last --from labels.csv",
+            "evenhand label last --sample 50 --uncertain 0.5",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

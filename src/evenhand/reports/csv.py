@@ -107,3 +107,12 @@ def cell(value: object) -> Cell:
         case _:
             text = strict_json(value)
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def text_in(value: str) -> str:
+    """Return the text that ``cell`` wrote, without the quote in front.
+
+    >>> text_in("'=A1"), text_in("'tis")
+    ('=A1', "'tis")
+    """
+    return value[1:] if value.startswith("'") and _FORMULA.match(value) else value

@@ -340,6 +340,11 @@ WORDS: Final = (
         ),
         link="/help/audit#what-the-report-says",
     ),
+    Word(
+        label="draw",
+        sentence="The cases that people are to label: taken at random by a seed, each with a known chance.",
+        link="/help/labels#the-draw",
+    ),
 )
 _BY_NAME: Final = {name.lower(): word for word in WORDS for name in (word.label, *word.others)}
 _used: ContextVar[dict[str, Word] | None] = ContextVar("used", default=None)

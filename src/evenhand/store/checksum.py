@@ -49,6 +49,11 @@ def of_answer(run: int, columns: Columns, half: int) -> int:
     return _joined(half, crc32(orjson.dumps((run, *columns)), half))
 
 
+def of_label(run: int, columns: Columns, half: int) -> int:
+    """Return the checksum of a person's label: ``position, number, evaluator, rater``; or of a draw: ``number``."""
+    return _joined(half, crc32(orjson.dumps((run, *columns)), half))
+
+
 def of_evaluation(run: int, columns: Columns, half: int) -> int:
     """Return the checksum of an evaluation: its columns from ``position`` to ``seconds``, in the table's order."""
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -11,9 +12,11 @@ import orjson
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import slices_of
+from evenhand.domain.label import MOST_SEED, Draw, is_rater
 from evenhand.domain.run import IMPORTED_FROM, RunStatus
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import Thresholds
+from evenhand.store.labels import WITHDRAWN, draw_of, label_of
 from evenhand.store.rows import answer_of, evaluation_row, judgment_of, planned_from
 
 # The columns of an answer or an evaluation after those that say whose it is.
@@ -236,6 +239,23 @@ _ATTEMPT: Final = {
 }
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}
 
+_LABEL: Final = {
+    "number": _whole(),
+    "evaluator": _or_null(_ANY_TEXT),
+    "rater": Kind("the name of a person, on one line", is_rater),
+    "at": _MOMENT,
+}
+_GIVEN: Final = _LABEL | {"case": _ANY_TEXT, "note": _ANY_TEXT, "answer": _ANY_TEXT}
+_DRAW: Final = {
+    "seed": _whole(0, MOST_SEED),
+    "uncertain": _number(1),
+    "evaluator": _or_null(_ANY_TEXT),
+    "eligible": _whole(),
+    "unsure": _whole(),
+    "left_out": _object_of(_whole()),
+    "made": _MOMENT,
+}
+
 
 def checked_run(fields: Any, where: str) -> dict[str, Any]:
     """Return the fields of a run."""
@@ -280,6 +300,38 @@ def checked_evaluation(fields: Mapping[str, Any], content: str, where: str, *, e
     columns = [fields[name] for name in ("sample", "round", "key", "weight", "required", "cost", "seconds")]
     judgment = _make(lambda: judgment_of([*columns, content]), where)
     return evaluation_row(0, 0, fields["place"], judgment, content)[2:]
+
+
+def checked_label(fields: Any, where: str, *, position: int, numbers: set[int]) -> tuple[int, Mapping[str, Any]]:
+    """Return the position and the fields of a person's label; ``numbers`` are those that others of the run have."""
+    where = f"{where}: label"
+    _check(fields, _LABEL, where)
+    if fields["number"] in numbers:
+        raise ConfigError(f"{where}: duplicate number {fields['number']}")
+    numbers.add(fields["number"])
+    if fields.get("value", _MISSING) is not WITHDRAWN:
+        _check(fields, _GIVEN, where)
+        _make(lambda: label_of(position, fields), where)
+    return position, fields
+
+
+def checked_draws(rows: Any, where: str, *, cases: int) -> list[Draw]:
+    """Return the draws of a run's labels."""
+    if not isinstance(rows, list):
+        raise ConfigError(f"{where}: label_draws is {rows!r:.80}; it must be a list")
+    in_run = _whole(0, max(cases - 1, 0))
+    row = Kind("position, case, p and answer", lambda value: isinstance(value, list) and len(value) == 4)
+    draws = []
+    place = f"{where}: label_draws"
+    for fields in rows:
+        _check(fields, _DRAW | {"cases": _list_of(row)}, place)
+        for position, case, p, answer in fields["cases"]:
+            drawn = {"position": position, "case": case, "p": p, "answer": answer}
+            _check(drawn, {"position": in_run, "case": _ANY_TEXT, "p": _number(), "answer": _ANY_TEXT}, place)
+        if len({position for position, *_ in fields["cases"]}) < len(fields["cases"]):
+            raise ConfigError(f"{place}: a case is drawn twice")
+        draws.append(_make(functools.partial(draw_of, fields), place))
+    return draws
 
 
 def _check_definition(fields: Mapping[str, Any], where: str) -> None:

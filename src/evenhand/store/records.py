@@ -73,12 +73,14 @@ class Table(NamedTuple):
 
     def place_of(self, row: Row) -> str:
         """Describe where a row is in its run, as far as its columns can be trusted."""
+        if self.columns[0] != "position":
+            return f"{self.columns[0]} {row[0]!r:.20}"
         position, *more = row
         names = [f"{name} {value!r:.20}" for name, value in zip(self.columns[1:], more, strict=False) if name in _TOLD]
         return ", ".join([f"the case at position {position!r:.20}", *names])
 
 
-_TOLD: Final = ("id", "place", "sample", "round")
+_TOLD: Final = ("id", "place", "sample", "round", "rater")
 
 
 def require_sound(table: Table, run: RunRecord, rows: Iterable[Row], *, content: bool = False) -> None:
@@ -110,6 +112,8 @@ def refuse_damage(run: RunRecord, damage: str) -> NoReturn:
 
 CASES: Final = Table("cases", "row", ("position", "id", "hash", "expected"), (), checksum.of_case)
 ANSWERS: Final = Table("answers", "answer", ("position", "sample", "round"), (), checksum.of_answer)
+LABELS: Final = Table("labels", "label", ("position", "number", "evaluator", "rater"), (), checksum.of_label)
+DRAWS: Final = Table("label_draws", "draw", ("number",), (), checksum.of_label)
 EVALUATIONS: Final = Table(
     "evaluations",
     "evaluation",

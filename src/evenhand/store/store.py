@@ -15,6 +15,7 @@ from evenhand.store import checksum, migrations
 from evenhand.store.case_digests import CaseDigests
 from evenhand.store.database import Database, atomic
 from evenhand.store.idempotency import IdempotencyKeys
+from evenhand.store.labels import Labels
 from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
@@ -83,6 +84,7 @@ class Store:
         self.replies = Replies(database)
         self.idempotency_keys = IdempotencyKeys(database)
         self.saved_filters = SavedFilters(database)
+        self.labels = Labels(database)
 
     @property
     def where(self) -> str:

@@ -1,7 +1,7 @@
 """A run as a file: JSON lines that another store, or a later version, reads back as they were.
 
-The first line has the run, each further one a case with its answers and evaluations of all rounds. Fields that this
-version does not know are kept. The path of the suite is left out.
+The first line has the run and the draws of its labels, each further one a case with its answers and evaluations of all
+rounds and its labels by people. Fields that this version does not know are kept. The path of the suite is left out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from evenhand.store.import_validation import (
     Row,
     checked_answer,
     checked_case,
+    checked_draws,
     checked_evaluation,
+    checked_label,
     checked_run,
     parse_line,
 )
+from evenhand.store.labels import draw_fields
 from evenhand.store.records import ANSWERS, EVALUATIONS, Table, by_position
 from evenhand.store.rows import answer_fields, dumps, loads
 from evenhand.store.store import Store
@@ -36,7 +39,9 @@ _OWN: Final = (IMPORTED, BASELINE, _MORE)
 # No honest case comes near it.
 MAX_LINE_BYTES: Final = 64_000_000
 
-_OF_A_CASE: Final = ("position", "hash", "expected", "answers", "evaluations")
+_DRAWS: Final = "label_draws"
+_LABELS: Final = "labels"
+_OF_A_CASE: Final = ("position", "hash", "expected", "answers", "evaluations", _LABELS)
 _OF_AN_EVALUATION: Final = ("place", "sample", "round", "key", "weight", "required", "cost", "seconds")
 _OF_A_RUN: Final = (
     "id", "name", "status", "reason", "definition", "options", "cases", "repeat", "forked_from", "version", "created",
@@ -48,16 +53,21 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
     """Write a run line by line; memory stays flat."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"the cases of run {run.id} were not all read; resume it first, or delete it")
-    yield _line({"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)})
+    draws = [draw_fields(draw) for draw in store.labels.draws(run)]
+    header = {"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)}
+    yield _line(header | ({_DRAWS: draws} if draws else {}))
     for rows in store.case_rows(run):
         first, last = rows[0][0], rows[-1][0]
         answers = by_position(_between(store, ANSWERS, "position, sample, round", (run, first, last)))
         evaluations = by_position(_between(store, EVALUATIONS, "position, sample, place, round", (run, first, last)))
+        labels = store.labels.rows_between(run, first, last)
         for position, digest, expected, content in rows:
-            results = {
+            results: dict[str, Any] = {
                 "answers": [answer_fields(row[-2]) for row in answers.get(position, ())],
                 "evaluations": [_evaluation(row) for row in evaluations.get(position, ())],
             }
+            if position in labels:
+                results[_LABELS] = labels[position]
             yield _line({**loads(content), "position": position, "hash": digest, "expected": expected, **results})
 
 
@@ -156,12 +166,17 @@ def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Impo
     run = checked_run(header.get("run"), where)
     identity = _free_id(store, run["id"])
     key = _add_run(store, run, identity)
+    store.labels.restore(key, [], checked_draws(header.get(_DRAWS, []), where, cases=run["cases"]))
+    numbers: set[int] = set()
     cases = evaluations = 0
     for number, line in lines:
         where = f"{name}:{number}"
         if cases == run["cases"]:
             raise ConfigError(f"{where}: the run has {cases} cases, and here is one more line")
-        evaluations += _add_case(store, key, _parse(line, where), where, position=cases, repeat=run["repeat"])
+        fields = _parse(line, where)
+        evaluations += _add_case(store, key, fields, where, position=cases, repeat=run["repeat"])
+        labels = [checked_label(label, where, position=cases, numbers=numbers) for label in _labels_in(fields, where)]
+        store.labels.restore(key, labels, [])
         cases += 1
     if cases < run["cases"]:
         raise ConfigError(f"{name}: it ends after {cases} of {run['cases']} cases; it was cut off")
@@ -231,6 +246,13 @@ def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, po
         evaluations.append(checked_evaluation(evaluation, dumps(rest), where, expected=expected, repeat=repeat))
     _add(store, EVALUATIONS, [(run, position, *row) for row in _require_distinct(evaluations, where, "evaluation", 3)])
     return len(evaluations)
+
+
+def _labels_in(line: Mapping[str, Any], where: str) -> list[Any]:
+    labels = line.get(_LABELS, [])
+    if not isinstance(labels, list):
+        raise ConfigError(f"{where}: case: labels is {labels!r:.80}; it must be a list")
+    return labels
 
 
 def _add(store: Store, table: Table, rows: list[Row]) -> None:

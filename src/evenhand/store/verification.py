@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.domain.errors import StoreError
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table
+from evenhand.store.records import ANSWERS, CASES, DRAWS, EVALUATIONS, LABELS, Row, Table
 from evenhand.store.rows import loads
 from evenhand.store.store import Store
 
@@ -74,7 +74,7 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
 _PAGE: Final = 256
 # How many problems of a run are listed; the rest is counted.
 _MOST_LISTED: Final = 20
-_OF_RUNS: Final = ("cases", "answers", "evaluations", "replies")
+_OF_RUNS: Final = ("cases", "answers", "evaluations", "labels", "label_draws", "replies")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,6 +137,9 @@ def verify_run(store: Store, run_id: str) -> Verified:
         _verify_record(store, run, verified)
         cases = _verify_cases(store, run, verified)
         counts = {table.name: _verify_rows(store, run, table, cases, verified) for table in (ANSWERS, EVALUATIONS)}
+        _verify_rows(store, run, LABELS, cases, verified)
+        for row in _rows(store, DRAWS, run, "number"):
+            _verify_row(DRAWS, run, row, verified)
         _verify_counts(store, run, counts, verified)
         _verify_replies(store, run, verified)
     except StoreError as error:
@@ -165,15 +168,15 @@ def _verify_cases(store: Store, run: RunRecord, verified: Verified) -> int:
 
 
 def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verified: Verified) -> int:
-    """Verify the answers or the evaluations of a run, and return how many there are."""
+    """Verify the answers, the evaluations or the labels of a run, and return how many there are."""
     count = 0
     before: Row = ()
-    keys = len(table.columns) if table is ANSWERS else 4
+    keys = {ANSWERS.name: 3, EVALUATIONS.name: 4, LABELS.name: 2}[table.name]
     for row in _rows(store, table, run, ", ".join(table.columns[:keys])):
         count += 1
         _verify_row(table, run, row, verified)
         if not isinstance(row[0], int) or not 0 <= row[0] < cases:
-            verified.add(f"an {table.row} belongs to no case: {table.place_of(row)}")
+            verified.add(f"the {table.row} of {table.place_of(row)} belongs to no case")
         if row[:keys] == before:
             verified.add(f"duplicate {table.row}: {table.place_of(row)}")
         before = row[:keys]

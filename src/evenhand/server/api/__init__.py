@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import filters, models, openapi, playground, prompts, results, runs, trend
+from evenhand.server.api import filters, labels, models, openapi, playground, prompts, results, runs, trend
 
 router = APIRouter(prefix="/api")
 for _part in (
@@ -15,6 +15,7 @@ for _part in (
     playground.router,
     runs.router,
     filters.router,
+    labels.router,
     results.router,
     results.profile_router,
     results.comparison_router,

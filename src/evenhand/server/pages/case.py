@@ -12,13 +12,16 @@ from fastapi.responses import Response
 
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.json_codec import case_to
+from evenhand.domain.label import Label, answer_hash
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
+from evenhand.labels.draw import answer_of
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.json import case_row
 from evenhand.reports.phrases import NONE, Standing, names_in, score_text
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.dependencies import ResultsDep, StoreDep
+from evenhand.server.pages.labels import rater_of
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
@@ -61,7 +64,11 @@ class InOtherRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What is around a case: the list it is in, its neighbours, where it comes from, and the same case elsewhere."""
+    """What is around a case: the list it is in, its neighbours, where it comes from, and the same case elsewhere.
+
+    ``labels`` are those by people, ``rater`` is who labels in this browser, and ``answer`` the hash of the answer that
+    would be labelled, empty if there is none.
+    """
 
     results: str
     json: str
@@ -70,6 +77,15 @@ class Around:
     links: tuple[tuple[str, str], ...] = ()
     targets: tuple[TargetLink, ...] = ()
     history: tuple[InOtherRun, ...] = field(default=())
+    own: str = ""
+    labels: tuple[Label, ...] = ()
+    rater: str = ""
+    answer: str = ""
+
+    @property
+    def can_label(self) -> bool:
+        """Whether there is an answer that people can label."""
+        return bool(self.answer)
 
 
 @router.get("/runs/{run_id}/results/{position}")
@@ -88,6 +104,10 @@ def one_case(request: Request, run_id: str, position: int, store: StoreDep, resu
         links=tuple(_origins(store, run, result)),
         targets=targets,
         history=tuple(_history(store, run, result)),
+        own=own(run),
+        labels=tuple(store.labels.of(run, position=position)),
+        rater=rater_of(request),
+        answer="" if (answer := answer_of(result)) is None else answer_hash(answer),
     )
     return page(request, "case.html", run=run, view=case_view(result, run), around=around)
 

@@ -114,7 +114,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "?") document.getElementById("shortcuts")?.showModal();
   else if (event.key === "j") walk(1);
   else if (event.key === "k") walk(-1);
-  else if (/^[a-zA-Z]$/.test(event.key)) {
+  else if (/^[a-zA-Z0-9]$/.test(event.key)) {
     const named = [...document.querySelectorAll(`[data-key="${event.key}"]`)]; // links and buttons
     named.find((one) => one.checkVisibility())?.click();
   }
