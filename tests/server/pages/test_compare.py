@@ -411,3 +411,18 @@ def test_regressions_are_a_list_of_their_own_and_the_page_of_a_case_walks_throug
     assert "To a worse verdict: change 1 of 2" in told(case)
     assert "change 2 of 2" in told(after)
     assert after.all("a", rel="next") == []
+
+
+def test_what_was_chosen_stays_chosen_however_many_and_however_old(
+    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [judged(*[0.5] * 3, count=3).id for _ in range(4)]
+    query = "&".join(f"{'b' if place else 'a'}={run}" for place, run in enumerate(runs))
+    monkeypatch.setattr("evenhand.server.pages.compare.MOST_RUNS", 2)
+
+    page = parsed(client.get(f"/compare?{query}"))
+
+    selected = [one.attributes["value"] for one in page.all("option") if "selected" in one.attributes]
+    assert selected == runs
+    assert len(page.all("select")) == 5
+    assert "These are the 2 newest runs." in told(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from operator import itemgetter
 from typing import Annotated, Any, Final
 
 import orjson
@@ -62,12 +63,12 @@ router = routes("prompts")
 @router.get("/prompts", response_model=Page[PromptShape])
 def list_prompts(store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """List the prompts by name, each in its latest version."""
-    prompts = store.prompts.all()
+    ids = [key for key, _ in sorted(store.prompts.names(), key=itemgetter(1))]
     first = cursor_offset(cursor)
-    more = offset_cursor(first + limit) if first + limit < len(prompts) else None
+    more = offset_cursor(first + limit) if first + limit < len(ids) else None
     return {
-        "items": [prompt_summary(prompt) for prompt in prompts[first : first + limit]],
-        "total": len(prompts),
+        "items": [prompt_summary(prompt) for prompt in store.prompts.some(ids[first : first + limit])],
+        "total": len(ids),
         "next": more,
     }
 

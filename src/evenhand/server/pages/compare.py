@@ -71,7 +71,8 @@ def compare(
     """Compare two runs, several with one, or the targets of one; ``before``, ``after`` and ``way`` select changes."""
     runs = store.runs.newest(MOST_RUNS)
     others = tuple(each for each in b if each)
-    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "c": others[1:2], "runs": runs}
+    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "more": others[1:], "runs": runs}
+    chosen |= {"is_cut": len(runs) == MOST_RUNS, "may_add": len(others) < MOST_OTHERS}
     chosen |= {"comparison": None, "several": None, "refused": None, "waiting": None}
     if not a:
         if not others:
