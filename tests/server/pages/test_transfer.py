@@ -316,7 +316,16 @@ def test_prompts_that_were_selected_stay_so_from_page_to_page_and_through_a_sear
 
     names = {prompt["name"] for prompt in json.loads(exported.text)["prompts"]}
     assert names == {"Prompt 003", "Prompt 005", "Prompt 007", "Prompt 120"}
-    assert second.one("fieldset").text.split() == ["Selected", "on", "another", "page", "Prompt", "003", "Prompt", "005"]
+    assert second.one("fieldset").text.split() == [
+        "Selected",
+        "on",
+        "another",
+        "page",
+        "Prompt",
+        "003",
+        "Prompt",
+        "005",
+    ]
     assert back.one("fieldset").text.endswith("Prompt 120")
     assert "Prompt 003" in searched.one("fieldset").text
     assert "1 to 100 of 230" in everything.one("main").text
