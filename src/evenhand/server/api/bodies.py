@@ -278,12 +278,16 @@ class RunBody(Body):
     label: Annotated[
         str | None, Field(max_length=MOST_LABEL, description="What to call the run, to tell it from others.")
     ] = None
+    tags: Annotated[
+        list[str], Field(max_length=MOST_TAGS, description="Tags of the run, by which lists are filtered.")
+    ] = []
 
     @property
     def run_request(self) -> RunRequest:
         """The run that is requested."""
         several = {
             "models": tuple(self.models),
+            "tags": tuple(self.tags),
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
         }
         return RunRequest(**(self.model_dump(exclude=set(several)) | several))
