@@ -155,7 +155,7 @@ WORDS: Final = (
     ),
     Word(
         label="Holm",
-        others=("p, holm",),
+        others=("p, holm", "p (holm)"),
         sentence=(
             "The p value corrected for the number of comparisons, since one of many is below 0.05 by chance alone."
         ),
@@ -163,7 +163,7 @@ WORDS: Final = (
     ),
     Word(
         label="detectable difference",
-        others=("power",),
+        others=("power", "detectable"),
         sentence=(
             "The smallest true difference that so many cases would show four times out of five (80 % power); "
             "smaller ones may exist unseen."
@@ -312,6 +312,11 @@ WORDS: Final = (
         link="/help/ranking#what-the-numbers-mean",
     ),
     Word(
+        label="groups",
+        sentence="In how many groups the judge saw the profile; the more, the narrower the interval of its rank.",
+        link="/help/ranking#designs",
+    ),
+    Word(
         label="position bias",
         others=("mean place by position shown",),
         sentence=(
@@ -321,6 +326,7 @@ WORDS: Final = (
     ),
     Word(
         label="main effect",
+        others=("main effects",),
         sentence=(
             "The difference in points between a level of an attribute and its first level, averaged over "
             "everything else."
@@ -329,6 +335,7 @@ WORDS: Final = (
     ),
     Word(
         label="interaction",
+        others=("interactions with groups",),
         sentence="Whether an attribute counts differently in one group than in another.",
         link="/help/audit#what-the-report-says",
     ),
@@ -337,6 +344,36 @@ WORDS: Final = (
         sentence=(
             "The rate at which a group is selected, divided by that of the group selected most often; below 0.80 "
             "is commonly taken as a sign of adverse impact."
+        ),
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="level",
+        sentence="A value of an attribute, such as 10 years of experience; the others are compared with the first one.",
+        link="/help/audit#a-design",
+    ),
+    Word(
+        label="points",
+        sentence="A difference between scores, which go from 0 to 10; above 0 means that it helps.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="spread",
+        sentence="How much the judge disagrees with itself: the standard deviation of a profile's repetitions.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="selected",
+        others=("rate", "selection rate"),
+        sentence="How many profiles of a level reach the score at which the design selects; the rate is their share.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="swap",
+        others=("changed", "flipped"),
+        sentence=(
+            "Pairs of profiles that differ only in the group: changed are those with different scores, flipped those "
+            "of which only one is selected."
         ),
         link="/help/audit#what-the-report-says",
     ),
