@@ -255,7 +255,8 @@ def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None
     found = run_view.live({"total": 4, "rate": rate, **still, **unknown, **none})
 
     assert found["texts"]["rate"] == told
-    assert found["texts"]["pace"] == ("" if told == "–" else told)
+    assert found["texts"]["pace"] == ", ".join([*([told] if rate else []), "cost unknown until it ends"])
+    assert found["texts"]["cost"] == "unknown until it ends"
 
 
 def test_a_run_that_stopped_says_why_and_can_be_resumed(
