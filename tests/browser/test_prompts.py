@@ -325,6 +325,26 @@ def test_test_cases_are_pasted_or_chosen_as_a_file_with_the_preview_at_once(tab:
     assert [case.text.input for case in running.store.prompts.cases(by_judge)][1:] == ["c", "d"]
 
 
+def test_a_file_of_test_cases_is_dropped_and_its_preview_is_there(tab: Open, running: Running, tmp_path: Path) -> None:
+    by_judge, _ = filled(running.store)
+    (tmp_path / "cases.csv").write_text("question,answer\ne,E\nf,F\n", encoding="utf-8")
+    page = tab(f"/prompts/{by_judge}/cases/import", reduced_motion="reduce")
+    box = page.get_by_label("Or a file").bounding_box()
+    assert box is not None
+    where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    dropped = {"items": [], "files": [str(tmp_path / "cases.csv")], "dragOperationsMask": 1}
+
+    # What scripts can dispatch is not trusted with files; this is what a hand does.
+    session = page.context.new_cdp_session(page)
+    for step in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": step, **where, "data": dropped})
+    expect(page.get_by_role("heading", name="2 new test cases")).to_be_visible()
+    page.get_by_role("button", name="Add 2 test cases").click()
+    expect(page.get_by_role("status")).to_contain_text("2 test cases added")
+
+    assert [case.text.input for case in running.store.prompts.cases(by_judge)][1:] == ["e", "f"]
+
+
 def test_everything_works_without_javascript(tab: Open, running: Running) -> None:
     _, by_schema = filled(running.store)
     page = tab("/prompts/new", java_script_enabled=False, refused=True)

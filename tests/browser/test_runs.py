@@ -25,6 +25,7 @@ from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
 from evenhand.engine.run import Progress
 from evenhand.server.app import make_app
+from evenhand.server.pages import run_list
 from evenhand.server.runs import live_runs, manager
 from evenhand.server.runs.baseline import pin
 from evenhand.server.settings import ServerSettings
@@ -917,6 +918,22 @@ def test_the_answers_of_all_targets_stand_next_to_each_other(visit: Visit, site:
     expect(page.locator("ins")).to_have_text([", Paris, I think"])
     page.get_by_role("link", name="Compare", exact=True).last.click()
     expect(page).to_have_url(f"{site.address}/compare?a={site.targets}")
+
+
+def test_runs_are_chosen_on_two_pages_of_the_list_and_compared(
+    visit: Visit, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_list, "ON_A_PAGE", 1)
+    page = visit("/runs?text=capitals&sort=oldest")
+
+    page.get_by_label(f"Compare as A: {site.many}").check()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label(f"Compare as B: {site.changed}").check()
+    expect(page.get_by_role("group", name="Chosen on another page")).to_contain_text(site.many)
+    page.get_by_role("button", name="Compare B with A").click()
+
+    expect(page.get_by_role("region", name="Run A")).to_contain_text(site.many)
+    expect(page.get_by_role("region", name="Run B")).to_contain_text(site.changed)
 
 
 # All pages

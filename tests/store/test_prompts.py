@@ -36,6 +36,18 @@ def test_an_edit_that_changes_nothing_makes_no_version(store: Store) -> None:
     assert len(store.prompts.versions(made.id)) == 1
 
 
+def test_some_prompts_are_read_and_the_last_edited_ones(store: Store) -> None:
+    ids = [store.prompts.create(replace(TEXT, name=name)).id for name in ("a", "b", "c")]
+    store.prompts.edit(ids[1], replace(TEXT, name="b", content="New."), seen=1)
+
+    some = store.prompts.some([ids[2], "p-gone", ids[1], ids[2]])
+
+    assert [(prompt.name, prompt.version) for prompt in some] == [("c", 1), ("b", 2)]
+    assert store.prompts.some([]) == []
+    assert [prompt.name for prompt in store.prompts.last_edited(2)] == ["b", "c"]
+    assert store.prompts.total() == 3
+
+
 @pytest.mark.parametrize("by", ["id", "name"])
 def test_a_prompt_is_edited_by_its_id_or_its_name(store: Store, by: str) -> None:
     made = store.prompts.create(TEXT)

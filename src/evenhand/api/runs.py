@@ -62,10 +62,12 @@ def planned_evaluation(
     columns: Mapping[str, str] | None = None,
     slices: Sequence[str] | None = None,
     label: str | None = None,
+    tags: Iterable[str] = (),
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run.
+    from evenhand.domain.run import tags_of  # noqa: PLC0415
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.suites.document import open_case_files  # noqa: PLC0415
     from evenhand.suites.from_python import job_from  # noqa: PLC0415
@@ -99,7 +101,7 @@ def planned_evaluation(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    scope = Scope(repeat=usual_repeat if repeat is None else repeat, label=label)
+    scope = Scope(repeat=usual_repeat if repeat is None else repeat, label=label, tags=tags_of(tags))
     execution = execution_of(job, scope, pace, store=store, progress=progress)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []

@@ -177,6 +177,10 @@ AnswersFrom = Annotated[
 Label = Annotated[
     str | None, typer.Option("--label", metavar="TEXT", help="What to call this run, to tell it from others.")
 ]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="A tag of this run, by which lists are filtered. Can be repeated."),
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")

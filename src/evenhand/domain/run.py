@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.domain.aggregate import CaseScore, Weighed, case_score
 from evenhand.domain.case import Case
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.message import Message
 from evenhand.domain.notebook import ShownInNotebooks
@@ -56,6 +57,24 @@ def is_tag(value: object) -> bool:
 
 
 NOT_A_TAG: Final = f"a tag must be 1 to {MOST_TAG} characters on one line, without a comma"
+
+
+def tags_of(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags of a run by name, each once; what cannot be tags is refused.
+
+    >>> tags_of(["release", " nightly ", "release"])
+    ('nightly', 'release')
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ConfigError(f"tags is {given!r:.80}; it must be a list of tags, such as ['release']", key=TAGS)
+    tags = [tag.strip() if isinstance(tag, str) else tag for tag in given]
+    for tag in tags:
+        if not is_tag(tag):
+            raise ConfigError(f"tag is {tag!r:.80}; {NOT_A_TAG}", key=TAGS)
+    found = tuple(sorted(set(tags)))
+    if len(found) > MOST_TAGS:
+        raise ConfigError(f"a run has at most {MOST_TAGS} tags, and these are {len(found)}; remove some", key=TAGS)
+    return found
 
 
 class RunStatus(StrEnum):

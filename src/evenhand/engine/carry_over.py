@@ -33,6 +33,7 @@ def scope_of(run: RunRecord) -> Scope:
         repeat=run.repeat,
         answers_from=options.get("answers_from"),
         label=run.label or None,
+        tags=run.tags,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import NOT_A_LABEL, PlannedCase, RunRecord, is_label
+from evenhand.domain.run import NOT_A_LABEL, TAGS, PlannedCase, RunRecord, is_label, tags_of
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
@@ -59,7 +59,8 @@ class Scope:
     """Which of the cases a run takes, and how often: this belongs to the run and is stored with it.
 
     ``only`` are ids or patterns such as ``refund-*``; ``limit`` is how many of them at most; ``answers_from`` is the
-    id of a run whose answers are judged instead of new ones. ``label`` is what the user calls the run.
+    id of a run whose answers are judged instead of new ones. ``label`` is what the user calls the run, and
+    ``tags`` are those by which lists of runs are filtered.
     """
 
     only: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ class Scope:
     repeat: int = 1
     answers_from: str | None = None
     label: str | None = None
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("repeat", self.repeat)):
@@ -74,11 +76,13 @@ class Scope:
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
         if self.label is not None and not is_label(self.label):
             raise ConfigError(f"label is {self.label!r:.80}; {NOT_A_LABEL}")
+        tags_of(self.tags)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""
         scope: dict[str, Any] = {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
-        return scope if self.label is None else scope | {"label": self.label}
+        named = {} if self.label is None else {"label": self.label}
+        return scope | named | ({TAGS: list(tags_of(self.tags))} if self.tags else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,6 +134,11 @@ class Run:
         return self.record.label
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, by which lists of runs are filtered."""
+        return self.record.tags
+
+    @property
     def status(self) -> RunStatus:
         """How far it has come: ``finished``, ``stopped``, ``interrupted`` …."""
         return self.record.status

@@ -9,7 +9,7 @@ from evenhand.domain.comparison import Compared, TargetComparison, Took
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import RunRecord
 from evenhand.engine.case_scores import cases_by_target
-from evenhand.engine.targets.several import MODEL, own_name, targets_of
+from evenhand.engine.targets.several import MODEL, own_name, stands_for_several, targets_of
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 from evenhand.stats.paired import holm
 from evenhand.store.results import answers_between
@@ -25,6 +25,8 @@ def compare_targets(
     The run is read once: a case is kept only until all targets have answered it, which come one after the other.
     """
     targets = targets_of(run)
+    if len(targets) < 2:
+        targets = _named_by_cases(store, run)
     if len(targets) < 2:
         return None
     names = list(targets)
@@ -49,6 +51,19 @@ def compare_targets(
     noun = "model" if run.origin or all(own_name(target) == name for name, target in targets.items()) else "target"
     took = _took(store, run, [first, *others])
     return TargetComparison(baseline=first, evaluator=evaluator, others=others, noun=noun, took=took)
+
+
+def _named_by_cases(store: Store, run: RunRecord) -> dict[str, str]:
+    """Name the targets of a run of several as those that answered its first case: clients that were given in Python."""
+    if not stands_for_several(run.definition.get("target")):
+        return {}
+    names, first = dict[str, str](), None
+    for name, case in cases_by_target(store, run):
+        first = first or case.id
+        if case.id != first:
+            break
+        names[name] = name
+    return names
 
 
 def _took(store: Store, run: RunRecord, names: Sequence[str]) -> dict[str, Took]:

@@ -1,15 +1,7 @@
-"""The words of the pages, each explained in a sentence: one place for what a statistic or a status means.
-
-A template writes ``{{ word("Pass rate") }}``; a word that is explained here becomes a button that opens its
-explanation, without a script, and any other stays text. ``{{ explained("borderline", "error") }}`` lists some words for
-the numbers around it.
-"""
+"""The words of the pages, each explained in a sentence: one place for what a statistic or a status means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
@@ -155,7 +147,7 @@ WORDS: Final = (
     ),
     Word(
         label="Holm",
-        others=("p, holm",),
+        others=("p, holm", "p (holm)"),
         sentence=(
             "The p value corrected for the number of comparisons, since one of many is below 0.05 by chance alone."
         ),
@@ -163,7 +155,7 @@ WORDS: Final = (
     ),
     Word(
         label="detectable difference",
-        others=("power",),
+        others=("power", "detectable"),
         sentence=(
             "The smallest true difference that so many cases would show four times out of five (80 % power); "
             "smaller ones may exist unseen."
@@ -312,6 +304,11 @@ WORDS: Final = (
         link="/help/ranking#what-the-numbers-mean",
     ),
     Word(
+        label="groups",
+        sentence="In how many groups the judge saw the profile; the more, the narrower the interval of its rank.",
+        link="/help/ranking#designs",
+    ),
+    Word(
         label="position bias",
         others=("mean place by position shown",),
         sentence=(
@@ -321,6 +318,7 @@ WORDS: Final = (
     ),
     Word(
         label="main effect",
+        others=("main effects",),
         sentence=(
             "The difference in points between a level of an attribute and its first level, averaged over "
             "everything else."
@@ -329,6 +327,7 @@ WORDS: Final = (
     ),
     Word(
         label="interaction",
+        others=("interactions with groups",),
         sentence="Whether an attribute counts differently in one group than in another.",
         link="/help/audit#what-the-report-says",
     ),
@@ -345,35 +344,34 @@ WORDS: Final = (
         sentence="The cases that people are to label: taken at random by a seed, each with a known chance.",
         link="/help/labels#the-draw",
     ),
+    Word(
+        label="level",
+        sentence="A value of an attribute, such as 10 years of experience; the others are compared with the first one.",
+        link="/help/audit#a-design",
+    ),
+    Word(
+        label="points",
+        sentence="A difference between scores, which go from 0 to 10; above 0 means that it helps.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="spread",
+        sentence="How much the judge disagrees with itself: the standard deviation of a profile's repetitions.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="selected",
+        others=("rate", "selection rate"),
+        sentence="How many profiles of a level reach the score at which the design selects; the rate is their share.",
+        link="/help/audit#what-the-report-says",
+    ),
+    Word(
+        label="swap",
+        others=("changed", "flipped"),
+        sentence=(
+            "Pairs of profiles that differ only in the group: changed are those with different scores, flipped those "
+            "of which only one is selected."
+        ),
+        link="/help/audit#what-the-report-says",
+    ),
 )
-_BY_NAME: Final = {name.lower(): word for word in WORDS for name in (word.label, *word.others)}
-_used: ContextVar[dict[str, Word] | None] = ContextVar("used", default=None)
-
-
-@contextmanager
-def collected() -> Iterator[None]:
-    """Collect the words that are used while a page is rendered, so that each is explained once on it."""
-    before = _used.set({})
-    try:
-        yield
-    finally:
-        _used.reset(before)
-
-
-def word(text: str, *, has_title: bool = True) -> str:
-    """Return a text as a button that explains it, if it is a word of the glossary; else as it is."""
-    found, used = _BY_NAME.get(str(text).lower()), _used.get()
-    if found is None or used is None:
-        return text
-    used[found.id] = found
-    return found.button(text, has_title=has_title)
-
-
-def explained(*names: str) -> Markup:
-    """Return a line of words that explain the numbers around it."""
-    return tag("p", "What it means:", *(word(name, has_title=False) for name in names), class_="words")
-
-
-def explanations() -> Markup:
-    """Return the explanations of all words that were used on a page so far."""
-    return Markup("").join(found.explanation for found in (_used.get() or {}).values())

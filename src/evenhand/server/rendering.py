@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 
 from evenhand.reports.html.renderer import environment
-from evenhand.server.glossary import collected, explained, explanations, word
+from evenhand.server.explanations import collected, explained, explanations, word
 from evenhand.server.settings import settings_of
 
 

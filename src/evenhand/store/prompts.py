@@ -90,6 +90,26 @@ class Prompts:
         prompts = [self._prompt(row) for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest")]
         return sorted(prompts, key=lambda prompt: prompt.name)  # each database would have an order of its own
 
+    def some(self, ids: Sequence[str]) -> list[Prompt]:
+        """Return the latest versions of the prompts with these ids, in this order; those that are gone are left out."""
+        found = dict[str, Prompt]()
+        for first in range(0, len(ids), PAGE):
+            these = [column(each) for each in ids[first : first + PAGE]]
+            marks = ", ".join("?" * len(these))
+            for row in self._db.rows(f"{_PROMPT} WHERE v.version = p.latest AND p.id IN ({marks})", these):
+                found[str(row[1])] = self._prompt(row)
+        return [found[each] for each in dict.fromkeys(ids) if each in found]
+
+    def last_edited(self, limit: int) -> list[Prompt]:
+        """Return so many prompts, the last edited first."""
+        sql = f"{_PROMPT} WHERE v.version = p.latest ORDER BY v.created DESC, p.number DESC LIMIT ?"
+        return [self._prompt(row) for row in self._db.rows(sql, [limit])]
+
+    def total(self) -> int:
+        """Return how many prompts there are."""
+        ((count,),) = self._db.rows("SELECT COUNT(*) FROM prompts")
+        return int(count)
+
     def names(self, limit: int | None = None) -> list[tuple[str, str]]:
         """Return the ids and names of the prompts, the newest first, without reading what they say."""
         sql = "SELECT id, name FROM prompts ORDER BY number DESC"

@@ -123,7 +123,9 @@ def import_document(
 
     def take_in() -> Imported:
         count.done = 0
-        there = {prompt.name: prompt for prompt in store.prompts.all()}
+        named = {name: key for key, name in store.prompts.names()}
+        ids = [named[record.text.name] for record in records if record.text.name in named]
+        there = {prompt.name: prompt for prompt in store.prompts.some(ids)}
         new = [record for record in records if record.text.name not in there]
         known = [(there[record.text.name], record) for record in records if record.text.name in there]
         changes = [_Change.of(store, prompt, record) for prompt, record in known] if update else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 
@@ -152,6 +153,53 @@ def test_a_text_with_mistakes_adds_nothing_unless_their_rows_are_to_be_left_out(
     assert (added["new"], added["mistakes"]) == (1, 1)
     assert problem(wrong) == (422, "columns")
     assert problem(client.post("/api/prompts/p-gone/test-cases/import", json=body)) == (404, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        ("text/csv", "\ufeffq,ideal\nCapital of Peru?,Lima\n,\n"),
+        ("Text/CSV; charset=utf-8; header=present", "q,ideal\nCapital of Peru?,Lima\n,x\n"),
+        ("text/tab-separated-values", "q\tideal\nCapital of Peru?\tLima\n\tx\n"),
+        ("application/x-ndjson", '{"q": "Capital of Peru?", "ideal": "Lima"}\n{"q": "", "ideal": "x"}\n'),
+    ],
+)
+def test_a_table_is_sent_as_it_is(client: TestClient, prompt: str, kind: str, table: str) -> None:
+    address = f"/api/prompts/{prompt}/test-cases/import"
+    asked = {"column": ["input=q", "reference=ideal"], "skip_mistakes": "true"}
+
+    def send(**more: Any) -> Any:
+        return client.post(address, content=table.encode(), headers={"content-type": kind}, params=asked | more)
+
+    looked, added = send(dry_run="true").json(), send().json()
+
+    cases = client.get(f"/api/prompts/{prompt}/test-cases").json()["items"]
+    assert [field["field"] for field in looked["columns"]] == ["input", "reference"]
+    assert (looked["new"], looked["dry_run"]) == (1, True)
+    assert added == looked | {"dry_run": False}
+    assert (cases[-1]["input"], cases[-1]["reference"], len(cases)) == ("Capital of Peru?", "Lima", 4)
+
+
+def test_what_is_wrong_with_a_table_is_told(client: TestClient, prompt: str) -> None:
+    address = f"/api/prompts/{prompt}/test-cases/import"
+
+    def send(kind: str, table: bytes, query: str = "") -> Any:
+        return client.post(f"{address}?{query}", content=table, headers={"content-type": kind})
+
+    other = send("text/plain", b"q\na\n")
+    json_and_query = client.post(f"{address}?column=input=q", json={"text": "q\na\n", "columns": {"input": "q"}})
+
+    assert other.status_code == 415
+    assert (
+        "application/json or text/csv or text/tab-separated-values or application/x-ndjson, not 'text/plain'"
+        in (other.json()["detail"])
+    )
+    assert "byte 3 is invalid" in send("text/csv", b"q\n\xff\n").json()["detail"]
+    assert problem(send("text/csv", b"q\na\n", "column=input")) == (422, "column")
+    assert problem(send("text/csv", b"q\na\n", "column=input=p")) == (422, "columns")
+    assert problem(json_and_query) == (422, "column")
+    assert send("text/csv", b"").status_code == 422
+    assert client.get(f"/api/prompts/{prompt}/test-cases").json()["total"] == 3
 
 
 def test_what_is_exported_is_imported_elsewhere_all_or_none(client: TestClient, prompt: str) -> None:

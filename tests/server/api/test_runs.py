@@ -367,15 +367,15 @@ def test_a_run_that_another_tool_recorded_is_not_resumed_but_shown(
     assert "was imported from promptfoo" in resumed.json()["detail"]
 
 
-def test_a_run_is_labelled_when_it_starts_and_later(client: TestClient, prompt: str, ended: Ended) -> None:
-    run = start(client, prompt, label="shorter prompt")
+def test_a_run_is_labelled_and_tagged_when_it_starts_and_later(client: TestClient, prompt: str, ended: Ended) -> None:
+    run = start(client, prompt, label="shorter prompt", tags=["release", " nightly"])
     began = ended(run)
 
     changed = client.patch(f"/api/runs/{run}", json={"label": " longer prompt "})
     listed = client.get("/api/runs").json()["items"][0]
     cleared = client.patch(f"/api/runs/{run}", json={"label": None})
 
-    assert began["label"] == "shorter prompt"
+    assert (began["label"], began["tags"]) == ("shorter prompt", ["nightly", "release"])
     assert (changed.status_code, changed.json()["label"], listed["label"]) == (200, "longer prompt", "longer prompt")
     assert changed.json()["summary"]["n"] == began["summary"]["n"]
     assert cleared.json()["label"] == ""

@@ -153,7 +153,14 @@ def test_where_a_run_is_of_several_models_one_can_be_chosen(client: TestClient, 
     unclear = parsed(client.get(f"/compare?a={one}&b={several}&anyway=yes"))
     choice = next(link for link in unclear.all("a", class_="button") if link.text == "model/good")
     chosen = parsed(client.get(choice.attributes["href"]))
+    each_other = parsed(client.get(f"/compare?a={several}"))
+    as_json = client.get(f"/api/compare?a={several}")
+    (case, *_) = [one.attributes["href"] for one in each_other.all("a", class_="id")]
+    side_by_side = parsed(client.get(case))
 
+    assert "Compared with model/good, case by case" in told(each_other)
+    assert "model/good" in told(side_by_side)
+    assert (as_json.status_code, list(as_json.json()["others"])) == (200, ["model/other"])
     assert "has the answers of several models" in told(unclear)
     assert choice.attributes["href"] == f"/compare?a={one}&b={several}&anyway=yes&model_b=model%2Fgood"
     assert "3 cases in both runs." in told(chosen)
@@ -346,10 +353,13 @@ def test_the_targets_of_one_run_are_compared_and_their_answers_shown_next_to_eac
     cases = [Case(id=f"case {number}", question="which?") for number in range(6)]
     run = evaluate(cases, Contains(value="Paris"), target=target, store=str(tmp_path / "evenhand.db")).id
 
+    of_run = parsed(client.get(f"/runs/{run}"))
     page = parsed(client.get(f"/compare?a={run}"))
     pair = parsed(client.get(f"/compare?a={run}&b={run}&model_a=first&model_b=second"))
     case = parsed(client.get(f"/compare/case?a={run}&case=case+0"))
 
+    assert of_run.one("a", href=f"/compare?a={run}").text == "Compare them with each other"
+    assert "evenhand compare" not in told(of_run)
     assert "Compared with first, case by case, p corrected for 2 targets (Holm)" in told(page)
     assert page.one("a", href=f"/compare?a={run}&b={run}&model_a=first&model_b=second").text == "second"
     assert page.one("a", href=f"/compare/case?a={run}&case=case+0").text == "case 0"
@@ -411,3 +421,18 @@ def test_regressions_are_a_list_of_their_own_and_the_page_of_a_case_walks_throug
     assert "To a worse verdict: change 1 of 2" in told(case)
     assert "change 2 of 2" in told(after)
     assert after.all("a", rel="next") == []
+
+
+def test_what_was_chosen_stays_chosen_however_many_and_however_old(
+    client: TestClient, judged: Judge, parsed: Parsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [judged(*[0.5] * 3, count=3).id for _ in range(4)]
+    query = "&".join(f"{'b' if place else 'a'}={run}" for place, run in enumerate(runs))
+    monkeypatch.setattr("evenhand.server.pages.compare.MOST_RUNS", 2)
+
+    page = parsed(client.get(f"/compare?{query}"))
+
+    selected = [one.attributes["value"] for one in page.all("option") if "selected" in one.attributes]
+    assert selected == runs
+    assert len(page.all("select")) == 5
+    assert "These are the 2 newest runs." in told(page)

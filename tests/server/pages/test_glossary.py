@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 from evenhand import Case, Contains, Run, evaluate
 from evenhand.domain.prompt import PromptText
 from evenhand.server.documentation import documentation
-from evenhand.server.glossary import WORDS, collected, explained, explanations, word
+from evenhand.server.explanations import collected, explained, explanations, word
+from evenhand.server.glossary import WORDS
 from evenhand.store.store import Store
 
 

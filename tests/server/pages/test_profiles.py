@@ -266,6 +266,32 @@ def test_the_files_of_a_ranking_have_a_row_for_each_profile(client: TestClient, 
     assert client.get(f"/runs/{ranked}/download.xml").text.startswith("<?xml")
 
 
+def test_a_leaderboard_explains_its_words(
+    client: TestClient, ranked: str, audited: str, parsed: Callable[[Any], Any]
+) -> None:
+    pages = [parsed(client.get(f"/runs/{run}/{kind}")) for run, kind in ((ranked, "ranking"), (audited, "audit"))]
+
+    headings = [
+        {cell.text for cell in page.all("th", scope="col")}
+        - {button.text for button in page.all("button", class_="word")}
+        for page in pages
+    ]
+    for page in pages:
+        buttons = {one.attributes["popovertarget"] for one in page.elements if "popovertarget" in one.attributes}
+        assert buttons == {one.attributes["id"] for one in page.elements if "popover" in one.attributes}
+    # What remains says itself what it is.
+    assert headings[0] <= {"Profile", "Ranks from 1 to 12", "Position", "best to worst", "Mean place"}
+    assert {one for one in headings[1] if " to " not in one} == {
+        "effect",
+        "profiles",
+        "note",
+        "pairs",
+        "largest",
+        "failed",
+    }
+    assert [one.text for one in pages[0].all("h3")] == ["Mean place by position shown"]
+
+
 # An audit
 
 

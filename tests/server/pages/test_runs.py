@@ -255,7 +255,8 @@ def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None
     found = run_view.live({"total": 4, "rate": rate, **still, **unknown, **none})
 
     assert found["texts"]["rate"] == told
-    assert found["texts"]["pace"] == ("" if told == "–" else told)
+    assert found["texts"]["pace"] == ", ".join([*([told] if rate else []), "cost unknown until it ends"])
+    assert found["texts"]["cost"] == "unknown until it ends"
 
 
 def test_a_run_that_stopped_says_why_and_can_be_resumed(
@@ -468,7 +469,8 @@ def prompt(store: Store) -> Any:
 def form_of(prompt: Any, **fields: Any) -> dict[str, Any]:
     usual = {
         "prompt": prompt.id, "version": str(prompt.version), "models": "openai/gpt-5-mini", "judge": "openai/gpt-5",
-        "repeat": "1", "concurrency": "8", "max_calls": "", "max_cost": "", "label": "", "do": "estimate",
+        "repeat": "1", "concurrency": "8", "max_calls": "", "max_cost": "", "label": "", "tags": "",
+        "do": "estimate",
     }  # fmt: skip
     return usual | fields
 
@@ -538,6 +540,7 @@ WRONG = [
     ("max_cost", "cheap", "a number of dollars"),
     ("max_cost", "nan", "a number of dollars"),
     ("label", "x" * 201, "200 characters"),
+    ("tags", "release, " + "x" * 41, "1 to 40 characters"),
 ]
 
 
@@ -593,7 +596,7 @@ def test_a_run_is_started_and_comes_to_its_end(tmp_path: Path) -> None:
         assert "no mean: none of 2 cases was scored; 2 target errors" in client.get(f"/runs/{run.id}").text
 
 
-def test_a_run_that_is_started_with_a_label_has_it_on_every_page_and_over_http(
+def test_a_run_that_is_started_with_a_label_and_tags_has_them_on_every_page_and_over_http(
     client: TestClient,
     post: Post,
     parsed: Parsed,
@@ -602,7 +605,7 @@ def test_a_run_that_is_started_with_a_label_has_it_on_every_page_and_over_http(
     ended: Callable[[str], dict[str, Any]],
 ) -> None:
     label = "shorter <b>prompt</b>"
-    typed = form_of(prompt, models="vllm/a", judge="vllm/judge", label=f" {label} ")
+    typed = form_of(prompt, models="vllm/a", judge="vllm/judge", label=f" {label} ", tags="release, <i>,,")
 
     estimate = parsed(post("/runs/new", **typed))
     runs = [
@@ -614,8 +617,9 @@ def test_a_run_that_is_started_with_a_label_has_it_on_every_page_and_over_http(
     def main_of(address: str) -> str:
         return str(parsed(client.get(address)).one("main").text)
 
-    assert estimate.value("label") == typed["label"]
+    assert (estimate.value("label"), estimate.value("tags")) == (typed["label"], typed["tags"])
     assert (labelled["label"], other["label"]) == (label, "")
+    assert labelled["tags"] == ["<i>", "release"]
     assert [each["label"] for each in client.get("/api/runs").json()["items"]] == ["", label]
     for address in ("/runs", f"/runs?prompt={prompt.id}", f"/runs/{runs[0]}", f"/compare?a={runs[0]}&b={runs[1]}"):
         assert label in main_of(address), address

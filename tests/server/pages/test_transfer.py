@@ -250,29 +250,90 @@ def test_a_large_import_with_a_mistake_imports_nothing_and_names_it(store: Store
     assert store.prompts.all() == []
 
 
-@pytest.mark.parametrize(("address", "kind"), [("/io", "input"), ("/runs/new", "a")])
-def test_many_prompts_are_shown_page_by_page_and_found_by_name(
-    client: TestClient, store: Store, parsed: Parsed, address: str, kind: str
-) -> None:
-    for number in range(230):
-        store.prompts.create(PromptText(name=f"Prompt {number:03}"))
+@pytest.fixture
+def many_prompts(store: Store) -> list[str]:
+    """230 prompts by name, as their ids; what all but the first 100 say is damaged, so that no page may read it."""
+    ids = store.atomically(
+        lambda: [store.prompts.create(PromptText(name=f"Prompt {number:03}")).id for number in range(230)]
+    )
+    store.database.execute("UPDATE prompt_versions SET content = 'damaged' WHERE name > 'Prompt 099'")
+    return ids
 
-    def shown(where: str) -> tuple[int, str | None]:
-        page = parsed(client.get(where))
-        entries = (
-            page.all("input", type="checkbox", name="prompt")
-            if kind == "input"
-            else [one for one in page.all("a") if one.attributes.get("href", "").startswith("/runs/new?prompt=")]
-        )
-        following = [one.attributes["href"] for one in page.all("a", rel="next")]
-        return len(entries), following[0] if following else None
 
-    counts, where = [], address
-    while where:
-        count, where = shown(where)  # type: ignore[assignment]
-        counts.append(count)
+@pytest.mark.parametrize("address", ["/io", "/runs/new", "/prompts"])
+@pytest.mark.usefixtures("many_prompts")
+def test_of_many_prompts_a_page_reads_and_shows_its_own(client: TestClient, parsed: Parsed, address: str) -> None:
+    first = parsed(client.get(address))
+    found = parsed(client.get(f"{address}?q=PROMPT+02"))
+    beyond = client.get(f"{address}?start=100")
 
-    assert counts == [100, 100, 30]
-    assert shown(f"{address}?q=PROMPT+22") == (10, None)
-    assert shown(f"{address}?q=nobody") == (0, None)
+    assert "Prompt 000" in first.one("main").text
+    assert "1 to 100 of 230" in first.one("main").text
+    assert "Prompt 100" not in first.one("main").text
+    assert [row.text.split()[1][:3] for row in found.all("tr")[1:]] == [f"02{digit}" for digit in range(10)]
+    assert beyond.status_code == 500
+    assert "is damaged" in beyond.text
     assert "No matching prompts" in client.get(f"{address}?q=nobody").text
+
+
+def test_the_prompts_to_run_go_on_from_page_to_page(
+    client: TestClient, store: Store, many_prompts: list[str], parsed: Parsed
+) -> None:
+    store.database.execute("UPDATE prompt_versions SET content = ''")
+    where, seen = "/runs/new", list[str]()
+
+    while where:
+        page = parsed(client.get(where))
+        hrefs = [one.attributes.get("href", "") for one in page.all("a")]
+        seen += [href.removeprefix("/runs/new?prompt=") for href in hrefs if href.startswith("/runs/new?prompt=")]
+        where = next((one.attributes["href"] for one in page.all("a", rel="next")), "")
+
+    assert seen == many_prompts
+
+
+def pressed(client: TestClient, page: Any, button: str, *also: str) -> Any:
+    """Press a button of the form of the export, with some more prompts ticked, as a browser without scripts does."""
+    (one,) = [each for each in page.all("button") if each.text == button]
+    boxes = [box.attributes for box in page.all("input", type="checkbox", name="prompt")]
+    ticked = [box["value"] for box in boxes if "checked" in box or box["value"] in also]
+    fields = {"q": page.one("input", name="q").attributes["value"], "prompt": ticked}
+    if "name" in one.attributes:
+        fields[one.attributes["name"]] = one.attributes["value"]
+    return client.get(one.attributes.get("formaction", "/io/export"), params=fields)
+
+
+def test_prompts_that_were_selected_stay_so_from_page_to_page_and_through_a_search(
+    client: TestClient, store: Store, many_prompts: list[str], parsed: Parsed
+) -> None:
+    store.database.execute("UPDATE prompt_versions SET content = '', checksum = NULL")
+    ids = many_prompts
+
+    second = parsed(pressed(client, parsed(client.get("/io")), "Next", ids[3], ids[5]))
+    back = parsed(pressed(client, second, "Previous", ids[120]))
+    searched = parsed(pressed(client, parsed(client.get(f"/io?q=22&prompt={ids[3]}")), "Filter", ids[221]))
+    everything = parsed(pressed(client, searched, "Show all"))
+    exported = pressed(client, back, "Export selected", ids[7])
+
+    names = {prompt["name"] for prompt in json.loads(exported.text)["prompts"]}
+    assert names == {"Prompt 003", "Prompt 005", "Prompt 007", "Prompt 120"}
+    assert second.one("fieldset").text.split() == [
+        "Selected",
+        "on",
+        "another",
+        "page",
+        "Prompt",
+        "003",
+        "Prompt",
+        "005",
+    ]
+    assert back.one("fieldset").text.endswith("Prompt 120")
+    assert "Prompt 003" in searched.one("fieldset").text
+    assert "1 to 100 of 230" in everything.one("main").text
+    assert "Prompt 221" in everything.one("fieldset").text
+
+
+def test_more_selected_prompts_than_an_address_takes_are_refused(client: TestClient) -> None:
+    response = client.get("/io", params={"prompt": [f"p-{number}" for number in range(301)]})
+
+    assert response.status_code == 422
+    assert "301 prompts are selected, and at most 300 can be kept from page to page" in response.text

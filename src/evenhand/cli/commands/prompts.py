@@ -16,9 +16,11 @@ from evenhand.cli.options import (
     Db,
     Json,
     Judge,
+    Label,
     Quiet,
     Repeat,
     RunOptions,
+    Tags,
     Yes,
     is_typed,
     read_texts,
@@ -250,6 +252,8 @@ def run_prompt(
         typer.Option("--only", metavar="ID", help="Use only the test case with this id. Can be repeated."),
     ] = None,
     repeat: Repeat = None,
+    label: Label = None,
+    tag: Tags = None,
     options: RunOptions,
 ) -> ExitCode:
     """Try a prompt: every test case on every model, as often as --repeat says.
@@ -273,7 +277,7 @@ def run_prompt(
             require_judge(judge)
         new = NewRun(
             job=trial.job(store),
-            scope=CommandScope(repeat=trial.repeat, no_cache=options.no_cache),
+            scope=CommandScope(repeat=trial.repeat, label=label, tags=tuple(tag or ()), no_cache=options.no_cache),
             notes=partial(_notes, trial, judge_is_typed=is_typed(ctx, "judge")),
         )
         return start_run(session, new, options, store=store)

@@ -23,6 +23,7 @@ from evenhand.cli.options import (
     RetryOptions,
     RunOrLast,
     Suites,
+    Tags,
     Target,
     display_name,
     is_typed,
@@ -42,7 +43,7 @@ from evenhand.models.resolve import unasked
 from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
 
-_OPTIONS_OF_A_NEW_RUN: Final = ("only", "limit", "repeat", "answers_from")
+_OPTIONS_OF_A_NEW_RUN: Final = ("only", "limit", "repeat", "answers_from", "label", "tag")
 
 
 def run(
@@ -56,6 +57,7 @@ def run(
     repeat: Repeat = None,
     answers_from: AnswersFrom = None,
     label: Label = None,
+    tag: Tags = None,
     estimate: Estimate = False,
     options: RetryOptions,
 ) -> ExitCode:
@@ -81,6 +83,7 @@ def run(
                 repeat=repeat or read.built.repeat,
                 answers_from=answers_from,
                 label=label,
+                tags=tuple(tag or ()),
                 overrides=overrides,
                 no_cache=options.no_cache,
             )

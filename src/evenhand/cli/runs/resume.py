@@ -210,6 +210,7 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
         repeat=scope.repeat,
         answers_from=scope.answers_from,
         label=before.label or None,
+        tags=before.tags,
         overrides=overrides,
         no_cache=before.options.get("no_cache") is True,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -16,7 +17,6 @@ from evenhand.profiles.audit.effects import Effect
 from evenhand.profiles.audit.result import AuditNumbers, numbers_of
 from evenhand.profiles.audit.selection import FOUR_FIFTHS, Impact
 from evenhand.profiles.audit.sentences import (
-    EFFECT_HEADINGS,
     IMPACT_RATIO,
     KINDS,
     MOST_ROWS,
@@ -42,24 +42,27 @@ from evenhand.reports.safe_text import escaped, plain, strict_json
 _WIDEST_RATIO: Final = 2.0
 
 
-def section(report: Report, numbers: AuditNumbers) -> Markup:
-    """Show the numbers of an audit; what models and users wrote is only ever text."""
-    blocks = [_shown(block, numbers) for block in parts(numbers, most=None)]
+def section(report: Report, numbers: AuditNumbers, word: Callable[[str], str] = str) -> Markup:
+    """Show the numbers of an audit; what models and users wrote is only ever text. ``word`` explains a heading."""
+    blocks = [_shown(block, numbers, word) for block in parts(numbers, most=None)]
     gates = [
         tag("li", badge(Standing.PASS if gate.ok else Standing.FAIL), tag("span", gate.words)) for gate in report.gates
     ]
     return tag("section", tag("ul", *gates, class_="gates") if gates else None, *blocks, class_="outcome audit")
 
 
-def _shown(block: Block, numbers: AuditNumbers) -> Markup:
+def _shown(block: Block, numbers: AuditNumbers, word: Callable[[str], str]) -> Markup:
+    if not isinstance(block, Grid):
+        return shown(block)
+    headings = [word(heading) for heading in block.headings]
     if block.title in KINDS:
-        return _effects(block.title, list(effect_rows(numbers, KINDS[block.title])))
-    if isinstance(block, Grid) and IMPACT_RATIO in block.headings:
-        return _impacts(block, numbers.impacts)
-    return shown(block)
+        return _effects(word(block.title), headings, list(effect_rows(numbers, KINDS[block.title])))
+    if IMPACT_RATIO in block.headings:
+        return _impacts(block, headings, numbers.impacts)
+    return shown(replace(block, headings=tuple(headings)))
 
 
-def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Markup:
+def _effects(title: str, headings: Sequence[str], effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Markup:
     """Draw effects on a common scale, with the line at which nothing differs."""
     reach = max([0.01, *(abs(end) for effect, _ in effects for end in _ends(effect))])
     axis = Axis(left=-reach, right=reach, line=0.0)
@@ -67,11 +70,11 @@ def _effects(title: str, effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> M
     for effect, (name, *numbers) in effects:
         label = f"{effect.name}: {signed(effect.estimate)} {signed_interval(effect.interval)}"
         rows.append((name, interval_mark(label, effect.estimate, _span(effect.interval), axis), numbers))
-    table = forest(EFFECT_HEADINGS, rows, f"{signed(-reach)} to {signed(reach)}")
+    table = forest(headings, rows, f"{signed(-reach)} to {signed(reach)}")
     return tag("div", tag("h2", title), table)
 
 
-def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Markup:
+def _impacts(grid: Grid, headings: Sequence[str], impacts: Sequence[Impact]) -> Markup:
     """Draw impact ratios, with the four-fifths line."""
     reach = min(max([1.0, *(impact.interval.high for impact in impacts if impact.interval is not None)]), _WIDEST_RATIO)
     axis = Axis(left=0.0, right=reach, line=FOUR_FIFTHS)
@@ -79,7 +82,7 @@ def _impacts(grid: Grid, impacts: Sequence[Impact]) -> Markup:
     for impact, (name, *cells) in zip(impacts, grid.rows, strict=True):
         label = f"{name}: {score_text(impact.ratio)} {interval_text(impact.interval)}, the line at {FOUR_FIFTHS:.2f}"
         rows.append((name, interval_mark(label, impact.ratio, _span(impact.interval), axis), cells))
-    return tag("div", tag("h2", grid.title), forest(grid.headings, rows, f"0 to {reach:.2f}"))
+    return tag("div", tag("h2", grid.title), forest(headings, rows, f"0 to {reach:.2f}"))
 
 
 def _ends(effect: Effect) -> Iterator[float]:

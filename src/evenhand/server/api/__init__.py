@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from evenhand.server.api import filters, labels, models, openapi, playground, prompts, results, runs, trend
+from evenhand.server.api import (
+    case_import,
+    filters,
+    labels,
+    models,
+    openapi,
+    playground,
+    prompts,
+    results,
+    runs,
+    trend,
+)
 
 router = APIRouter(prefix="/api")
 for _part in (
     prompts.router,
     prompts.test_case_router,
+    case_import.router,
     prompts.schema_router,
     models.preview_router,
     playground.router,

@@ -63,9 +63,11 @@ Key = Annotated[
 ]
 
 
-def routes(tag: str) -> APIRouter:
+def routes(tag: str, route_class: type[APIRoute] | None = None) -> APIRouter:
     """Make a router whose routes require the token, parse JSON strictly, and report problems in the same way."""
-    return APIRouter(route_class=JsonRoute, tags=[tag], responses=_ALWAYS, dependencies=[Depends(_TOKEN)])
+    return APIRouter(
+        route_class=route_class or JsonRoute, tags=[tag], responses=_ALWAYS, dependencies=[Depends(_TOKEN)]
+    )
 
 
 # No body has as many; what is beyond is not reported one by one.
@@ -74,7 +76,7 @@ MOST_CASES_AT_ONCE: Final = 10_000
 MOST_PROMPTS_AT_ONCE: Final = 10_000
 MOST_RUBRICS: Final = 200
 _LARGEST: Final = 2**53 - 1
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
 
 _SCHEMA: Final = {"anyOf": [{"type": kind} for kind in ("string", "object", "boolean", "null")]}
 
@@ -140,20 +142,29 @@ class JsonRoute(APIRoute):
 
         async def handler(request: Request) -> Response:
             await guard(request)
-            if self.body_field is not None:
-                _require_json(request)
-            return await usual(JsonRequest(request.scope, request.receive))
+            return await usual(self.parser_of(request))
 
         return handler
 
+    def parser_of(self, request: Request) -> Request:
+        """Return the request in a form that parses its body; one whose Content-Type cannot be parsed is refused."""
+        if self.body_field is not None:
+            require_json(request)
+        return JsonRequest(request.scope, request.receive)
 
-def _require_json(request: Request) -> None:
-    """Refuse a body whose Content-Type is not JSON."""
+
+def media_type(request: Request) -> str:
+    """Return the Content-Type of a request without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def require_json(request: Request, *others: str) -> None:
+    """Refuse a body whose Content-Type is not JSON; ``others`` would have been accepted too."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if has_body and kind != _JSON and not kind.endswith("+json"):
+    kind = media_type(request)
+    if has_body and kind != JSON and not kind.endswith("+json"):
         sent = f"not {kind!r:.80}" if kind else "which is missing"
-        raise Problem(415, "Not JSON", f"send the body with Content-Type: {_JSON}, {sent}")
+        raise Problem(415, "Not JSON", f"send the body with Content-Type: {' or '.join((JSON, *others))}, {sent}")
 
 
 class Body(BaseModel):
@@ -278,12 +289,16 @@ class RunBody(Body):
     label: Annotated[
         str | None, Field(max_length=MOST_LABEL, description="What to call the run, to tell it from others.")
     ] = None
+    tags: Annotated[
+        list[str], Field(max_length=MOST_TAGS, description="Tags of the run, by which lists are filtered.")
+    ] = []
 
     @property
     def run_request(self) -> RunRequest:
         """The run that is requested."""
         several = {
             "models": tuple(self.models),
+            "tags": tuple(self.tags),
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
         }
         return RunRequest(**(self.model_dump(exclude=set(several)) | several))

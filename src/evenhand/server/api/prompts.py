@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from operator import itemgetter
 from typing import Annotated, Any, Final
 
 import orjson
 from fastapi import Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
-from evenhand.convert.case_import import add_cases, plan_cases
-from evenhand.convert.case_table import read_cases
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ContractError, NotFoundError
 from evenhand.domain.evaluation import Status
@@ -20,7 +19,6 @@ from evenhand.evaluators.schema.compiled import InvalidSchemaError
 from evenhand.evaluators.schema.evaluator import SchemaEvaluator, is_empty
 from evenhand.server.api.bodies import (
     CaseId,
-    CasesBody,
     Cursor,
     ImportBody,
     Key,
@@ -34,7 +32,7 @@ from evenhand.server.api.bodies import (
     TestCaseEdit,
     routes,
 )
-from evenhand.server.api.import_schemas import CasesImportShape, ImportJobShape, ImportShape
+from evenhand.server.api.import_schemas import ImportJobShape, ImportShape
 from evenhand.server.api.schemas import (
     Listed,
     Page,
@@ -62,12 +60,12 @@ router = routes("prompts")
 @router.get("/prompts", response_model=Page[PromptShape])
 def list_prompts(store: StoreDep, limit: Limit = 100, cursor: Cursor = None) -> Any:
     """List the prompts by name, each in its latest version."""
-    prompts = store.prompts.all()
+    ids = [key for key, _ in sorted(store.prompts.names(), key=itemgetter(1))]
     first = cursor_offset(cursor)
-    more = offset_cursor(first + limit) if first + limit < len(prompts) else None
+    more = offset_cursor(first + limit) if first + limit < len(ids) else None
     return {
-        "items": [prompt_summary(prompt) for prompt in prompts[first : first + limit]],
-        "total": len(prompts),
+        "items": [prompt_summary(prompt) for prompt in store.prompts.some(ids[first : first + limit])],
+        "total": len(ids),
         "next": more,
     }
 
@@ -152,29 +150,6 @@ def edit_test_case(prompt: PromptId, test_case: CaseId, body: TestCaseEdit, stor
 def delete_test_case(prompt: PromptId, test_case: CaseId, store: StoreDep) -> None:
     """Delete a test case; earlier runs keep their results for it."""
     store.prompts.delete_case(_find_test_case(store, prompt, test_case).id)
-
-
-@test_case_router.post("/prompts/{prompt}/test-cases/import", response_model=CasesImportShape)
-def import_test_cases(
-    prompt: PromptId,
-    body: CasesBody,
-    *,
-    store: StoreDep,
-    key: Key = None,
-    dry_run: Annotated[bool, Query()] = False,
-) -> Any:
-    """Add test cases from CSV or JSONL, all or none; those that exist already are left out. A dry run adds nothing."""
-    owner = store.prompts.find(prompt)
-    table = read_cases(body.text.encode("utf-8", "surrogatepass"), written_as=body.format)
-    if dry_run:
-        return plan_cases(store, owner, table, body.columns).as_dict()
-
-    def take_in() -> str:
-        done = add_cases(store, owner, table, body.columns, skip_mistakes=body.skip_mistakes)
-        return orjson.dumps(done.as_dict()).decode()
-
-    outcome, _ = store.idempotency_keys.once(key, ["test cases", owner.id, body.model_dump()], take_in)
-    return orjson.loads(outcome)
 
 
 def _find_test_case(store: Store, prompt: str, test_case: str) -> TestCase:

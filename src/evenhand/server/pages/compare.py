@@ -13,8 +13,7 @@ from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResu
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.run_differences import RunDifferences
-from evenhand.engine.comparison import Side, paired_results
-from evenhand.engine.targets.several import targets_of
+from evenhand.engine.comparison import Side, answering_models, paired_results
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
@@ -71,7 +70,8 @@ def compare(
     """Compare two runs, several with one, or the targets of one; ``before``, ``after`` and ``way`` select changes."""
     runs = store.runs.newest(MOST_RUNS)
     others = tuple(each for each in b if each)
-    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "c": others[1:2], "runs": runs}
+    chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "more": others[1:], "runs": runs}
+    chosen |= {"is_cut": len(runs) == MOST_RUNS, "may_add": len(others) < MOST_OTHERS}
     chosen |= {"comparison": None, "several": None, "refused": None, "waiting": None}
     if not a:
         if not others:
@@ -352,7 +352,7 @@ def _case_of_targets(request: Request, store: Store, run: RunRecord, case: str) 
     """Show what each target of a run answered to a test case, the differences to the first marked."""
     sides = [
         CaseSide(name=name, result=result, href=f"{own(run)}/results/{result.position}")
-        for name in targets_of(run)
+        for name in answering_models(store, run)
         for result in Side(store=store, run=run, model=name).results([case]).values()
     ]
     if len(sides) < 2:

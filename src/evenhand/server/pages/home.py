@@ -25,6 +25,7 @@ from evenhand.store.store import Store
 router = APIRouter()
 
 LATEST: Final = 10
+LAST_EDITED: Final = 5
 
 
 @router.get("/")
@@ -44,7 +45,8 @@ def home(
         running=[Row.of(store, run, manager, summaries) for run in running],
         state=state_of_runs(running),
         legend=[standing for standing in Standing if standing is not Standing.PENDING],
-        prompts=sorted(store.prompts.all(), key=lambda prompt: -prompt.edited),
+        prompts=store.prompts.last_edited(LAST_EDITED),
+        prompt_count=store.prompts.total(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -177,6 +178,6 @@ def audit(
         "audit.html",
         numbers=numbers,
         may_change=run.status is not RunStatus.FINISHED,
-        section=section(report, numbers),
+        section=partial(section, report, numbers),
         **context,
     )

@@ -40,7 +40,7 @@ router = APIRouter()
 MOST_LISTED: Final = 200
 _MOST_CALLS: Final = 10**9
 _GIST: Final = 120
-_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost", "label")
+_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost", "label", "tags")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,7 @@ class Draft:
             max_calls=self._whole("max_calls", _MOST_CALLS),
             max_cost=self._dollars(),
             label=self.typed["label"].strip() or None,
+            tags=tuple(tag for tag in self.typed["tags"].split(",") if tag.strip()),
         )
 
     def _whole(self, name: str, most: int) -> int | None:

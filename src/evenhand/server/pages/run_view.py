@@ -192,7 +192,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
     """Return the progress of a run in words; live_runs.js puts newer ones in their places."""
     done, total = progress["done"], progress["total"]
     left = NONE if progress["eta"] is None else duration_text(progress["eta"])
-    cost = NONE if progress["calls"] is None else cost_text(progress["cost"])
+    cost = _cost(progress)
     texts = {
         "title": f"{done:,} of {counted(total, 'evaluation')}{_more(progress)}",
         "rate": _rate(progress["rate"]),
@@ -209,6 +209,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
     return {"done": done, "total": total, "status": progress["status"], "texts": texts}
 
 
+UNKNOWN_YET: Final = "unknown until it ends"
 # The counts of a run in progress, by what they are shown as.
 COUNTED: Final = {
     Standing.PASS: "passed",
@@ -230,9 +231,16 @@ def _pace(progress: Mapping[str, Any], cost: str, left: str) -> list[str]:
     known = (
         (rate, rate),
         (left, f"{left} left"),
-        (cost, f"cost {cost}" if cost == cost_text(None) else f"{cost} so far"),
+        (cost, f"cost {cost}" if cost in (cost_text(None), UNKNOWN_YET) else f"{cost} so far"),
     )
     return [words for value, words in known if value != NONE]
+
+
+def _cost(progress: Mapping[str, Any]) -> str:
+    """Return the cost so far; only the process that runs it adds it up."""
+    if progress["calls"] is not None:
+        return cost_text(progress["cost"])
+    return UNKNOWN_YET if progress["status"] in {status.value for status in AT_WORK} else NONE
 
 
 def _rate(rate: float | None) -> str:

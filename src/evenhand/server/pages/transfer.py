@@ -43,8 +43,13 @@ def show_transfer(
     update: bool = False,
     q: str = "",
     start: int = 0,
+    prompt: Annotated[tuple[str, ...], Query()] = (),
+    show: str = "",
 ) -> Response:
-    """Show what can be exported, page by page, the way to import, and an import in progress, or what it did."""
+    """Show what can be exported, page by page, the way to import, and an import in progress, or what it did.
+
+    ``prompt`` are those that were selected, on whichever page; ``show=all`` ends the search for a name.
+    """
     job = jobs.find(job_id)
     if job is not None and not job.has_ended:
         return page(request, "transfer_progress.html", job=job)
@@ -53,7 +58,8 @@ def show_transfer(
     report = None if job is None else job.report
     if report is not None and report.dry_run:
         return _page(request, store, planned=report, too_long=True, update=update)
-    return _page(request, store, done=report, update=update, listed=PromptList.of(store, "/io", q, start))
+    listed = PromptList.of(store, "/io", "" if show == "all" else q, start, prompt)
+    return _page(request, store, done=report, update=update, listed=listed)
 
 
 @router.get("/io/export")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt
-from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
+from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
@@ -162,10 +162,15 @@ class RunRequest:
     outage_timeout: float | None = None
     max_consecutive_errors: int | None = None
     label: str | None = None
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.label is not None and not is_label(self.label):
             raise FieldError("label", NOT_A_LABEL)
+        try:
+            tags_of(self.tags)
+        except ConfigError as error:
+            raise FieldError(TAGS, str(error)) from None
 
     @classmethod
     def again(cls, run: RunRecord, *, use_cache: bool = True) -> RunRequest:
@@ -194,8 +199,8 @@ class RunRequest:
 
     @property
     def scope(self) -> Scope:
-        """How often each case is judged, whether replies from before will do, and what the run is called."""
-        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache, label=self.label)
+        """How often each case is judged, whether replies from before will do, and what the run is called and tagged."""
+        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache, label=self.label, tags=self.tags)
 
     @property
     def pace(self) -> Pace:
