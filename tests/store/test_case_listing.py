@@ -16,6 +16,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import IMPORTED_FROM, CaseResult, MadeAnswer, RunRecord, RunStatus
+from evenhand.store.kept_listing import FORMAT
 from evenhand.store.list_filter import STANDINGS
 from evenhand.store.listing import CaseFilter, CaseOrder, CasePage, CaseReader, Filter, Listing, Order
 from evenhand.store.rows import Batch, evaluation_row
@@ -403,10 +404,11 @@ def test_a_listing_belongs_to_its_run_and_to_nothing_else(store: Store, made: An
     assert list(export_lines(store, run)) == before
     assert verify_run(store, run.id).is_sound
     tables = ("listings", "listed_evaluations", "listed_cases", "listed_metadata", "listed_keys", "listed_texts")
+    tables = (*tables, "listed_words")
     counts = [store.database.rows(f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables]
     store.runs.delete(run)
-    assert counts == [1, 1, 1, 1, 1, 1]
-    assert [store.database.rows(f"SELECT COUNT(*) FROM {table}") for table in tables] == [[(0,)]] * 6
+    assert counts == [1, 1, 1, 1, 1, 1, 2]
+    assert [store.database.rows(f"SELECT COUNT(*) FROM {table}") for table in tables] == [[(0,)]] * 7
 
 
 def test_a_listing_that_another_process_makes_at_the_same_time_is_left_to_it(
@@ -430,7 +432,7 @@ def test_a_listing_that_another_process_makes_at_the_same_time_is_left_to_it(
         page, total = listing.page(run, Filter(), Order(by="score"), limit=9, after=None)
 
     assert ([place[0] for _, place in page], total) == ([1, 2, 0], 3)
-    assert store.database.rows("SELECT format, cases FROM listings") == [("1", 3)]
+    assert store.database.rows("SELECT format, cases FROM listings") == [(FORMAT, 3)]
     assert store.database.rows("SELECT COUNT(*) FROM listed_cases") == [(3,)]
 
 

@@ -34,6 +34,8 @@ class Database(ABC):
     clustered: ClassVar[str] = ""
     # What follows a column of text that is sorted by its bytes, where that is not so by itself.
     bytewise: ClassVar[str] = ""
+    # What a column of bytes is called.
+    binary: ClassVar[str] = "BLOB"
     # Whether a commit returns quickly enough to be waited for on an event loop.
     quick: ClassVar[bool]
     # What follows a SELECT within a transaction, so that nobody changes the row before it ends, or reads it to.

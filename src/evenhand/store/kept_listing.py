@@ -12,14 +12,17 @@ from evenhand.domain.run import IMPORTED_FROM, RunRecord
 from evenhand.store.case_reader import CaseReader
 from evenhand.store.database import Database
 from evenhand.store.list_query import Listed
+from evenhand.store.list_totals import Totals
 from evenhand.store.listed_rows import CASE_COLUMNS, EVALUATION_COLUMNS, ListedRows, RowMaker
 from evenhand.store.rows import dumps, loads
 from evenhand.store.store import Store
 
 # How the rows are made: where it is another, all of them are made anew.
-FORMAT: Final = "1"
+FORMAT: Final = "2"
 # In place of it while rows are being made; what they cover is then the mark of whoever makes them.
 _UNFINISHED: Final = ""
+# In place of totals where there are too many kinds to count.
+_UNKNOWN: Final = "null"
 _PAGE: Final = 2048
 MOST_NAMES: Final = 200
 _TABLES: Final = ("listed_evaluations", "listed_cases")
@@ -40,6 +43,7 @@ class Extent:
     def __init__(self, cases: int = 0, rows: int = 0, evaluations: int = 0) -> None:
         self.cases, self.rows, self.evaluations = cases, rows, evaluations
         self._names: set[str] = set()
+        self.totals: Totals | None = None
 
     def add(self, made: ListedRows) -> None:
         """Take in some rows."""
@@ -47,6 +51,8 @@ class Extent:
         self.rows += sum(case[1] == case[2] for case in made.cases)
         self.evaluations += len(made.evaluations)
         self.name(evaluation[_NAME] for evaluation in made.evaluations)
+        if self.totals is not None:
+            self.totals.add(made)
 
     def name(self, names: Iterable[str]) -> None:
         """Take in names of evaluators."""
@@ -59,14 +65,14 @@ class Extent:
         """The names of the evaluators, in their order."""
         return tuple(sorted(self._names)[:MOST_NAMES])
 
-    def listed(self, database: Database, run: RunRecord, covers: str, *, texts: int = 0) -> Listed:
+    def listed(self, database: Database, run: RunRecord, covers: str, *, texts: int = 0, words: int = 0) -> Listed:
         """Return the listing that holds as much."""
         # What another tool has recorded is in its own order, in which the cases of a row need not be together.
         in_order = self.rows == self.cases or IMPORTED_FROM not in run.definition
         return Listed(
             database=database, run=run.number, covers=covers, cases=self.cases, rows=self.rows,
             evaluations=self.evaluations, evaluators=self.evaluators, in_order=in_order,
-            names_all=len(self._names) < MOST_NAMES, texts=texts,
+            names_all=len(self._names) < MOST_NAMES, totals=self.totals, texts=texts, words=words,
         )  # fmt: skip
 
 
@@ -84,14 +90,16 @@ class KeptListings:
     def find(self, run: RunRecord) -> Listed | None:
         """Return the listing of a run; None if there is none, or it is out of date."""
         rows = self._db.rows(
-            "SELECT format, covers, cases, rows, evaluations, evaluators, texts FROM listings WHERE run = ?",
+            "SELECT format, covers, cases, rows, evaluations, evaluators, totals, texts, words FROM listings "
+            "WHERE run = ?",
             [run.number],
         )
-        for kept_format, covers, cases, count, evaluations, evaluators, texts in rows:
+        for kept_format, covers, cases, count, evaluations, evaluators, totals, texts, words in rows:
             if kept_format == FORMAT and covers == self._coverage(run):
                 extent = Extent(cases, count, evaluations)
                 extent.name(loads(evaluators))
-                return extent.listed(self._db, run, covers, texts=texts)
+                extent.totals = None if totals == _UNKNOWN else Totals.from_dict(loads(totals))
+                return extent.listed(self._db, run, covers, texts=texts, words=words)
         return None
 
     def make(self, run: RunRecord) -> Listed:
@@ -101,6 +109,7 @@ class KeptListings:
         """
         covers, mark = self._source.summaries.coverage(run), secrets.token_hex(8)
         maker, extent = RowMaker(self._source, self._reader, run), Extent()
+        extent.totals = totals = Totals()
         self._begin(run, mark)
         for first in range(0, run.cases, _PAGE):
             if self._closed.is_set():
@@ -114,14 +123,15 @@ class KeptListings:
         if extent.cases > _PAGE:
             for table in _TABLES:
                 self._db.survey(table)
+        names, counted = dumps(extent.evaluators), dumps(totals.as_dict())
         with self._db.transaction():
             self._require(run, mark)
             if self._source.summaries.coverage(run) != covers:
                 raise OvertakenError(f"run {run.id} has changed while its lists were made")
             self._db.execute(
-                "UPDATE listings SET format = ?, covers = ?, cases = ?, rows = ?, evaluations = ?, evaluators = ? "
-                "WHERE run = ?",
-                [FORMAT, covers, extent.cases, extent.rows, extent.evaluations, dumps(extent.evaluators), run.number],
+                "UPDATE listings SET format = ?, covers = ?, cases = ?, rows = ?, evaluations = ?, evaluators = ?, "
+                "totals = ? WHERE run = ?",
+                [FORMAT, covers, extent.cases, extent.rows, extent.evaluations, names, counted, run.number],
             )
         return extent.listed(self._db, run, covers)
 
@@ -131,10 +141,11 @@ class KeptListings:
             self._db.execute(
                 "INSERT INTO listings (run, format, covers, cases, rows, evaluations, evaluators, texts) "
                 "VALUES (?, ?, ?, 0, 0, 0, '[]', 0) "
-                "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, texts = 0",
+                "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
+                "texts = 0, words = 0",
                 [run.number, _UNFINISHED, mark],
             )
-            for table in (*_TABLES, "listed_texts"):
+            for table in (*_TABLES, "listed_texts", "listed_words"):
                 self._db.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])  # noqa: S608 - our own names
 
     def _require(self, run: RunRecord, mark: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from evenhand.store.database import Database
 from evenhand.store.list_filter import STANDINGS, CaseFilter, CaseOrder, CasePage, Filter, Order, hashed
+from evenhand.store.list_totals import Totals, standings_of
 from evenhand.store.results import Place
 from evenhand.store.rows import column
 
@@ -17,11 +18,8 @@ from evenhand.store.rows import column
 SortedPlace: TypeAlias = tuple[Any, Place]
 
 _ERROR, _PASS, _PENDING = (STANDINGS[name] for name in ("error", "pass", "pending"))
-# An error is recorded with a score of 0, and has none.
-_SCORE: Final = f"CASE WHEN e.standing BETWEEN {STANDINGS['fail']} AND {_PASS} THEN e.score END"
-# An error is recorded as a fail.
-_OF_VERDICT: Final = {"pass": ("pass",), "borderline": ("borderline",), "fail": ("fail", "error")}
-_OF_STATUS: Final = {"scored": ("pass", "borderline", "fail"), "not_evaluated": ("not_evaluated",), "error": ("error",)}
+# Stands for a value that is missing, which comes last; ascending, that is.
+LAST: Final = 1e300
 _TEXTS: Final = {"model": "e.model", "case_id": "c.id", "evaluator": "e.evaluator"}
 _JOIN: Final = "JOIN listed_cases c ON c.run = e.run AND c.row = e.row AND c.position = e.position"
 
@@ -64,7 +62,8 @@ class Listed:
     """The listing of a run: the database that it is in, and what it holds.
 
     ``covers`` is another once something has been added to the run. ``in_order`` says that cases are in the order of
-    their rows, ``names_all`` that ``evaluators`` are all there are. ``texts`` is how many cases have their texts there.
+    their rows, ``names_all`` that ``evaluators`` are all there are. ``totals`` says how many match the usual filters.
+    ``texts`` is how many cases have their texts there, ``words`` how many the words of these.
     """
 
     database: Database
@@ -76,7 +75,9 @@ class Listed:
     evaluators: tuple[str, ...]
     in_order: bool
     names_all: bool
-    texts: int
+    totals: Totals | None = None
+    texts: int = 0
+    words: int = 0
 
     @property
     def has_texts(self) -> bool:
@@ -84,9 +85,19 @@ class Listed:
         return self.texts == self.cases > 0
 
     @property
+    def has_words(self) -> bool:
+        """Whether its texts can be found by their words."""
+        return self.has_texts and self.words == self.cases
+
+    @property
     def has_several(self) -> bool:
         """Whether rows have several cases: one for each target."""
         return self.rows < self.cases
+
+    @property
+    def place(self) -> str:
+        """The column that has the position of a case: where each is a row of its own, what the key begins with."""
+        return "position" if self.has_several else "row"
 
 
 def evaluations_page(
@@ -106,6 +117,8 @@ def evaluations_page(
     """
     where = _of_evaluations(listed, condition)
     where.extend(looked_up)
+    if order.by == "score" and condition.is_empty and total is not None:
+        return _by_score(listed, order, limit, after, offset), total
     joined = f"{_JOIN} " if order.by == "case_id" else ""
     source, values = f"FROM listed_evaluations e {joined}WHERE {where.sql}", where.values
     if total is None:
@@ -129,17 +142,43 @@ def evaluations_page(
     return [(row[0], (row[1], row[2], row[3])) for row in rows], total
 
 
+def _by_score(listed: Listed, order: Order, limit: int, after: SortedPlace | None, offset: int) -> list[SortedPlace]:
+    """Return a page of all evaluations by their score, through its index: those that have one, and then the others."""
+    than, last = ("<", -LAST) if order.descending else (">", LAST)
+    places = "e.row, e.position, e.place, e.sample" if listed.in_order else "e.position, e.place, e.sample"
+    found = list[SortedPlace]()
+    for has_score in (True, False):
+        where = Where(["e.run = ?", f"e.score IS {'NOT ' * has_score}NULL"], [listed.run])
+        if after is not None and has_score:
+            where.add(f"e.score {than}= ?", after[0])
+            where.add(f"(e.score {than} ? OR (e.position, e.place, e.sample) > (?, ?, ?))", after[0], *after[1])
+        elif after is not None and after[0] == last:
+            where.add("(e.position, e.place, e.sample) > (?, ?, ?)", *after[1])
+        ordered = f"e.score{_direction(order)}, {places}" if has_score else places
+        source = f"FROM listed_evaluations e WHERE {where.sql}"
+        rows = listed.database.rows(
+            f"SELECT e.score, e.position, e.place, e.sample {source} ORDER BY {ordered} LIMIT ? OFFSET ?",
+            [*where.values, limit - len(found), offset],
+        )
+        found += [(last if row[0] is None else row[0], (row[1], row[2], row[3])) for row in rows]
+        if len(found) == limit:
+            break
+        if offset and not rows:
+            ((scored,),) = listed.database.rows(f"SELECT COUNT(*) {source}", where.values)
+            offset -= scored
+        elif rows:
+            offset = 0
+    return found
+
+
 def _of_evaluations(listed: Listed, condition: Filter) -> Where:
     where = Where(["e.run = ?"], [listed.run])
-    for names, known in ((condition.verdict, _OF_VERDICT), (condition.status, _OF_STATUS)):
-        if names:
-            where.standing("e.standing", {STANDINGS[standing] for name in names for standing in known.get(name, ())})
+    for standings in standings_of(condition):
+        where.standing("e.standing", standings)
     _add_evaluators(where, listed, condition.evaluator)
     where.one_of("e.label", [hashed(label) for label in condition.label])
     where.one_of("e.model", [column(model) for model in condition.model])
     _add_scores(where, "e", condition.min_score, condition.max_score)
-    if condition.has_error is not None:
-        where.add(f"e.standing {'=' if condition.has_error else '<>'} {_ERROR}")
     if condition.retried is not None:
         where.add("e.retried = ?", int(condition.retried))
     return where
@@ -151,7 +190,7 @@ def _evaluation_key(order: Order) -> str:
         case "position":
             return "e.position"
         case "score":
-            return _or_last(_SCORE, order)
+            return _or_last("e.score", order)
         case "cost" | "seconds":
             return _or_last(f"e.{order.by}", order)
         case "verdict":
@@ -186,7 +225,7 @@ def cases_page(
     is_grouped = one == "e" or listed.has_several
     if totals is None:
         totals = _totals(listed, f"{source} WHERE {where.sql}", where.values, one)
-    key = _case_key(order, one)
+    key = _case_key(order, one, is_all=condition.is_empty)
     value = f"{'MAX' if order.descending else 'MIN'}({key})" if is_grouped and order.by != "position" else key
     later = Where()
     if after is not None and order.by == "position":
@@ -272,13 +311,13 @@ def _differing(listed: Listed, condition: CaseFilter, one: str) -> Where:
     return Where([f"{one}.row IN ({differing})"], where.values)
 
 
-def _case_key(order: CaseOrder, one: str) -> str:
+def _case_key(order: CaseOrder, one: str, *, is_all: bool) -> str:
     """Return the SQL expression by which cases are sorted."""
     match order.by:
         case "position":
             return f"{one}.row"
         case "score":
-            return _or_last(_SCORE if one == "e" else "c.score", order)
+            return _or_last(f"{one}.score", order)
         case "cost" | "seconds":
             return _or_last(f"c.{order.by}", order)
         case "standing":
@@ -286,23 +325,21 @@ def _case_key(order: CaseOrder, one: str) -> str:
                 return f"{one}.standing"
             return f"CASE WHEN {one}.standing > {_PASS} THEN -{one}.standing ELSE {one}.standing END"
         case "case_id":
-            return "c.id"
+            # Where something is left out, to go through its index would take longer than to sort.
+            return "c.id" if is_all else "COALESCE(c.id, '')"
         case _:
             raise ValueError(f"cases cannot be sorted by {order.by!r:.80}")
 
 
 def _add_scores(where: Where, one: str, least: float | None, most: float | None) -> None:
-    """Add that a score lies between two; an error is recorded with a score of 0, and has none."""
-    if least is None and most is None:
-        return
-    where.add(f"{one}.standing BETWEEN {STANDINGS['fail']} AND {_PASS}")
+    """Add that a score lies between two."""
     for than, value in ((">=", least), ("<=", most)):
         if value is not None:
             where.add(f"{one}.score {than} ?", value)
 
 
 def _or_last(expression: str, order: Order | CaseOrder) -> str:
-    return f"COALESCE({expression}, {'-1e300' if order.descending else '1e300'})"
+    return f"COALESCE({expression}, {-LAST if order.descending else LAST})"
 
 
 def _direction(order: Order | CaseOrder) -> str:

@@ -32,7 +32,7 @@ def metadata_conditions(
         parts, given = list[str](), list[Any]()
         if named := [hashed(value) for value in values if value != NONE]:
             marks = ", ".join("?" * len(named))
-            parts.append(f"EXISTS (SELECT 1 {listed} AND m.value IN ({marks}) AND m.position = {name})")
+            parts.append(f"{name} IN (SELECT m.position {listed} AND m.value IN ({marks}))")
             given += [run.number, hashed(key), *named]
         if NONE in values:  # of which there are no rows
             parts.append(f"{name} NOT IN (SELECT m.position {listed})")

@@ -128,7 +128,8 @@ class RowMaker:
         name = None if model is None else column(model)
         for one in last_rounds:
             label = None if one[-1] is None else _label(one[-1])
-            came_out = (_standing(one[6], one[8]), one[7], int(one[-2]))
+            # An error is recorded with a score of 0, and has none.
+            came_out = (_standing(one[6], one[8]), one[7] if one[6] == "scored" else None, int(one[-2]))
             made.evaluations.append((*of_run, one[1], one[2], *came_out, one[11], one[12], label, one[4], name))
         retried = int(any(one[-2] for one in last_rounds))
         made.cases.append(

@@ -6,11 +6,13 @@ has to be parsed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from evenhand.domain.run import RunRecord
 from evenhand.store.case_reader import CaseReader
-from evenhand.store.list_query import Listed
+from evenhand.store.list_query import Listed, Where
+from evenhand.store.listed_words import candidates
 from evenhand.store.records import Row
 from evenhand.store.rows import column, loads
 from evenhand.store.store import Store
@@ -45,11 +47,18 @@ def _rows(source: Store, reader: CaseReader, run: RunRecord, first: int, last: i
     return [(run.number, position, _folded(_BREAK.join(those))) for position, those in sorted(texts.items())]
 
 
-def positions_with_kept_text(listed: Listed, text: str) -> list[int]:
+def positions_with_kept_text(listed: Listed, text: str) -> Sequence[int]:
     """Return the positions of the cases that have a text, in capitals or not, in their order."""
-    condition, value = listed.database.containing("text", _folded(text))
-    sql = f"SELECT position FROM listed_texts WHERE run = ? AND {condition} ORDER BY position"  # noqa: S608 - as above
-    return [row[0] for row in listed.database.rows(sql, [listed.run, value])]
+    folded = _folded(text)
+    where = Where(["run = ?"], [listed.run])
+    where.add(*listed.database.containing("text", folded))
+    if listed.has_words and (found := candidates(listed, folded)) is not None:
+        positions = found.positions
+        if found.is_certain or not positions:
+            return positions
+        where.add(*listed.database.among("position", positions))
+    sql = f"SELECT position FROM listed_texts WHERE {where.sql} ORDER BY position"  # noqa: S608 - as above
+    return [row[0] for row in listed.database.rows(sql, where.values)]
 
 
 def _folded(text: str) -> str:

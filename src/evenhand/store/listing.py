@@ -22,6 +22,7 @@ from evenhand.store.list_filter import CaseFilter, CaseOrder, CasePage, Filter, 
 from evenhand.store.list_query import Listed, SortedPlace, Where, cases_page, evaluations_page, found_in
 from evenhand.store.listed_metadata import metadata_conditions
 from evenhand.store.listed_texts import keep_texts, positions_with_kept_text
+from evenhand.store.listed_words import keep_words
 from evenhand.store.scratch_listing import ScratchListings
 from evenhand.store.store import Store
 from evenhand.store.text_search import positions_of_profile, positions_with_text
@@ -85,7 +86,9 @@ class Listing:
         with self._listed(run) as listed:
             key = (run.number, listed.covers, condition)
             total = listed.evaluations if condition.is_empty else self._totals.get(key)
-            where = self._looked_up(run, listed, condition, "e.position")
+            if total is None and listed.totals is not None:
+                total = listed.totals.of_evaluations(condition)
+            where = self._looked_up(run, listed, condition, f"e.{listed.place}")
             page, total = evaluations_page(
                 listed, condition, where, order, limit=limit, after=after, offset=offset, total=total
             )
@@ -106,7 +109,10 @@ class Listing:
         with self._listed(run) as listed:
             key = (run.number, listed.covers, condition)
             totals = (listed.rows, listed.cases) if condition.is_empty else self._totals.get(key)
-            name = f"{found_in(condition)}.position"
+            if totals is None and listed.totals is not None and not listed.has_several:
+                count = listed.totals.of_cases(condition)
+                totals = None if count is None else (count, count)
+            name = f"{found_in(condition)}.{listed.place}"
             where = self._looked_up(run, listed, condition, name)
             if condition.positions is not None:
                 where.add(*listed.database.among(name, condition.positions))
@@ -129,6 +135,11 @@ class Listing:
 
     def evaluators(self, run: RunRecord, most: int) -> list[str] | None:
         """Return the names of the evaluators of a run; None while it is not listed yet."""
+        listed = self.ready(run)
+        return None if listed is None else list(listed.evaluators[:most])
+
+    def ready(self, run: RunRecord) -> Listed | None:
+        """Return the listing of a run; None while there is none, or somebody makes it."""
         lock = self._lock(run.number)
         if not lock.acquire(blocking=False):
             return None
@@ -136,7 +147,7 @@ class Listing:
             listed = None if run.status in _AT_WORK else self._kept.find(run)
             if listed is None and self._scratch.has(run):
                 listed = self._scratch.refreshed(run)
-            return None if listed is None else list(listed.evaluators[:most])
+            return listed
         finally:
             lock.release()
 
@@ -198,32 +209,37 @@ class Listing:
 
     def _found(
         self, run: RunRecord, listed: Listed, text: str, find: Callable[[RunRecord, Listed, str], Sequence[int]]
-    ) -> list[int]:
+    ) -> Sequence[int]:
         """Return the positions that a search finds."""
         key = (run.number, listed.covers, find.__name__, text)
-        if (found := self._searches.get(key)) is None:
-            found = array("q", find(run, listed, text))
-            self._searches.keep(key, found, size=len(found))
-        return list(found)
+        found: Sequence[int] | None = self._searches.get(key)
+        if found is None:
+            found = find(run, listed, text)
+            found = found if isinstance(found, range) else array("q", found)
+            self._searches.keep(key, found, size=1 if isinstance(found, range) else len(found))
+        return found
 
     def _of_profile(self, run: RunRecord, _listed: Listed, profile: str) -> list[int]:
         return positions_of_profile(self._source, self._reader, run, profile)
 
-    def _with_text(self, run: RunRecord, listed: Listed, text: str) -> list[int]:
+    def _with_text(self, run: RunRecord, listed: Listed, text: str) -> Sequence[int]:
+        if listed.cases >= LARGE and not listed.has_words and self._keeps(listed) and not self.closed.is_set():
+            self._background.submit(self.prepare_texts, run)
         if listed.has_texts:
             return positions_with_kept_text(listed, text)
-        if listed.cases >= LARGE and self._keeps(listed) and not self.closed.is_set():
-            self._background.submit(self.prepare_texts, run)
         return positions_with_text(self._source, self._reader, run, text)
 
     def prepare_texts(self, run: RunRecord) -> None:
-        """Keep the texts of a run that are searched, page by page, unless its listing is not kept."""
+        """Keep the texts of a run that are searched, and their words, page by page, unless its listing is not kept."""
         with contextlib.suppress(StoreError):  # without them, it is searched as before
             while not self.closed.wait(_PAUSE_SECONDS):
                 with self._listed(run) as listed:
-                    if listed.has_texts or not self._keeps(listed):
+                    if listed.has_words or not self._keeps(listed):
                         return
-                    keep_texts(self._source, self._reader, run, listed)
+                    if not listed.has_texts:
+                        keep_texts(self._source, self._reader, run, listed)
+                        continue
+                keep_words(run, listed)  # for which nobody has to wait
 
     def _keeps(self, listed: Listed) -> bool:
         return listed.database is self._source.database and not listed.database.read_only

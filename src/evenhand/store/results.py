@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from evenhand.domain.case import Case
-from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position
 from evenhand.store.rows import StoredCase, column, loads, planned_of_row, stored_case
 from evenhand.store.store import Store
@@ -169,7 +169,18 @@ def last_error(store: Store, run: RunRecord) -> str:
 
 def count_evaluations(store: Store, run: RunRecord) -> int:
     """Return how many evaluations a run has, of all rounds: it differs once something was judged, or judged again."""
+    if run.status is RunStatus.FINISHED and run.evaluations is not None:  # as it has recorded
+        return run.evaluations
     ((count,),) = store.database.rows("SELECT COUNT(*) FROM evaluations WHERE run = ?", [run.number])
+    return int(count)
+
+
+def count_places(store: Store, run: RunRecord) -> int:
+    """Return how many evaluations a run has, each once, however many rounds it took."""
+    ((count,),) = store.database.rows(
+        "SELECT COUNT(*) FROM (SELECT DISTINCT position, place, sample FROM evaluations WHERE run = ?) AS done",
+        [run.number],
+    )
     return int(count)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from evenhand.domain.run import RunRecord
+from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.store.database import Database, atomic
 from evenhand.store.rows import dumps
 
@@ -18,14 +18,23 @@ class Summaries:
     def coverage(self, run: RunRecord) -> str:
         """Return what the summary of a run depends on, which changes once something is added.
 
-        Rows are only ever added to a run, so their counts suffice.
+        Rows are only ever added to a run, so their counts suffice. A finished run has recorded them: before more is
+        added, it is marked as running, and they are forgotten.
         """
-        counts = {
+        counts = self._recorded(run) or {
             table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
             for table in ("cases", "evaluations", "answers")
         }
         thresholds = [run.thresholds.pass_at, run.thresholds.borderline_at]
         return dumps({**counts, "repeat": run.repeat, "thresholds": thresholds})
+
+    def _recorded(self, run: RunRecord) -> dict[str, int] | None:
+        """Return how many rows a run has recorded, as of now; None while it is not finished."""
+        rows = self._db.rows("SELECT status, cases, evaluations, answers FROM runs WHERE number = ?", [run.number])
+        for status, cases, evaluations, answers in rows:
+            if status == RunStatus.FINISHED and evaluations is not None and answers is not None:
+                return {"cases": cases, "evaluations": evaluations, "answers": answers}
+        return None
 
     def find(self, run: RunRecord, coverage: str, *, format: str) -> str | None:  # noqa: A002 - what it is called
         """Return the summary of a run; None if there is none, or it is damaged or out of date."""

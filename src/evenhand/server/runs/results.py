@@ -29,9 +29,10 @@ from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.problems import Problem
 from evenhand.server.runs.case_rows import case_rows
+from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.views import evaluation_rows
 from evenhand.store.listing import CaseFilter, CaseOrder, CaseReader, Filter, Listing, Order
-from evenhand.store.results import Place, cases_at, evaluator_names, places_after
+from evenhand.store.results import Place, cases_at, count_places, evaluator_names, places_after
 from evenhand.store.store import Store
 
 
@@ -226,7 +227,8 @@ class Results:
         place = (-1, -1, -1) if after is None else after[1]
         following = places_after(self._store, run, place, limit + 1)
         places = following[:limit]
-        _, total = self._store.extent(run)
+        listed = None if run.status in AT_WORK else self._listing.ready(run)
+        total = count_places(self._store, run) if listed is None else listed.evaluations
         self._prepare(run, total)
         more = _cursor_after(Order(), places[-1][0], places[-1]) if len(following) > limit else None
         return {"items": evaluation_rows(self._store, run, places), "total": total, "next": more}

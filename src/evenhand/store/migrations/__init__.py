@@ -72,7 +72,7 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
 def apply(database: Database, text: str) -> None:
     """Run the statements of a migration, in the dialect of a database."""
     for statement in _statements(text):
-        for name in ("serial", "clustered", "bytewise"):
+        for name in ("serial", "clustered", "bytewise", "binary"):
             statement = statement.replace(f"{{{name}}}", getattr(database, name))  # noqa: PLW2901 - word by word
         database.execute(statement)
 
