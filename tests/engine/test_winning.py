@@ -63,3 +63,35 @@ def test_it_must_be_clear_which_evaluator_is_meant() -> None:
         win_rate(run, evaluator="knd")
     with pytest.raises(ConfigError, match="the run has no pairwise evaluation"):
         win_rate(evaluate(cases(1), Contains(value="x"), store=None))
+
+
+def test_a_case_that_is_judged_five_times_counts_once() -> None:
+    once = win_rate(evaluate(cases(20), PairwiseEvaluator(judge=by_quality), store=None))
+    often = win_rate(evaluate(cases(20), PairwiseEvaluator(judge=by_quality), repeat=5, store=None))
+
+    assert (often.n, often.wins, often.ties, often.losses) == (once.n, once.wins, once.ties, once.losses)
+    assert (often.rate, often.interval) == (once.rate, once.interval)
+    assert often.interval_at_equal_length == once.interval_at_equal_length
+
+
+def test_samples_that_disagree_make_a_win_of_the_more_frequent() -> None:
+    replies = iter(["A", "B", "A", "A", "A", "B"])  # a win, a flip, a win
+
+    def moody(messages: Any) -> str:
+        return json.dumps({"reasoning": "", "winner": next(replies)})
+
+    found = win_rate(evaluate(cases(1), PairwiseEvaluator(judge=moody), repeat=3, concurrency=1, store=None))
+
+    assert (found.n, found.wins, found.rate) == (1, 1, pytest.approx(5 / 6))
+
+
+def test_a_tie_in_one_order_only_is_a_flip_for_no_place() -> None:
+    def half(messages: Any) -> str:
+        first = messages[-1]["content"].index("good 2") > messages[-1]["content"].index("good 1")
+        return json.dumps({"reasoning": "", "winner": "A" if first else "tie"})
+
+    pair = [Case(id="a", candidate_answer="good 1", reference_answer="good 2")]
+    found = win_rate(evaluate(pair, PairwiseEvaluator(judge=half), store=None))
+
+    assert (found.ties, found.flips, found.flips_to_first, found.flips_to_second) == (1, 1, 0, 0)
+    assert found.position_p is None

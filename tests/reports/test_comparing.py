@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.domain.comparison import STANDINGS
 from evenhand.domain.errors import ConfigError
+from evenhand.reports.comparison import left_out_lines
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 
 
@@ -167,3 +168,57 @@ def test_memory_stays_flat(judged: Any, many: int) -> None:
     peak(200)  # whatever is loaded and remembered once
 
     assert peak(many) < peak(200) + 100_000
+
+
+def test_among_ten_evaluators_one_that_stands_out_by_chance_is_called_no_difference(made: Any) -> None:
+    def case(number: int, better: float) -> Any:
+        judgments = [made.judgment(0.5, name=f"e{place}") for place in range(9)]
+        judgments.append(made.judgment(0.5 + better, name="odd"))
+        return made.judged(made.case(*judgments, id=str(number)))
+
+    comparing = PairedSummarizer()
+    for number in range(12):
+        comparing.add(case(number, 0.0), case(number, 0.3 if number % 4 else -0.25))
+
+    found = comparing.evaluators()["odd"]
+
+    assert found.scores.better
+    assert found.p_holm is not None
+    assert found.p_holm > 0.05
+    assert not found.better
+    assert found.as_dict()["better"] is False
+
+
+def test_errors_in_one_run_only_are_tested_and_bound_the_difference(judged: Any) -> None:
+    comparing = PairedSummarizer()
+    for number in range(70):
+        comparing.add(judged(str(number), 0.9), judged(str(number), 0.9))
+    for number in range(70, 100):
+        comparing.add(judged(str(number), 0.9), judged(str(number), "timeout: late"))
+
+    found = comparing.cases()
+
+    assert not found.better
+    assert not found.worse
+    assert found.errors == (0, 30)
+    assert found.errors_p is not None
+    assert found.errors_p < 1e-6
+    assert found.fails_more
+    assert found.bounds == pytest.approx((-0.27, 0.03))
+    lines = list(left_out_lines(found))
+    assert "with the missing scores, the difference could be anything from -0.270 to +0.030" in lines
+    assert any(line.startswith("B ends in error more often than A: 30 cases where A does not") for line in lines)
+
+
+def test_bounds_are_those_of_the_worst_and_the_best_scores_that_could_be_missing(judged: Any) -> None:
+    comparing = PairedSummarizer()
+    comparing.add(judged("both", 0.5), judged("both", 0.75))
+    comparing.add(judged("a", 0.25), judged("a", None))
+    comparing.add(judged("b", None), judged("b", 1.0))
+    comparing.add(judged("none", None), judged("none", None))
+
+    found = comparing.cases()
+
+    assert found.bounds == pytest.approx(((0.25 - 0.25 + 0.0) / 3, (0.25 + 0.75 + 1.0) / 3))
+    assert found.errors_p is None
+    assert not found.fails_more

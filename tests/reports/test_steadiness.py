@@ -263,3 +263,50 @@ def test_what_is_kept_of_a_run_has_all_of_it(made: Any) -> None:
     overview = survey([*judged(made, *((n / 30, 0.5) for n in range(30))), *wasted(made)])
 
     assert type(overview).from_dict(json.loads(json.dumps(overview.as_dict()))) == overview
+
+
+# Gates near their limits
+
+
+def repeated(made: Any, *passes: int, of: int = 3) -> list[Any]:
+    """Cases of which so many of three samples pass."""
+    return [
+        made.case(
+            *(made.judgment(0.9 if sample < count else 0.1, sample=sample) for sample in range(of)), position=place
+        )
+        for place, count in enumerate(passes)
+    ]
+
+
+def test_a_gate_says_how_likely_a_rerun_would_turn_it(made: Any) -> None:
+    report = made.report(*repeated(made, *[3] * 80, *[2] * 10, *[1] * 10), gates={"min_pass_rate": 0.9})
+
+    (sentence,) = [one for one in steady_sentences(report.summary, report.gates) if one.startswith("gate")]
+
+    # Each of 20 cases passes again with probability 20/27 or 7/27: ten of them, as often as a fair coin would have it.
+    assert report.gates[0].ok
+    assert sentence == (
+        "gate min_pass_rate: by the judge and the target alone, a rerun of the same cases would meet it with probability "
+        "0.60; two runs would disagree with probability 0.48"
+    )
+    for form in ("md", "html"):
+        assert "two runs would disagree" in written(report, form)
+    assert "two runs would disagree" in " ".join(terminal(report).split())
+
+
+def test_a_gate_that_no_rerun_turns_needs_no_sentence(made: Any) -> None:
+    report = made.report(*repeated(made, *[3] * 100), gates={"min_pass_rate": 0.9})
+
+    assert not [one for one in steady_sentences(report.summary, report.gates) if one.startswith("gate")]
+
+
+@pytest.mark.parametrize("gate", ["min_pass_rate", "min_mean"])
+def test_a_limit_within_the_interval_is_told_where_cases_are_judged_once(made: Any, gate: str) -> None:
+    cases = [made.case(0.95 if place % 10 else 0.2, position=place) for place in range(40)]
+    near, far = (made.report(*cases, gates={gate: limit}) for limit in (0.85, 0.3))
+
+    (sentence,) = steady_sentences(near.summary, near.gates)
+
+    assert sentence.startswith(f"gate {gate}: the limit, 0.85, lies within the interval [0.")
+    assert f"{gate}_low asks for more than luck; with repeat: 3, the report says how likely" in sentence
+    assert steady_sentences(far.summary, far.gates) == []

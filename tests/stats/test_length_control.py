@@ -64,3 +64,12 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 )
 def test_where_there_is_too_little_to_say_nothing_is_said(outcomes: list[float], longer: list[int]) -> None:
     assert at_equal_lengths(outcomes, longer) is None
+
+
+@pytest.mark.parametrize("difference", [1, -7, 30, 10**6, -(10**9)])
+@pytest.mark.parametrize("n", [10, 12, 57])
+def test_answers_that_are_longer_by_always_the_same_say_nothing_about_length(difference: int, n: int) -> None:
+    outcomes = [float(place % 3 == 0) for place in range(n)]
+
+    assert at_equal_lengths(outcomes, [difference] * n) is None
+    assert at_equal_lengths(outcomes, [difference * 1000 + place % 2 for place in range(n)]) is None

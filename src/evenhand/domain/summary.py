@@ -82,7 +82,8 @@ class Steadiness:
     """How alike the samples of a case are, over the ``cases`` that have two verdicts or more.
 
     ``flipped`` cases passed in some samples and not in others; ``same_verdict`` is the chance that two samples of a
-    case agree on that.
+    case agree on that. ``samples`` has, for all cases with a verdict, how many samples have one, how many of these
+    passed, and how many such cases there are.
     """
 
     cases: int
@@ -90,6 +91,7 @@ class Steadiness:
     flip_rate: Rate
     same_verdict: Rate
     passes: tuple[PassOfK, ...] = ()
+    samples: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _tallies("Evaluators", "evaluator", summary.evaluators, scored_heading(summary))
     yield from _targets(report)
     yield from _slices(summary)
-    yield from _steadiness(summary)
+    yield from _steadiness(report)
     shown = report.highlights()
     if shown.worst:
         yield from _table("Worst cases", ("verdict", "score", "case", "why"), _rows(shown.worst))
@@ -106,11 +106,11 @@ def _slices(summary: Summary) -> Iterator[str]:
             yield f"\n## By {name}\n\n- {why_not}"
 
 
-def _steadiness(summary: Summary) -> Iterator[str]:
-    if sentences := steady_sentences(summary, written=escaped):
+def _steadiness(report: Report) -> Iterator[str]:
+    if sentences := steady_sentences(report.summary, report.gates, written=escaped):
         yield "\n## How steady\n"
         yield from (f"- {sentence}" for sentence in sentences)
-    for grid in steady_grids(summary):
+    for grid in steady_grids(report.summary):
         yield from _table(grid.title, grid.headings, ((escaped(row[0], 60), *row[1:]) for row in grid.rows))
 
 

@@ -123,7 +123,8 @@ def _steadiness(data: Mapping[str, Any] | None) -> Steadiness | None:
         return None
     passes = tuple(PassOfK(**{**row, "any": _rate(row["any"]), "all": _rate(row["all"])}) for row in data["passes"])
     rates = {name: _rate(data[name]) for name in ("flip_rate", "same_verdict")}
-    return Steadiness(**{**data, **rates, "passes": passes})
+    samples = tuple((samples, passed, cases) for samples, passed, cases in data["samples"])
+    return Steadiness(**{**data, **rates, "passes": passes, "samples": samples})
 
 
 def _agreement(data: Mapping[str, Any]) -> JuryAgreement:

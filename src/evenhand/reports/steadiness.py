@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Final
 
-from evenhand.domain.summary import Discarded, JuryAgreement, Rate, Summary
+from evenhand.domain.gates import GateResult
+from evenhand.domain.summary import Discarded, JuryAgreement, Rate, Steadiness, Summary
+from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.reports.blocks import Grid
 from evenhand.reports.phrases import cost_text, counted, interval_text, score_text
 from evenhand.reports.safe_text import plain
 from evenhand.stats.agreement import FEWEST
+from evenhand.stats.judge_noise import gate_flip
+from evenhand.stats.repeats import passes_again
+
+# A gate that comes out the same in more than 99 of 100 reruns is not worth a sentence.
+_SURE: Final = 0.01
 
 
 def steady_sentences(
-    summary: Summary, *, has_verdicts: bool = True, written: Callable[[str, int], str] = plain
+    summary: Summary,
+    gates: Sequence[GateResult] = (),
+    *,
+    has_verdicts: bool = True,
+    written: Callable[[str, int], str] = plain,
 ) -> list[str]:
-    """Say how far the pass rate could move, how far juries agree, and what was asked for nothing.
+    """Say how far the pass rate could move, which gates are close, how far juries agree, and what was for nothing.
 
     >>> from evenhand.domain.summary import Tally
     >>> steady_sentences(Summary(cases=Tally(n=10, scored=8, passed=6, errors=2)))
@@ -28,6 +40,7 @@ def steady_sentences(
     if has_verdicts:
         sentences += [
             *_verdict_sentences(summary),
+            *(sentence for gate in gates for sentence in _gate_sentences(gate, summary)),
             *(agreement_sentence(written(name, 60), agreement) for name, agreement in summary.agreement.items()),
         ]
     return sentences + ([discarded_sentence(summary)] if summary.discarded else [])
@@ -48,6 +61,35 @@ def _verdict_sentences(summary: Summary) -> Iterator[str]:
         of_cases = f"{steadiness.flipped:,} of {counted(steadiness.cases, 'case')}"
         yield f"flip rate {rate_text(steadiness.flip_rate)}: {of_cases} passed in some samples and not in others"
         yield f"two samples of a case agree with probability {rate_text(steadiness.same_verdict)}"
+
+
+def _gate_sentences(gate: GateResult, summary: Summary) -> Iterator[str]:
+    """Say of a gate on all cases how likely a rerun would turn it, or that its limit lies within the interval."""
+    cases = summary.cases
+    rates = {"min_pass_rate": cases.pass_rate_interval, "min_mean": cases.interval}
+    interval = rates.get(gate.name)
+    if interval is None or gate.found is None:
+        return
+    if gate.name == "min_pass_rate" and summary.steadiness is not None:
+        chance = rerun_passes(summary.steadiness, gate.wanted)
+        if _SURE < chance < 1 - _SURE:
+            yield (
+                f"gate {gate.name}: by the judge and the target alone, a rerun of the same cases would meet it with "
+                f"probability {chance:.2f}; two runs would disagree with probability {2 * chance * (1 - chance):.2f}"
+            )
+    elif interval.low < gate.wanted <= interval.high:
+        more = "" if summary.repeat > 1 else "; with repeat: 3, the report says how likely a rerun would turn it"
+        yield (
+            f"gate {gate.name}: the limit, {gate.wanted:.4g}, lies within the interval {interval_text(interval)}, so "
+            f"other cases of the same kind may turn it; {gate.name}_low asks for more than luck{more}"
+        )
+
+
+def rerun_passes(steadiness: Steadiness, wanted: float) -> float:
+    """Return the chance that a rerun of the same cases reaches a pass rate, by what their samples did."""
+    total = sum(cases for _, _, cases in steadiness.samples)
+    chances = (chance for row in steadiness.samples for chance in [passes_again(*row[:2])] * row[2])
+    return gate_flip(chances, math.ceil(wanted * total - FLOAT_NOISE)).passes
 
 
 def agreement_sentence(name: str, agreement: JuryAgreement) -> str:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.domain.run import RunStatus
-from evenhand.domain.summary import Summary, Tally
+from evenhand.domain.summary import Tally
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.effort import effort_sentence
@@ -101,7 +101,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         label = "Samples not evaluated:" if is_repeated else "Not evaluated:"
         yield _table_of(zip(itertools.chain([Text(label)], itertools.repeat(Text(""))), reasons, strict=False))
     yield from _tables(report, wide=width >= _WIDE)
-    yield from _steadiness(summary)
+    yield from _steadiness(report)
     shown = report.highlights()
     if shown.worst:
         yield from _highlight_table("Worst cases", shown.worst)
@@ -124,11 +124,11 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield Text(effort_sentence(summary, report.run))
 
 
-def _steadiness(summary: Summary) -> Iterator[RenderableType]:
-    if sentences := steady_sentences(summary):
+def _steadiness(report: Report) -> Iterator[RenderableType]:
+    if sentences := steady_sentences(report.summary, report.gates):
         yield Text("\nHow steady")
         yield from map(Text, sentences)
-    for grid in steady_grids(summary):
+    for grid in steady_grids(report.summary):
         yield Text(f"\n{grid.title}")
         yield _grid(grid)
 

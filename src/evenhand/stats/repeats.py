@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import comb
@@ -41,6 +43,19 @@ def same_verdict(samples: int, passed: int) -> float:
     return (comb(passed, 2) + comb(samples - passed, 2)) / comb(samples, 2)
 
 
+def passes_again(samples: int, passed: int) -> float:
+    """Return the chance that most of as many new samples of a case pass, if each does as often as those there are.
+
+    >>> passes_again(3, 2), passes_again(3, 3)
+    (0.7407407407407407, 1.0)
+    """
+    share = passed / samples
+    return math.fsum(
+        comb(samples, count) * share**count * (1 - share) ** (samples - count)
+        for count in range(samples // 2 + 1, samples + 1)
+    )
+
+
 def steadiness(counts: Mapping[Samples, int]) -> Steadiness | None:
     """Return how steady the verdicts of repeated cases are; ``counts`` is how many cases have such samples.
 
@@ -50,6 +65,9 @@ def steadiness(counts: Mapping[Samples, int]) -> Steadiness | None:
     if not repeated:
         return None
     most = max(samples for samples, _, _ in repeated)
+    alike: Counter[tuple[int, int]] = Counter()
+    for (samples, passed, _), count in counts.items():
+        alike[samples, passed] += count
     return Steadiness(
         cases=sum(repeated.values()),
         flipped=sum(count for (samples, passed, _), count in repeated.items() if 0 < passed < samples),
@@ -64,6 +82,7 @@ def steadiness(counts: Mapping[Samples, int]) -> Steadiness | None:
             )
             for k in sorted({*(k for k in _SHOWN if k <= most), most})
         ),
+        samples=tuple((*samples, count) for samples, count in sorted(alike.items()) if samples[0]),
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import TextIO
 
 from markupsafe import Markup
 
+from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Summary
 from evenhand.reports.blocks import Grid
@@ -84,14 +85,14 @@ def fragment_html(report: Report) -> str:
     return tag(
         "div",
         tag("p", tag("strong", run.name), f" · run {run.id} · {run.status.value}"),
-        *summary_parts(summary),
+        *summary_parts(summary, report.gates),
         tag("ul", *gates) if gates else None,
         means_plot(summary),
         tag("p", effort_sentence(summary, report.run)),
     )
 
 
-def summary_parts(summary: Summary) -> tuple[Markup, ...]:
+def summary_parts(summary: Summary, gates: Sequence[GateResult] = ()) -> tuple[Markup, ...]:
     """Return the numbers of the cases: mean, pass rate, how many have which verdict, and how steady these are."""
     counts = standings(summary.cases)
     seen = [f"{standing.glyph} {standing.word} {count:,}" for standing, count in counts.items() if count]
@@ -99,12 +100,12 @@ def summary_parts(summary: Summary) -> tuple[Markup, ...]:
         tag("p", mean_sentence(summary.cases), tag("br"), pass_rate_sentence(summary.cases)),
         verdict_bar(counts),
         tag("p", " · ".join(seen)),
-        *_steadiness(summary),
+        *_steadiness(summary, gates),
     )
 
 
-def _steadiness(summary: Summary) -> Iterator[Markup]:
-    if sentences := steady_sentences(summary):
+def _steadiness(summary: Summary, gates: Sequence[GateResult]) -> Iterator[Markup]:
+    if sentences := steady_sentences(summary, gates):
         yield tag("h4", "How steady")
         yield tag("ul", *(tag("li", sentence) for sentence in sentences))
     yield from map(grid_table, steady_grids(summary))

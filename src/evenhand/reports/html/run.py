@@ -98,7 +98,7 @@ class RunView:
     @property
     def steady(self) -> list[str]:
         """How far the numbers could move; nothing of verdicts where they are not what it is about."""
-        return steady_sentences(self.summary, has_verdicts=self.noun == "case")
+        return steady_sentences(self.summary, self.gates, has_verdicts=self.noun == "case")
 
     @property
     def steady_grids(self) -> list[Grid]:
