@@ -6,6 +6,7 @@ import contextlib
 import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from evenhand.domain.prompt import PromptText
 from evenhand.domain.run import RunStatus
 from evenhand.store.postgres import Postgres
 from evenhand.store.store import Store, open_store
+from evenhand.store.transfer import export_lines, import_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
@@ -154,6 +156,31 @@ def closed_to_all(postgres: str, url: str) -> Iterator[None]:
             yield
         finally:
             connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+
+
+def test_an_import_of_a_run_is_repeated_where_its_lines_can_be_read_again(
+    postgres_url: str, made: Any, tmp_path: Path
+) -> None:
+    with contextlib.closing(open_store(str(tmp_path / "there.db"))) as there:
+        exported = list(export_lines(there, made.run(there, cases=3)))
+    store = open_store(postgres_url)
+    losses = iter((True, True, False))
+
+    def lines() -> Iterator[bytes]:
+        is_lost = next(losses)
+        for number, line in enumerate(exported):
+            if is_lost and number == 2:
+                end_connections(postgres_url)
+            yield line
+
+    with pytest.raises(ConnectionLostError, match=r"^run\.jsonl: nothing of it was imported; import it again\. cannot"):
+        import_lines(store, lines(), name="run.jsonl")
+    before = store.runs.newest()
+    imported = import_lines(store, lines, name="run.jsonl")
+
+    assert before == []
+    assert (imported.cases, [run.id for run in store.runs.newest()]) == (3, [imported.id])
+    store.close()
 
 
 def test_after_a_connection_was_lost_reads_and_writes_go_on_with_another(postgres_url: str, made: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import time
@@ -116,9 +115,8 @@ def store_recording(
 ) -> ImportedResults:
     """Store a recording as a finished run: all of it or, if something in it is wrong, nothing."""
     digest = digest_of_file(path)
-    with contextlib.ExitStack() as stack:
-        if not dry_run:  # which undoes a transaction of its own
-            stack.enter_context(store.transaction(exclusive=True))
+
+    def take_in() -> ImportedResults:
         before = [run for run in store.runs.with_option(_DIGEST) if run.options[_DIGEST] == digest]
         if before and not again:
             run = before[0]
@@ -126,15 +124,18 @@ def store_recording(
                 id=run.id, origin=run.origin, cases=run.cases, evaluations=run.evaluations or 0, notes=(), is_new=False
             )
         header = _header(recording, path, digest)
-        imported = import_lines(store, _lines(recording, header), name=path.name, dry_run=dry_run)
-    tool = f"{recording.tool} {recording.version}" if recording.version else recording.tool
-    return ImportedResults(
-        id=imported.id,
-        origin=f"{tool}, {path.name}",
-        cases=imported.cases,
-        evaluations=imported.evaluations,
-        notes=recording.notes.lines,
-    )
+        imported = import_lines(store, lambda: _lines(recording, header), name=path.name, dry_run=dry_run)
+        tool = f"{recording.tool} {recording.version}" if recording.version else recording.tool
+        return ImportedResults(
+            id=imported.id,
+            origin=f"{tool}, {path.name}",
+            cases=imported.cases,
+            evaluations=imported.evaluations,
+            notes=recording.notes.lines,
+        )
+
+    # A dry run undoes a transaction of its own.
+    return take_in() if dry_run else store.atomically(take_in, exclusive=True)
 
 
 def _header(recording: Recording, path: Path, digest: str) -> dict[str, Any]:

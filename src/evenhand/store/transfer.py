@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, ConnectionLostError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.store.import_validation import (
     Row,
@@ -133,7 +133,7 @@ class CaseCheck(Protocol):
 
 def import_lines(
     store: Store,
-    lines: Iterable[bytes],
+    lines: Iterable[bytes] | Callable[[], Iterable[bytes]],
     *,
     name: str = "import",
     dry_run: bool = False,
@@ -143,19 +143,26 @@ def import_lines(
 
     Nothing that the run defines is built, imported or run. It is marked as imported, and gets another id if the
     store has that id already. ``name`` is the file that errors name; a dry run finds the same errors. ``check`` is for
-    what only some kinds of runs have: it takes the definition, and returns what checks the cases.
+    what only some kinds of runs have: it takes the definition, and returns what checks the cases. If the connection to
+    the database is lost, a function that gives the ``lines`` anew is called again; otherwise nothing is imported.
     """
-    try:
+
+    def once() -> Imported:
         with store.database.transaction():
             store.database.lock()
-            imported = _import(store, enumerate(lines, start=1), name)
+            imported = _import(store, enumerate(lines() if callable(lines) else lines, start=1), name)
             if check is not None:
                 _check_results(store, store.runs.find(imported.id), check, name)
             if dry_run:
                 raise _DryRun(imported)
+        return imported
+
+    try:
+        return store.database.repeated(once) if callable(lines) else once()
     except _DryRun as undone:
         return undone.imported
-    return imported
+    except ConnectionLostError as error:
+        raise ConnectionLostError(f"{name}: nothing of it was imported; import it again. {error}") from error
 
 
 def _import(store: Store, lines: Iterator[tuple[int, bytes]], name: str) -> Imported:

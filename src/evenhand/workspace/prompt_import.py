@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from evenhand.domain.errors import ConfigError, ConflictError, did_you_mean
+from evenhand.domain.errors import ConfigError, ConflictError, ConnectionLostError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt, PromptText, TestCaseText
 from evenhand.store.store import Store
 from evenhand.workspace.documents import CASES, FORMAT, FORMAT_VERSION, prompt_dict, prompt_text, snake, test_case_text
@@ -148,7 +148,10 @@ def import_document(
                 _add_cases(store, change.prompt, change.missing, count)
         return imported
 
-    return store.atomically(take_in, exclusive=True)
+    try:
+        return store.atomically(take_in, exclusive=True)
+    except ConnectionLostError as error:  # several times in a row
+        raise ConnectionLostError(f"nothing was imported; try it again in a moment. {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

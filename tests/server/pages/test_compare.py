@@ -139,7 +139,7 @@ def test_a_run_is_not_compared_with_itself_or_with_other_cases(
 
 
 def test_where_a_run_is_of_several_models_one_can_be_chosen(client: TestClient, store: Store, parsed: Parsed) -> None:
-    prompt = store.prompts.create(PromptText(name="p", evaluation_criteria="Is brief"))
+    prompt = store.prompts.create(PromptText(name="p", content="Be terse.", evaluation_criteria="Is brief"))
     store.prompts.add_cases(prompt.id, [TestCaseText(input=f"Question {number}") for number in range(3)])
 
     def tried(**scores: float) -> str:
@@ -155,11 +155,16 @@ def test_where_a_run_is_of_several_models_one_can_be_chosen(client: TestClient, 
     chosen = parsed(client.get(choice.attributes["href"]))
     each_other = parsed(client.get(f"/compare?a={several}"))
     as_json = client.get(f"/api/compare?a={several}")
-    (case, *_) = [one.attributes["href"] for one in each_other.all("a", class_="id")]
-    side_by_side = parsed(client.get(case))
+    (case, *_) = [one for one in each_other.all("a") if one.attributes.get("href", "").startswith("/compare/case")]
+    side_by_side = parsed(client.get(case.attributes["href"]))
 
     assert "Compared with model/good, case by case" in told(each_other)
+    assert case.text == "Question 0"
+    assert [one.text.split("Question")[0].strip() for one in chosen.all("summary") if "Question" in one.text] == [
+        ""
+    ] * 3
     assert "model/good" in told(side_by_side)
+    assert each_other.one("select", id="b").text.strip().startswith("no other run")
     assert (as_json.status_code, list(as_json.json()["others"])) == (200, ["model/other"])
     assert "has the answers of several models" in told(unclear)
     assert choice.attributes["href"] == f"/compare?a={one}&b={several}&anyway=yes&model_b=model%2Fgood"
@@ -362,7 +367,7 @@ def test_the_targets_of_one_run_are_compared_and_their_answers_shown_next_to_eac
     assert "evenhand compare" not in told(of_run)
     assert "Compared with first, case by case, p corrected for 2 targets (Holm)" in told(page)
     assert page.one("a", href=f"/compare?a={run}&b={run}&model_a=first&model_b=second").text == "second"
-    assert page.one("a", href=f"/compare/case?a={run}&case=case+0").text == "case 0"
+    assert page.one("a", href=f"/compare/case?a={run}&case=case+0", title="case 0").text == "which?"
     assert "B is worse than A" in told(pair)
     assert pair.all("del")[0].text == "Paris"
     assert [each.text for each in case.all("ins")] == ["Rome", "Lima"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,14 @@ def import_run(
                 raise ConfigError(f"{file}: there is no such file")
             source = stack.enter_context(Path(file).open("rb"))
         store = stack.enter_context(open_or_empty(db) if dry_run else StoreLocation(db).opened())
-        imported = import_lines(store, lines_of(source), name=name, dry_run=dry_run, check=case_check)
+
+        def from_the_start() -> Iterator[bytes]:
+            source.seek(0)
+            return lines_of(source)
+
+        # What comes through a pipe comes once.
+        lines = lines_of(source) if file == "-" else from_the_start
+        imported = import_lines(store, lines, name=name, dry_run=dry_run, check=case_check)
     is_renamed = imported.id != imported.original_id
     renamed = f"; here its id is {imported.id}, since {imported.original_id} exists already" if is_renamed else ""
     content = f"{counted(imported.cases, 'case')} and {counted(imported.evaluations, 'evaluation')} of {imported.name}"

@@ -12,9 +12,11 @@ from evenhand.reports.html.judgment import AnswerView, JudgmentView
 from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.paired_cases import findings_of
 from evenhand.reports.phrases import Standing, counted, score_text
+from evenhand.reports.safe_text import plain
 
 # How much of each text is shown on the page of one case; the pages of its results have all of it.
 MOST_TEXT: Final = 12_000
+_LONGEST_TITLE: Final = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,11 @@ class CaseSidesView:
     sides: tuple[CaseSide, ...]
     most_text: int = MOST_TEXT
     most_samples: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The beginning of what distinguishes the case, on one line: the last question of a conversation."""
+        return plain((self.sides[0].result.case.last_question or "")[: 4 * _LONGEST_TITLE], _LONGEST_TITLE)
 
     @property
     def question(self) -> str | None:

@@ -31,11 +31,9 @@ from evenhand.reports.html.renderer import render
 from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.phrases import NONE, Standing, counted, model_label, score_text
 from evenhand.reports.run_differences import SAME, case_lines, is_text, value_text
-from evenhand.reports.safe_text import plain
 
 # How many characters of each text a file has.
 MOST_TEXT: Final = 4_000
-_LONGEST_TITLE: Final = 160
 
 
 def side_facts(run: RunRecord, model: str | None, judges: Iterable[str]) -> list[tuple[str, str]]:
@@ -248,7 +246,7 @@ class ChangeView:
     @property
     def title(self) -> str:
         """The beginning of the question; "" where the texts are not shown, or there is none."""
-        return plain(self.case.question or "", _LONGEST_TITLE) if self.case is not None else ""
+        return self.case.title if self.case is not None else ""
 
     @property
     def scores(self) -> tuple[str, str, str]:

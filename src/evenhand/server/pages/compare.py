@@ -128,7 +128,7 @@ def _several_values(
         if targets is None:
             return {}
         links = [address(b=a.id, model_a=targets.baseline, model_b=name) for name in targets.others]
-        cases = [(name, address.of_case(name)) for name in _test_cases(store, a, targets.baseline)]
+        cases = [(name, title, address.of_case(name)) for name, title in _test_cases(store, a, targets.baseline)]
         return {"several": targets, **_block_values(targets, links), "cases": cases, "anyway": None}
     if len(others) > MOST_OTHERS:
         raise Problem(422, "Invalid request", f"at most {MOST_OTHERS} runs are compared with one; choose fewer")
@@ -156,11 +156,17 @@ def _block_values(several: SeveralComparison, links: Sequence[str]) -> dict[str,
     return {"blocks": blocks, "links": {row[0]: link for row, link in zip(table.rows, links, strict=True)}}
 
 
-def _test_cases(store: Store, run: RunRecord, target: str) -> list[str]:
-    """Name the first test cases of a run of several targets: each case has the name of its target in its id."""
+def _test_cases(store: Store, run: RunRecord, target: str) -> list[tuple[str, str]]:
+    """Return the first test cases of a run of several targets, each with its question, or its id where it has none.
+
+    Each case has the name of its target in its id.
+    """
     ending = f" {target}"
     stored = case_ids(store, run, MOST_CHANGES * MOST_TARGETS)
-    return [name.removesuffix(ending) for name in stored if name.endswith(ending)][:MOST_CHANGES]
+    names = [name.removesuffix(ending) for name in stored if name.endswith(ending)][:MOST_CHANGES]
+    found = Side(store=store, run=run, model=target).results(names)
+    titles = {name: CaseSidesView(id=name, sides=(CaseSide(name=target, result=found[name]),)).title for name in found}
+    return [(name, titles.get(name) or name) for name in names]
 
 
 class _Address:
