@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -18,6 +18,9 @@ from bench.large_run import filled
 from bench.measure import ROUNDS, Row
 from bench.postgres import make_database, running_postgres
 from bench.server_process import TOKEN, peak_megabytes, serving, spent
+from evenhand.engine.overview import overview_of
+from evenhand.server.runs.results import CASE_READER
+from evenhand.store.listing import CaseFilter, CaseOrder, Listing
 from evenhand.store.store import open_store
 
 SIZES = (100_000, 1_000_000)
@@ -58,29 +61,28 @@ def rows(*sizes: int) -> Iterator[Row]:
 
 
 def measured(db: str, size: int, kind: str, cost: Callable[[int], float]) -> Iterator[Row]:
-    """Measure each page after each of several starts; the least counts."""
-    with contextlib.closing(open_store(db)) as store:
-        run = filled(store, size, EVALUATORS).id
+    """Measure what is made once, and each page after that."""
     about = f"{size:,}, {kind}"
-    with serving(db, {}) as (process, address):
-        before = cost(process)
-        for path in ("", "results?verdict=fail", "results?text=capital"):
-            asked(address, f"/runs/{run}/{path}")
-            wait_until_idle(process, cost)  # the texts are kept in the background
-        yield f"pages: listing and texts, made once, of {about}", milliseconds(cost(process) - before), ""
+    with contextlib.closing(open_store(db)) as store:
+        run = filled(store, size, EVALUATORS)
+        overview_of(store, run)  # which a run that was judged has
+        with contextlib.closing(Listing(store, CASE_READER)) as listing:
+            for what, make in (("listing", listing.prepare), ("texts and words", listing.prepare_texts)):
+                before = cost(os.getpid())
+                make(run)
+                yield f"pages: {what}, made once, of {about}", milliseconds(cost(os.getpid()) - before), ""
+            listing.case_page(run, CaseFilter(metadata=(("lang", ("de",)),)), CaseOrder(), limit=1)
+    yield from pages_of(db, run.id, about, cost)
+
+
+def pages_of(db: str, run: str, about: str, cost: Callable[[int], float]) -> Iterator[Row]:
+    """Measure each page after each of several starts; the least counts."""
     found = [once(db, run, cost) for _ in range(ROUNDS)]
     for what, (path, goal) in PAGES.items():
         yield f"pages: {what}, of {about}", milliseconds(min(costs[path] for costs, _, _ in found)), goal
     _, kilobytes, megabytes = found[0]
     yield f"pages: the size of the page of results, of {about}", f"{kilobytes:.0f} KB", KILOBYTES
     yield f"pages: the server's memory, of {about}", f"{megabytes:.0f} MB", MEGABYTES
-
-
-def wait_until_idle(process: int, cost: Callable[[int], float]) -> None:
-    before = -1.0
-    while (now := cost(process)) - before > 0.02:
-        before = now
-        time.sleep(2)
 
 
 def once(db: str, run: str, cost: Callable[[int], float]) -> tuple[Mapping[str, float], float, float]:

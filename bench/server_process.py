@@ -26,7 +26,7 @@ def serving(db: str, env: Mapping[str, str]) -> Iterator[tuple[int, tuple[str, i
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     running = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
+        for _ in range(1200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)

@@ -41,6 +41,20 @@ def metadata_conditions(
     return where
 
 
+def count_with(database: Database, run: RunRecord, key: str, values: Sequence[str]) -> int | None:
+    """Return how many cases have one of some values for a key; None if that is not kept."""
+    if NONE in values or not database.rows(
+        "SELECT 1 FROM listed_keys WHERE run = ? AND key = ? AND cases >= ?", [run.number, hashed(key), run.cases]
+    ):
+        return None
+    marks = ", ".join("?" * len(values))
+    ((count,),) = database.rows(
+        f"SELECT COUNT(*) FROM listed_metadata WHERE run = ? AND key = ? AND value IN ({marks})",  # noqa: S608 - marks
+        [run.number, hashed(key), *map(hashed, values)],
+    )
+    return int(count)
+
+
 def _count_cases(source: Store, run: RunRecord) -> int:
     ((count,),) = source.database.rows("SELECT COALESCE(MAX(position), -1) + 1 FROM cases WHERE run = ?", [run.number])
     return int(count)

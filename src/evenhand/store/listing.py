@@ -12,6 +12,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 from evenhand.domain.errors import StoreError
@@ -20,7 +21,7 @@ from evenhand.store.case_reader import CaseReader
 from evenhand.store.kept_listing import ClosedError, KeptListings, OvertakenError
 from evenhand.store.list_filter import CaseFilter, CaseOrder, CasePage, Filter, Order
 from evenhand.store.list_query import Listed, SortedPlace, Where, cases_page, evaluations_page, found_in
-from evenhand.store.listed_metadata import metadata_conditions
+from evenhand.store.listed_metadata import count_with, metadata_conditions
 from evenhand.store.listed_texts import keep_texts, positions_with_kept_text
 from evenhand.store.listed_words import keep_words
 from evenhand.store.scratch_listing import ScratchListings
@@ -88,7 +89,7 @@ class Listing:
             total = listed.evaluations if condition.is_empty else self._totals.get(key)
             if total is None and listed.totals is not None:
                 total = listed.totals.of_evaluations(condition)
-            where = self._looked_up(run, listed, condition, f"e.{listed.place}")
+            where, _ = self._looked_up(run, listed, condition, f"e.{listed.place}")
             page, total = evaluations_page(
                 listed, condition, where, order, limit=limit, after=after, offset=offset, total=total
             )
@@ -113,7 +114,9 @@ class Listing:
                 count = listed.totals.of_cases(condition)
                 totals = None if count is None else (count, count)
             name = f"{found_in(condition)}.{listed.place}"
-            where = self._looked_up(run, listed, condition, name)
+            where, found = self._looked_up(run, listed, condition, name)
+            if totals is None and found is not None and not listed.has_several:
+                totals = (found, found)
             if condition.positions is not None:
                 where.add(*listed.database.among(name, condition.positions))
             page = cases_page(listed, condition, where, order, limit=limit, after=after, offset=offset, totals=totals)
@@ -196,16 +199,27 @@ class Listing:
             finally:
                 lock.release()
 
-    def _looked_up(self, run: RunRecord, listed: Listed, condition: Filter | CaseFilter, name: str) -> Where:
-        """Return the conditions for text, profile and metadata, on the column that has the position of a case."""
-        where = Where()
+    def _looked_up(
+        self, run: RunRecord, listed: Listed, condition: Filter | CaseFilter, name: str
+    ) -> tuple[Where, int | None]:
+        """Return the conditions for text, profile and metadata, on the column that has the position of a case.
+
+        And how many cases match, where the filter asks for one of these and nothing else.
+        """
+        where, counts = Where(), list[int | None]()
         for text, find in ((condition.text, self._with_text), (condition.profile, self._of_profile)):
             if text:
                 positions = self._found(run, listed, text, find)
+                counts.append(len(positions))
                 if len(positions) < listed.cases:  # a common word is in all of them
                     where.add(*listed.database.among(name, positions))
         where.extend(metadata_conditions(self._source, listed.database, run, condition.metadata, name))
-        return where
+        counts += [None] * len(condition.metadata)
+        if len(counts) != 1 or not replace(condition, text=None, profile=None, metadata=()).is_empty:
+            return where, None
+        for key, values in condition.metadata:
+            counts = [count_with(listed.database, run, key, values)]
+        return where, counts[0]
 
     def _found(
         self, run: RunRecord, listed: Listed, text: str, find: Callable[[RunRecord, Listed, str], Sequence[int]]

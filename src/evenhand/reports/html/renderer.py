@@ -13,6 +13,7 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateNotFound
 from markupsafe import Markup, escape
 
+from evenhand.reports.html.compiled import CompiledTemplates
 from evenhand.reports.html.json_text import judged_text
 from evenhand.reports.html.judgment import attempt_views, attempts_phrase, badge
 from evenhand.reports.html.markup import visible
@@ -36,7 +37,12 @@ def environment(*packages: str) -> Environment:
         raise TemplateNotFound(name)
 
     made = Environment(
-        loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
+        loader=FunctionLoader(source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_visible,
+        bytecode_cache=CompiledTemplates(),
     )
     made.globals.update(
         version=__version__, Standing=Standing, badge=badge, verbatim=verbatim, verbatim_json=verbatim_json,
