@@ -26,6 +26,7 @@ pytestmark = pytest.mark.xdist_group("house rules")
 # Public names
 
 PUBLIC_NAMES = [
+    "AddedLabels",
     "Ask",
     "Attempt",
     "Audit",
@@ -44,6 +45,7 @@ PUBLIC_NAMES = [
     "Contains",
     "Contract",
     "Cost",
+    "Draw",
     "EndsWith",
     "Equals",
     "Evaluation",
@@ -59,6 +61,7 @@ PUBLIC_NAMES = [
     "IsJson",
     "JsonMatch",
     "JudgeError",
+    "Label",
     "Latency",
     "Levenshtein",
     "Message",
@@ -100,6 +103,7 @@ PUBLIC_NAMES = [
     "Weighed",
     "WinRate",
     "__version__",
+    "add_labels",
     "aevaluate",
     "audit",
     "case_score",
@@ -108,6 +112,7 @@ PUBLIC_NAMES = [
     "create_async_llm_as_judge",
     "create_json_match_evaluator",
     "create_llm_as_judge",
+    "draw_labels",
     "evaluate",
     "evaluate_profiles",
     "export_results",

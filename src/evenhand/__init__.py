@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         create_json_match_evaluator as create_json_match_evaluator,
         create_llm_as_judge as create_llm_as_judge,
     )
+    from evenhand.api.labels import add_labels as add_labels, draw_labels as draw_labels
     from evenhand.api.profiles import (
         audit as audit,
         evaluate_profiles as evaluate_profiles,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         Status as Status,
         Usage as Usage,
     )
+    from evenhand.domain.label import Draw as Draw, Label as Label
     from evenhand.domain.message import Message as Message
     from evenhand.domain.reply import Reply as Reply, TokenChoice as TokenChoice, Unanswered as Unanswered
     from evenhand.domain.rubric import Rubric as Rubric
@@ -94,6 +96,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.evaluators.profile_score import ProfileScoreEvaluator as ProfileScoreEvaluator
     from evenhand.evaluators.prompt import PromptEvaluator as PromptEvaluator
     from evenhand.evaluators.schema.evaluator import SchemaEvaluator as SchemaEvaluator
+    from evenhand.labels.file import AddedLabels as AddedLabels
     from evenhand.models.replay import Scripted as Scripted
     from evenhand.models.resolve import resolve as resolve
     from evenhand.profiles.audit.audit import Audit as Audit
@@ -110,6 +113,7 @@ _HOMES = {
         "create_json_match_evaluator",
         "create_llm_as_judge",
     ),
+    "api.labels": ("add_labels", "draw_labels"),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "convert.conversion": ("import_results",),
@@ -130,6 +134,7 @@ _HOMES = {
         "UnknownNameError",
     ),
     "domain.evaluation": ("Attempt", "Check", "Evaluation", "JudgeError", "Status", "Usage"),
+    "domain.label": ("Draw", "Label"),
     "domain.message": ("Message",),
     "domain.reply": ("Reply", "TokenChoice", "Unanswered"),
     "domain.rubric": ("Rubric",),
@@ -163,6 +168,7 @@ _HOMES = {
     "evaluators.profile_score": ("ProfileScoreEvaluator",),
     "models.resolve": ("resolve",),
     "models.replay": ("Scripted",),
+    "labels.file": ("AddedLabels",),
     "profiles.audit.audit": ("Audit",),
     "profiles.ranking.result": ("RankedProfile",),
     "profiles.ranking.ranked_profiles": ("RankedProfiles",),

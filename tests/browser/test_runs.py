@@ -750,6 +750,39 @@ def test_keys_lead_from_a_case_to_its_test_case_to_the_next_run_and_to_the_compa
 # The evaluations
 
 
+def test_answers_are_labelled_by_keys_and_the_page_stands_in_nobodys_way(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.changed}/label", viewport={"width": 360, "height": 800})
+    page.get_by_label("Your name").fill("Ann")
+    page.get_by_label("Show what the judge said after each label").check()
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_label("Cases", exact=True).fill("3")
+    page.get_by_role("button", name="Draw cases").click()
+    title = page.locator("#case-title")
+    first = title.inner_text()
+
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]] == []
+    page.get_by_label("Note").fill("12 u")  # keys that are typed into a field are text
+    page.locator("h1").click()
+    wait_for_keys(page)
+    press(page, "3")
+    expect(title).not_to_have_text(first)
+    wait_for_keys(page)
+    press(page, "2")
+    expect(page.get_by_role("status")).to_contain_text("You said fail")
+    expect(page.get_by_role("status")).to_contain_text("The judge:")
+    wait_for_keys(page)
+    press(page, "u")
+    expect(page.locator(".page-head")).to_contain_text("0 of 3")
+    wait_for_keys(page)
+    press(page, "1")
+
+    expect(page.get_by_role("status")).to_contain_text("You said pass")
+    expect(page.locator(".page-head")).to_contain_text("1 of 3")
+
+
 def test_evaluations_are_sorted_filtered_and_opened(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results")
     page.get_by_role("link", name="Evaluations").click()
@@ -952,6 +985,7 @@ def addresses(site: Site) -> list[str]:
         f"/runs/{site.many}/evaluations",
         f"/runs/{site.changed}",
         f"/runs/{site.many}/results/1",
+        f"/runs/{site.many}/label",
         f"/runs/{site.many}/delete",
         f"/compare?a={site.many}&b={site.changed}",
         f"/compare?a={site.many}&b={site.hostile[0]}",

@@ -353,7 +353,7 @@ def test_keys_of_providers_are_not_stored(tmp_path: Path) -> None:
     run = imported(tmp_path, document(row(0, component(assertion={**CONTAINS, "provider": grader}))))
 
     assert "sk-in-the-file-17" not in run.report("json") + json.dumps(run.to_dicts())
-    with run._open_store() as store:
+    with run.opened_store() as store:
         contents = [content for rows in store.case_rows(run.record) for *_, content in rows]
     assert "openai:gpt-5" in contents[0]
     assert "sk-in-the-file-17" not in contents[0]

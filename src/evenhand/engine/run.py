@@ -16,6 +16,7 @@ from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.gates import GateResult, Gates
+from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
@@ -147,17 +148,18 @@ class Run:
         return self.record.cases
 
     def __iter__(self) -> Iterator[CaseResult]:
-        with self._open_store() as store:
+        with self.opened_store() as store:
             yield from store.results(self.record)
 
     @contextlib.contextmanager
-    def _open_store(self) -> Iterator[Store]:
+    def opened_store(self) -> Iterator[Store]:
+        """Open the store that the run is in."""
         with self._place.opened(to_read=True) as store:
             store.runs.find(self.id)  # another database may be there by now, and have a run of the same number
             yield store
 
     def _results_at(self, positions: Sequence[int]) -> Iterator[CaseResult]:
-        with self._open_store() as store:
+        with self.opened_store() as store:
             yield from results_at(store, self.record, positions)
 
     @functools.cached_property
@@ -167,7 +169,7 @@ class Run:
 
     @functools.cached_property
     def _overview(self) -> Overview:
-        with self._open_store() as store:
+        with self.opened_store() as store:
             return overview_of(store, self.record)
 
     def compare_targets(self, *, baseline: str | None = None, evaluator: str | None = None) -> TargetComparison | None:
@@ -175,8 +177,20 @@ class Run:
 
         With ``evaluator``, by the scores of that evaluator and not of whole cases. None where there is one target.
         """
-        with self._open_store() as store:
+        with self.opened_store() as store:
             return compare_targets(store, self.record, baseline=baseline, evaluator=evaluator)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels by people: the last one of each person, case and evaluator, in the order they were given."""
+        with self.opened_store() as store:
+            return tuple(store.labels.of(self.record))
+
+    @property
+    def label_draws(self) -> tuple[Draw, ...]:
+        """The draws that say which cases people were to label: of whole cases, and of evaluators."""
+        with self.opened_store() as store:
+            return tuple(store.labels.draws(self.record))
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
