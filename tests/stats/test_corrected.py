@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+import statistics
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +24,7 @@ from evenhand.stats.prediction_powered import prediction_powered
 from evenhand.stats.refusal import Refused
 from evenhand.stats.rogan_gladen import by_error_rates, rogan_gladen
 from evenhand.stats.unequal_chances import Drawn, by_chances
-from evenhand.stats.wilson import effective_number
+from evenhand.stats.wilson import effective_number, scaled_wilson
 
 Golden: TypeAlias = Callable[[str, str], list[Any]]
 
@@ -162,6 +164,16 @@ def test_the_whole_card_of_a_judge_is_the_golden_one(golden: Golden, shared: Pat
     )
     expected = card["ppi_plus_plus"]
     assert published == pytest.approx([expected[name] for name in ("lam", "estimate", "se", "low", "high")], abs=1e-6)
+
+
+def test_labels_between_pass_and_fail_have_an_interval_too() -> None:
+    labels = [1.0, 0.75, 0.5, 1.0, 0.25, 0.75]
+
+    found = labels_only(labels)
+
+    error = statistics.stdev(labels) / math.sqrt(6)
+    assert not isinstance(found, Refused)
+    assert ends(found) == pytest.approx(scaled_wilson(statistics.fmean(labels), error, 5))
 
 
 # Fallbacks and refusals

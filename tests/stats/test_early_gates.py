@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import permutations
 from typing import Any, TypeAlias
 
 import pytest
@@ -162,20 +161,45 @@ def test_whole_numbers_that_are_moved_are_those_that_are_summed(order: list[bool
             assert count.e_fail == pytest.approx(float(less / chance(needed)), rel=1e-12)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_over_all_orders_a_gate_is_rarely_wrong(rule: Rule) -> None:
-    # All orders of seven cases that can be told apart are equally likely.
-    results = [Judged(1.0, True)] * 4 + [Judged(0.2, False)] * 2 + [Judged()]
-    limit = 0.7 if rule != "min_pass_rate_low" else 0.3
-    wrong = total = 0
+def orders(passes: int, fails: int, without: int) -> Iterator[tuple[Judged, ...]]:
+    """Yield all orders of results that can be told apart; they are equally likely."""
+    if not passes + fails + without:
+        yield ()
+    if passes:
+        yield from ((Judged(1.0, True), *rest) for rest in orders(passes - 1, fails, without))
+    if fails:
+        yield from ((Judged(0.2, False), *rest) for rest in orders(passes, fails - 1, without))
+    if without:
+        yield from ((Judged(), *rest) for rest in orders(passes, fails, without - 1))
 
-    for order in set(permutations(results)):
-        gate = ended(EarlyGate(rule, limit, cases=7, alpha=0.3), order)
+
+def wrong_among_all_orders(rule: Rule, limit: float, alpha: float, counts: tuple[int, int, int]) -> float:
+    wrong = total = 0
+    for order in orders(*counts):
+        gate = ended(EarlyGate(rule, limit, cases=len(order), alpha=alpha), order)
         assert gate.decision is not None
         total += 1
-        wrong += gate.decision.outcome != in_full(rule, limit, results)
+        wrong += gate.decision.outcome != in_full(rule, limit, order)
+    return wrong / total
 
-    assert wrong / total <= 0.3
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("counts", [(4, 2, 1), (3, 2, 2), (5, 2, 0)])
+def test_over_all_orders_a_gate_is_as_rarely_wrong_as_promised(rule: Rule, counts: tuple[int, int, int]) -> None:
+    for limit in (0.3, 0.5, 0.7):
+        assert wrong_among_all_orders(rule, limit, 0.3, counts) <= 0.3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("alpha", [0.15, 0.4])
+def test_over_all_orders_of_all_runs_a_gate_is_as_rarely_wrong_as_promised(rule: Rule, alpha: float) -> None:
+    cases = 8
+    for passes in range(cases + 1):
+        for fails in range(cases + 1 - passes):
+            for limit in (0.2, 0.3, 0.5, 0.6, 0.75, 0.9):
+                counts = passes, fails, cases - passes - fails
+                assert wrong_among_all_orders(rule, limit, alpha, counts) <= alpha, (limit, counts)
 
 
 def test_known_results_are_taken_out_first() -> None:
@@ -264,6 +288,14 @@ def test_large_numbers_of_cases_have_no_limits_of_floats() -> None:
     assert count.certain is None
     assert count.e_pass > 1e300
     assert count.passes_at(Fraction(10**400))
+
+
+@pytest.mark.parametrize(
+    "full", [MeanBets(cases=0, limit=0.5).add, lambda _: PassCount(cases=0, needed=1).add(passed=True)]
+)
+def test_no_more_than_all_cases_can_be_judged(full: Callable[[float], None]) -> None:
+    with pytest.raises(ValueError, match="all 0 cases"):
+        full(1.0)
 
 
 # Several gates

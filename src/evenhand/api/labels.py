@@ -72,13 +72,11 @@ def add_labels(
     opened = _opened(run, store)
     with opened.opened_store() as there:
         there.require_writable()
-        if isinstance(labels, (str, os.PathLike)):
+        if isinstance(labels, str | os.PathLike):
             return add_labels_file(there, opened.record, Path(labels), rater=rater)
-        if not isinstance(labels, Sequence):
-            raise ConfigError(
-                f"labels must be the path of a CSV file, or a list of mappings, not {type(labels).__name__}"
-            )
-        return add_label_rows(there, opened.record, labels, rater=rater)
+        if isinstance(labels, list | tuple):
+            return add_label_rows(there, opened.record, labels, rater=rater)
+    raise ConfigError(f"labels must be the path of a CSV file, or a list of mappings, not {type(labels).__name__}")
 
 
 def _opened(run: Run | str, store: PlaceLike) -> Run:
