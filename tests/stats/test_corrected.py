@@ -173,7 +173,7 @@ def test_labels_between_pass_and_fail_have_an_interval_too() -> None:
 
     error = statistics.stdev(labels) / math.sqrt(6)
     assert not isinstance(found, Refused)
-    assert ends(found) == pytest.approx(scaled_wilson(statistics.fmean(labels), error, 5))
+    assert ends(found) == pytest.approx(scaled_wilson(statistics.fmean(labels), error, 6))
 
 
 # Fallbacks and refusals
