@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, PairedDifference
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison
+from evenhand.domain.paired_difference import PairedDifference
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Interval
 

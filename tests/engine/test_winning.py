@@ -82,7 +82,8 @@ def test_samples_that_disagree_make_a_win_of_the_more_frequent() -> None:
 
     found = win_rate(evaluate(cases(1), PairwiseEvaluator(judge=moody), repeat=3, concurrency=1, store=None))
 
-    assert (found.n, found.wins, found.rate) == (1, 1, pytest.approx(5 / 6))
+    assert (found.n, found.wins) == (1, 1)
+    assert found.rate == pytest.approx(5 / 6)
 
 
 def test_a_tie_in_one_order_only_is_a_flip_for_no_place() -> None:

@@ -93,7 +93,7 @@ def test_what_cannot_be_drawn_is_refused_by_name(given: dict[str, float], key: s
     options = {"sample": 3, "uncertain": 0.0, "seed": 1} | given
 
     with pytest.raises(ConfigError, match=key) as refused:
-        draw_cases(among(10), **options)  # type: ignore[arg-type] - some are wrong on purpose
+        draw_cases(among(10), **options)  # type: ignore[arg-type]  # some are wrong on purpose
 
     assert refused.value.key == key
 

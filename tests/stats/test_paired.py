@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from evenhand.domain.comparison import PairedDifference
+from evenhand.domain.paired_difference import PairedDifference
 from evenhand.stats.paired import PairedScores, holm
 from evenhand.stats.power import mcnemar_minimum_detectable, mcnemar_power, minimum_detectable, needed_pairs
 

@@ -68,7 +68,12 @@ def test_only_texts_that_have_the_words_are_read(
     listing.prepare_texts(run)
     asked: list[str] = []
     rows = store.database.rows
-    monkeypatch.setattr(store.database, "rows", lambda sql, values=(): asked.append(sql) or rows(sql, values))
+
+    def recorded(sql: str, values: Any = ()) -> Any:
+        asked.append(sql)
+        return rows(sql, values)
+
+    monkeypatch.setattr(store.database, "rows", recorded)
 
     one, many, none = (found(listing, run, text) for text in ("why, 17", "ay", "zebra"))
 

@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from evenhand.domain.comparison import (
-    LEVEL,
     STANDINGS,
     Change,
     Compared,
     Comparison,
-    Effect,
     LabelTable,
-    PairedDifference,
     RunsComparison,
     SeveralComparison,
     TargetComparison,
     Took,
 )
+from evenhand.domain.paired_difference import LEVEL, Effect, PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text

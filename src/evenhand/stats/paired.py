@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from evenhand.domain.comparison import Effect, PairedDifference
+from evenhand.domain.paired_difference import Effect, PairedDifference
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.stats.distributions import sign_p_value, t_p_value, t_quantile, z_quantile

@@ -9,7 +9,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable, PairedDifference
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable
+from evenhand.domain.paired_difference import PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.run_differences import RunDifferences, SettingChange
 from evenhand.reports.comparison import (
