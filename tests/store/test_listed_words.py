@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -68,7 +68,12 @@ def test_only_texts_that_have_the_words_are_read(
     listing.prepare_texts(run)
     asked: list[str] = []
     rows = store.database.rows
-    monkeypatch.setattr(store.database, "rows", lambda sql, values=(): asked.append(sql) or rows(sql, values))
+
+    def watched(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        asked.append(sql)
+        return rows(sql, values)
+
+    monkeypatch.setattr(store.database, "rows", watched)
 
     one, many, none = (found(listing, run, text) for text in ("why, 17", "ay", "zebra"))
 
