@@ -204,6 +204,46 @@ def test_pages_of_cases_follow_each_other(
     assert len({row for _, row in whole}) == len(whole)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_pages_of_evaluations_by_score_follow_each_other_and_those_without_one_come_last(
+    store: Store, made: Any, listing: Listing, descending: bool
+) -> None:
+    run = store.runs.mark(mixed_run(store, made, 5), RunStatus.STOPPED)
+    order = Order(by="score", descending=descending)
+    whole, total = listing.page(run, Filter(), order, limit=999)
+    keys = [key for key, _ in whole]
+
+    by_offset = [listing.page(run, Filter(), order, limit=3, offset=offset)[0] for offset in range(total)]
+    by_place = [listing.page(run, Filter(), order, limit=3, after=after)[0] for after in whole]
+
+    assert keys == sorted(keys, reverse=descending)
+    assert 0 < keys.count(-1e300 if descending else 1e300) < total == len(set(whole))
+    assert by_offset == [whole[offset : offset + 3] for offset in range(total)]
+    assert by_place == [whole[place + 1 : place + 4] for place in range(total)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_many_evaluations_are_said_to_match_as_are_listed(
+    store: Store, made: Any, listing: Listing, seed: int
+) -> None:
+    run = store.runs.mark(mixed_run(store, made, seed), RunStatus.STOPPED)
+    chance = random.Random(seed)
+
+    for _ in range(20):
+        condition = Filter(
+            verdict=tuple(chance.sample(["pass", "borderline", "fail"], chance.choice((0, 1, 2)))),
+            status=tuple(chance.sample(["scored", "not_evaluated", "error", "other"], chance.choice((0, 0, 1)))),
+            evaluator=tuple(chance.sample(EVALUATORS, chance.choice((0, 0, 1, 2)))),
+            model=tuple(chance.sample(MODELS, chance.choice((0, 0, 1)))),
+            has_error=chance.choice((None, None, True, False)),
+            retried=chance.choice((None, None, True, False)),
+        )
+
+        page, total = listing.page(run, condition, Order(), limit=999)
+
+        assert total == len(page), condition
+
+
 def judge(store: Store, made: Any, run: RunRecord, *scores: float | str, place: int = 0) -> None:
     for position, found in enumerate(scores):
         made.judge(store, run, position, made.judgment(found, evaluation={"evaluator": EVALUATORS[place]}), place=place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -69,11 +69,11 @@ def test_only_texts_that_have_the_words_are_read(
     asked: list[str] = []
     rows = store.database.rows
 
-    def recorded(sql: str, values: Any = ()) -> Any:
+    def watched(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         asked.append(sql)
         return rows(sql, values)
 
-    monkeypatch.setattr(store.database, "rows", recorded)
+    monkeypatch.setattr(store.database, "rows", watched)
 
     one, many, none = (found(listing, run, text) for text in ("why, 17", "ay", "zebra"))
 

@@ -26,7 +26,14 @@ from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
-from evenhand.server.dependencies import ProfileNumbersDep, RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.dependencies import (
+    ProfileNumbersDep,
+    ResultsDep,
+    RunManagerDep,
+    SettingsDep,
+    StoreDep,
+    SummaryCacheDep,
+)
 from evenhand.server.pages import run_form, run_list, run_view
 from evenhand.server.pages.base import Sent, see_other
 from evenhand.server.pages.run_view import own
@@ -163,6 +170,7 @@ def one_run(
     settings: SettingsDep,
     manager: RunManagerDep,
     summaries: SummaryCacheDep,
+    results: ResultsDep,
 ) -> Response:
     """Show a run: live while it is in progress, then with its numbers."""
     run = find_run(store, run_id)
@@ -170,6 +178,8 @@ def one_run(
     at_work = run.status in AT_WORK
     progress = manager.progress(run.id) if at_work else None
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
+    if not at_work:
+        results.prepare(run)
     has_errors = numbers is not None and bool(numbers.summary.errors_by_class)
     return page(
         request,

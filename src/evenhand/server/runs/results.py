@@ -189,7 +189,7 @@ class Results:
         Texts are cut after ``most_shown`` characters.
         """
         if condition.is_empty and order == CaseOrder() and not targets_of(run):
-            self._prepare(run, run.cases)
+            self.prepare(run)
             rows = {position: [position] for position in range(offset, min(offset + limit, run.cases))}
             total = matching = run.cases
         else:
@@ -229,14 +229,14 @@ class Results:
         places = following[:limit]
         listed = None if run.status in AT_WORK else self._listing.ready(run)
         total = count_places(self._store, run) if listed is None else listed.evaluations
-        self._prepare(run, total)
+        self.prepare(run)
         more = _cursor_after(Order(), places[-1][0], places[-1]) if len(following) > limit else None
         return {"items": evaluation_rows(self._store, run, places), "total": total, "next": more}
 
-    def _prepare(self, run: RunRecord, total: int) -> None:
+    def prepare(self, run: RunRecord) -> None:
         """List a large run in advance: whoever opens it will want to filter it."""
         with self._mine:
-            if total < _LARGE or run.id in self._prepared or run.status is RunStatus.RUNNING:
+            if run.cases < _LARGE or run.id in self._prepared or run.status is RunStatus.RUNNING:
                 return
             self._prepared.add(run.id)
         self._background.submit(self._listing.prepare, run)
