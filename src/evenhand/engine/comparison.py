@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -159,6 +159,21 @@ def compare_runs(
         judges_b=_names(b.judges()),
         differences=RunDifferences(only_a=_some(only_a), only_b=_some(only_b), edited=_some(unlike)),
     )
+
+
+def cases_of_cells(
+    a: Side, b: Side, cells: Collection[tuple[str, str]], *, evaluator: str | None = None, most: int
+) -> tuple[str, ...]:
+    """Return the ids of the first cases with such standings in A and in B, by an evaluator or as a whole."""
+    pairs = ((ours, theirs) for ours, theirs in joined(a.cases(), b.cases()) if ours is not None and theirs is not None)
+    found = (
+        ours.id
+        for ours, theirs in pairs
+        if evaluator in ours.found
+        and evaluator in theirs.found
+        and (ours.found[evaluator].standing.value, theirs.found[evaluator].standing.value) in cells
+    )
+    return tuple(itertools.islice(found, most))
 
 
 def _some(ids: Sequence[str]) -> CaseCount:

@@ -89,11 +89,25 @@ def test_the_cells_of_the_matrix_lead_to_the_cases(client: TestClient, judged: J
     none = parsed(client.get(f"{address}&before=fail&after=pass"))
 
     cells = {one.attributes["href"]: one.text for one in page.all("a") if one.text.isdecimal()}
+    same = parsed(client.get(f"{address}&before=pass&after=pass"))
+    mended = parsed(client.get(f"{address}&before=error&after=pass"))
+    broken = parsed(client.get(f"/compare?a={b.id}&b={a.id}&way=broken"))
+
+    def listed(shown: Any) -> list[str]:
+        return [one.attributes.get("title", "") for one in shown.all("a") if "/compare/case?" in one.attributes["href"]]
+
     assert cells == {
-        f"/runs/{b.id}/results?verdict=pass": "4",
+        f"{address}&before=pass&after=pass#changes": "4",
         f"{address}&before=pass&after=fail#changes": "2",
-        f"/runs/{a.id}/results?status=error": "1",
+        f"{address}&before=error&after=pass#changes": "1",
     }
+    assert "From pass to pass: 4 cases." in told(same)
+    assert listed(same) == [f"case-{number}" for number in range(4)]
+    assert "From error to pass: 1 case." in told(mended)
+    assert listed(mended) == ["case-6"]
+    assert "No longer scored: 1 case." in told(broken)
+    assert listed(broken) == ["case-6"]
+    assert "From nonsense" not in told(parsed(client.get(f"{address}&before=nonsense&after=pass")))
     assert "From pass to fail: 2 cases." in told(turned)
     assert page.one("a", href=f"/runs/{b.id}/results/4").text == "In B"
     assert page.one("a", href=f"/runs/{a.id}/results/4").text == "In A"

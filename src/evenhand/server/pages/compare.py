@@ -21,6 +21,7 @@ from evenhand.reports.html.comparison import ChangeView, ComparisonView, Differe
 from evenhand.reports.phrases import Standing, counted
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import see_other
+from evenhand.server.pages.compared_cases import answered_cases, cell_cases, sides_of
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
@@ -28,7 +29,6 @@ from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import (
     MOST_CHANGES,
     MOST_OTHERS,
-    SCORED,
     ChangeFilter,
     VerdictChanges,
     compare_in_background,
@@ -36,7 +36,6 @@ from evenhand.server.runs.baseline import (
     newest_pair,
 )
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.store.results import case_ids
 from evenhand.store.store import Store
 from evenhand.suites.run_settings import setting_changes
 
@@ -46,8 +45,6 @@ MOST_TEXT: Final = 1_200
 router = APIRouter()
 
 MOST_RUNS: Final = 100
-# Among how many targets those of the first are looked for.
-MOST_TARGETS: Final = 20
 
 
 @router.get("/compare")
@@ -104,12 +101,17 @@ def compare(
             anyway=bool(anyway),
             models=(model_a or None, model_b or None),
         )
+        cell = (
+            cell_cases(store, summaries, comparison, change_filter, settings.page_wait_seconds)
+            if change_filter.cells
+            else None
+        )
     except TimeoutError:
         return page(request, "compare.html", **(chosen | {"waiting": str(request.url.query)}))
     except ConfigError as error:
         refused = _refusal(error, address) | {"differences": _differences(store, ours, theirs, error)}
         return page(request, "compare.html", **(chosen | {"refused": refused}))
-    return page(request, "compare.html", **(chosen | _template_values(store, comparison, address, change_filter)))
+    return page(request, "compare.html", **(chosen | _template_values(store, comparison, address, change_filter, cell)))
 
 
 def _several_values(
@@ -128,7 +130,7 @@ def _several_values(
         if targets is None:
             return {}
         links = [address(b=a.id, model_a=targets.baseline, model_b=name) for name in targets.others]
-        cases = [(name, title, address.of_case(name)) for name, title in _test_cases(store, a, targets.baseline)]
+        cases = [(name, title, address.of_case(name)) for name, title in answered_cases(store, a, targets.baseline)]
         return {"several": targets, **_block_values(targets, links), "cases": cases, "anyway": None}
     if len(others) > MOST_OTHERS:
         raise Problem(422, "Invalid request", f"at most {MOST_OTHERS} runs are compared with one; choose fewer")
@@ -154,19 +156,6 @@ def _block_values(several: SeveralComparison, links: Sequence[str]) -> dict[str,
     blocks = list(several_parts(several))
     table = next(block for block in blocks if isinstance(block, Grid))
     return {"blocks": blocks, "links": {row[0]: link for row, link in zip(table.rows, links, strict=True)}}
-
-
-def _test_cases(store: Store, run: RunRecord, target: str) -> list[tuple[str, str]]:
-    """Return the first test cases of a run of several targets, each with its question, or its id where it has none.
-
-    Each case has the name of its target in its id.
-    """
-    ending = f" {target}"
-    stored = case_ids(store, run, MOST_CHANGES * MOST_TARGETS)
-    names = [name.removesuffix(ending) for name in stored if name.endswith(ending)][:MOST_CHANGES]
-    found = Side(store=store, run=run, model=target).results(names)
-    titles = {name: CaseSidesView(id=name, sides=(CaseSide(name=target, result=found[name]),)).title for name in found}
-    return [(name, titles.get(name) or name) for name in names]
 
 
 class _Address:
@@ -209,9 +198,16 @@ def _refusal(error: ConfigError, address: _Address) -> dict[str, Any]:
 
 
 def _template_values(
-    store: Store, comparison: Comparison, address: _Address, change_filter: ChangeFilter
+    store: Store,
+    comparison: Comparison,
+    address: _Address,
+    change_filter: ChangeFilter,
+    cell: Sequence[tuple[str, str]] | None,
 ) -> dict[str, Any]:
+    """Return what the page shows; ``cell`` are the cases of a cell in which no verdict changed."""
     changes = [change for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
+    if cell is not None:
+        changes = []
     names = ["", *comparison.evaluators]
     return {
         "comparison": comparison,
@@ -219,12 +215,13 @@ def _template_values(
         "run_links": {"A": own(comparison.a), "B": own(comparison.b)},
         "evaluator_links": {name: address(evaluator=name) for name in names},
         "cell_links": {
-            (Standing(before), Standing(after)): _cell_address(before, after, comparison, address)
+            (Standing(before), Standing(after)): _cell_address(before, after, address)
             for before in STANDINGS
             for after in STANDINGS
         },
         "changes": list(_change_views(store, comparison, changes, address)),
-        "changed": _how_many(comparison, changes, change_filter),
+        "cell": None if cell is None else [(name, title, address.of_case(name)) for name, title in cell],
+        "changed": _how_many(comparison, changes if cell is None else cell, change_filter),
         "ways": _ways(comparison, address, change_filter),
         "most_text": MOST_TEXT,
     }
@@ -242,19 +239,12 @@ def _change_views(
     store: Store, comparison: Comparison, changes: Sequence[Change], address: _Address
 ) -> Iterator[ChangeView]:
     """Yield the changes with their texts, so that each opens without asking the server again."""
-    a, b = _sides(store, comparison)
+    a, b = sides_of(store, comparison)
     paired = {each.case_id: each for each in paired_results(a, b, [change.case_id for change in changes])}
     for change in changes:
         each = paired.get(change.case_id)
         case = None if each is None else case_sides(each.case_id, comparison, each, most_text=MOST_TEXT, most_samples=1)
         yield ChangeView(change=change, case=case, href=address.of_case(change.case_id))
-
-
-def _sides(store: Store, comparison: Comparison) -> tuple[Side, Side]:
-    return (
-        Side(store=store, run=comparison.a, model=comparison.model_a),
-        Side(store=store, run=comparison.b, model=comparison.model_b),
-    )
 
 
 def case_sides(case_id: str, comparison: Comparison, paired: PairedResult, **shown: Any) -> CaseSidesView:
@@ -266,18 +256,17 @@ def case_sides(case_id: str, comparison: Comparison, paired: PairedResult, **sho
     return CaseSidesView(id=case_id, sides=sides, **shown)
 
 
-def _cell_address(before: str, after: str, comparison: Comparison, address: _Address) -> str:
-    """Return the address of the cases of a cell: here if both have a score, otherwise in one of the runs."""
-    if before in SCORED and after in SCORED and before != after:
-        return address(before=before, after=after, way="") + "#changes"
-    run, standing = (comparison.b, after) if before in SCORED or after not in SCORED else (comparison.a, before)
-    filters = {"verdict" if standing in SCORED else "status": standing}
-    if comparison.evaluator:
-        filters["evaluator"] = comparison.evaluator
-    return f"{own(run)}/results?{urlencode(filters)}"
+def _cell_address(before: str, after: str, address: _Address) -> str:
+    """Return the address of the cases of a cell."""
+    return address(before=before, after=after, way="") + "#changes"
 
 
-def _how_many(comparison: Comparison, changes: Sequence[Change], change_filter: ChangeFilter) -> str:
+def _how_many(comparison: Comparison, changes: Sequence[object], change_filter: ChangeFilter) -> str:
+    if change_filter.cells:
+        table = comparison.subject.transitions
+        count = sum(table[STANDINGS.index(before)][STANDINGS.index(after)] for before, after in change_filter.cells)
+        first = f", of which these are the first {len(changes)}" if len(changes) < count else ""
+        return f"{change_filter.words}: {counted(count, 'case')}{first}."
     if change_filter.is_any:
         return f"{change_filter.words}: {counted(len(changes), 'case')}."
     if len(changes) == comparison.changed:
@@ -331,7 +320,7 @@ def compare_case(
         )
     except (TimeoutError, ConfigError):
         return see_other(address())  # which says why, or when
-    paired = next(iter(paired_results(*_sides(store, comparison), [case])), None)
+    paired = next(iter(paired_results(*sides_of(store, comparison), [case])), None)
     if paired is None:
         raise Problem(404, "Not found", f"runs {ours.id} and {theirs.id} do not both have a case {case!r:.200}")
     ids = [change.case_id for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]

@@ -40,6 +40,7 @@ from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.server.runs.baseline import (
+    BROKEN,
     HollowRunError,
     VerdictChanges,
     baseline_of,
@@ -102,7 +103,7 @@ def _lines(turns: VerdictChanges, address: str) -> list[tuple[str, str]]:
         (counted(turns.better, "improvement"), f"{address}&way=better#changes"),
     ]
     if turns.broken:
-        lines.append((f"{counted(turns.broken, 'case')} no longer scored", address))
+        lines.append((f"{counted(turns.broken, 'case')} no longer scored", f"{address}&way={BROKEN}#changes"))
     return lines
 
 

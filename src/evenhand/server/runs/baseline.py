@@ -130,7 +130,8 @@ MOST_CHANGES: Final = 100
 # How many runs are compared with one: as many comparisons as are kept.
 MOST_OTHERS: Final = 8
 SCORED: Final = ("pass", "borderline", "fail")
-_WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict"}
+BROKEN: Final = "broken"
+_WAYS: Final = {"worse": "To a worse verdict", "better": "To a better verdict", BROKEN: "No longer scored"}
 
 
 def compare_in_background(
@@ -241,6 +242,15 @@ class ChangeFilter:
             Standing(standing).word if standing in STANDINGS else "anything" for standing in (self.before, self.after)
         )
         return f"From {before} to {after}"
+
+    @property
+    def cells(self) -> frozenset[tuple[str, str]]:
+        """The cells whose cases have the same verdict in both runs, or none in one of them; empty for changes."""
+        if self.way == BROKEN:
+            return frozenset((standing, "error") for standing in SCORED)
+        cell = (self.before, self.after)
+        is_change = self.before != self.after and all(standing in SCORED for standing in cell)
+        return frozenset() if is_change or not all(standing in STANDINGS for standing in cell) else frozenset([cell])
 
     def takes(self, change: Change) -> bool:
         """Return whether it includes a change."""

@@ -118,6 +118,7 @@ class SummaryCache:
         self._numbers: BackgroundCache[Numbers] = BackgroundCache(MOST_NUMBERS)
         self._comparisons: BackgroundCache[Comparison] = BackgroundCache(MOST_COMPARISONS)
         self._targets: BackgroundCache[TargetComparison | None] = BackgroundCache(MOST_COMPARISONS)
+        self._cells: BackgroundCache[tuple[str, ...]] = BackgroundCache(MOST_COMPARISONS)
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Return whether the numbers of a run are known in its current state."""
@@ -139,6 +140,17 @@ class SummaryCache:
     ) -> Comparison:
         """Return a comparison of two runs, as ``how`` says; raise ``TimeoutError`` if that takes longer."""
         return self._comparisons.get((*(state_of(store, run) for run in runs), *how), compare, seconds)
+
+    def cell(
+        self,
+        store: Store,
+        runs: tuple[RunRecord, RunRecord],
+        find: Callable[[], tuple[str, ...]],
+        seconds: float,
+        *how: str,
+    ) -> tuple[str, ...]:
+        """Return the cases of two runs that ``how`` says; raise ``TimeoutError`` if that takes longer."""
+        return self._cells.get((*(state_of(store, run) for run in runs), *how), find, seconds)
 
     def targets(
         self, store: Store, run: RunRecord, seconds: float, *, baseline: str | None = None, evaluator: str | None = None
