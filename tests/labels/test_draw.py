@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -89,11 +90,11 @@ def test_no_case_has_a_chance_of_zero_whatever_the_groups(sample: int, unsure: i
         ({"seed": 2**60}, "seed"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_by_name(given: dict[str, float], key: str) -> None:
-    options = {"sample": 3, "uncertain": 0.0, "seed": 1} | given
+def test_what_cannot_be_drawn_is_refused_by_name(given: dict[str, Any], key: str) -> None:
+    options: dict[str, Any] = {"sample": 3, "uncertain": 0.0, "seed": 1} | given
 
     with pytest.raises(ConfigError, match=key) as refused:
-        draw_cases(among(10), **options)  # type: ignore[arg-type]  # some are wrong on purpose
+        draw_cases(among(10), **options)
 
     assert refused.value.key == key
 

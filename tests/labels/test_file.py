@@ -217,6 +217,8 @@ def test_labels_can_be_given_as_mappings_too(store: Store, run: RunRecord) -> No
         add_label_rows(store, run, ["case-1"], rater="Ann")  # type: ignore[list-item]  # wrong on purpose
     with pytest.raises(ConfigError, match="no column 'human'"):
         add_label_rows(store, run, [{"id": "case-1"}], rater="Ann")
+    with pytest.raises(ConfigError, match="or a list of mappings, not int"):
+        add_label_rows(store, run, 7, rater="Ann")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_labels_of_several_people_have_a_row_each(store: Store, run: RunRecord, draw: Draw, rows: list[Row]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.label import Draw
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
@@ -72,11 +71,9 @@ def add_labels(
     opened = _opened(run, store)
     with opened.opened_store() as there:
         there.require_writable()
-        if isinstance(labels, str | os.PathLike):
+        if isinstance(labels, (str, os.PathLike)):
             return add_labels_file(there, opened.record, Path(labels), rater=rater)
-        if isinstance(labels, list | tuple):
-            return add_label_rows(there, opened.record, labels, rater=rater)
-    raise ConfigError(f"labels must be the path of a CSV file, or a list of mappings, not {type(labels).__name__}")
+        return add_label_rows(there, opened.record, labels, rater=rater)
 
 
 def _opened(run: Run | str, store: PlaceLike) -> Run:

@@ -44,21 +44,22 @@ class LabelSession:
 
     def run(self) -> None:
         """Show cases until nothing is left, or the person has had enough."""
-        queue = self._queue()
         self._console.note(f"{self._rater} labels run {self._run.id}; keys: {KEYS}")
-        while (drawn := queue.next(self._skipped)) is not None:
+        while True:
+            queue = self._queue()
+            drawn = queue.next(self._skipped)
+            if drawn is None:
+                self._console.note(f"all {counted(queue.size, 'case')} of the draw are labelled")
+                if self._key("u undo, q quit> ") != "u":
+                    return
+                self._undo(queue.last)
+                continue
             if drawn.position in self._skipped:
                 self._console.note("only skipped cases are left; they are shown again")
                 self._skipped.clear()
             if not self._case(queue, case_of(self._store, self._run, drawn)):
                 break
-            queue = self._queue()
-        left = queue.size - queue.done
-        self._console.note(
-            f"all {counted(queue.size, 'case')} of the draw are labelled"
-            if not left
-            else f"{queue.done:,} of {queue.size:,} labelled; go on with: evenhand label {self._run.id}"
-        )
+        self._console.note(f"{queue.done:,} of {queue.size:,} labelled; go on with: evenhand label {self._run.id}")
 
     def _queue(self) -> Queue:
         return Queue.of(self._store, self._run, rater=self._rater, evaluator=self._evaluator)

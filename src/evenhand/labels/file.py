@@ -135,6 +135,9 @@ def add_label_rows(
     store: Store, run: RunRecord, rows: Sequence[Mapping[str, Any]], *, rater: str | None = None
 ) -> AddedLabels:
     """Store labels given as mappings with the columns of a file, all of them or none."""
+    if not isinstance(rows, Sequence):
+        kind = type(rows).__name__
+        raise ConfigError(f"labels must be the path of a CSV file, or a list of mappings, not {kind}")
     reader, read = _LabelRows(store, run, rater), _Read()
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):

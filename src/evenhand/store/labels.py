@@ -125,7 +125,7 @@ class Labels:
                 raise ConflictError(
                     f"the draw of {before.size} cases with seed {before.seed} has labels already ({len(labelled)}), "
                     "and another draw would make their chances wrong; draw more of the same with "
-                    f"--seed {before.seed}{share} and a larger --sample, or delete these labels first"
+                    f"--seed {before.seed}{share} and a larger --sample, or take these labels back first"
                 )
         made = replace(draw, made=draw.made or time.time())
         ((last,),) = self._db.rows("SELECT MAX(number) FROM label_draws WHERE run = ?", [run.number])

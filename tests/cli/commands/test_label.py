@@ -70,6 +70,7 @@ def test_cases_are_labelled_one_by_one_and_the_judge_is_not_shown(command: Comma
     first = command("label", "--sample", "3", "--seed", "1", "--rater", "Ann", given="1\nn\nquite short\n2\n")
     rest = command("label", "--rater", "Ann", given="x\nu\n3\n1\ns\n7\ns\n0.5\n")
     nothing = command("label", "--rater", "Ann", given="")
+    changed = command("label", "--rater", "Ann", given="u\n2\nq\n")
 
     assert "1 of 3> stored: pass" in first.err
     assert "2 of 3 labelled; go on with: evenhand label" in first.err
@@ -80,7 +81,8 @@ def test_cases_are_labelled_one_by_one_and_the_judge_is_not_shown(command: Comma
     assert "'7' is no label" in rest.err
     assert "all 3 cases of the draw are labelled" in rest.err
     assert "all 3 cases of the draw are labelled" in nothing.err
-    assert sorted(str(value) for _, value, _ in labels_of(command)) == ["0.5", "pass", "pass"]
+    assert "took back 0.5 for" in changed.err
+    assert sorted(str(value) for _, value, _ in labels_of(command)) == ["fail", "pass", "pass"]
 
 
 def test_skipped_cases_come_again_after_the_others(command: Command, finished: str) -> None:

@@ -58,12 +58,12 @@ def label(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Label answers of a run as pass or fail, to see how far the judge can be trusted.
+    """Label answers of a run by hand, drawn at random.
 
-    --sample draws cases at random and stores the draw. With -o it is written to a CSV file: fill in the column human
-    (pass, fail, or a score from 0 to 1) and read it back with --from. Without a file, the cases are shown one by one in
-    the terminal, and every label is stored at once. What the judge said is not shown before you have decided. With
-    --json, the labels of the run are printed.
+    Labels by people show how far the judge can be trusted. --sample draws cases and stores the draw. With -o it is
+    written to a CSV file: fill in the column human (pass, fail, or a score from 0 to 1) and read it back with --from.
+    Without a file, the cases are shown one by one in the terminal, and every label is stored at once. What the judge
+    said is not shown before you have decided. With --json, the labels of the run are printed.
 
     These are labels by people; what a run is called is set with `evenhand runs label`.
     """

@@ -8,7 +8,7 @@ from fastapi import Path, Query
 from pydantic import Field
 
 from evenhand.domain.errors import NotFoundError
-from evenhand.domain.label import MOST_NOTE, MOST_RATER, MOST_SEED
+from evenhand.domain.label import MOST_NOTE, MOST_RATER, MOST_SEED, answer_hash
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.labels.draw import MOST_SAMPLE, MOST_UNCERTAIN, answer_of, make_draw, require_evaluator
 from evenhand.labels.file import reference_text
@@ -179,14 +179,15 @@ def next_case(
     shown = None
     if drawn is not None:
         result = case_of(store, record, drawn)
+        answer = answer_of(result)
         shown = {
             "case": result.id,
             "position": result.position,
             "place": queue.draw.place(result.position),
             "p": drawn.p,
-            "answer_hash": drawn.answer,
+            "answer_hash": answer_hash(answer or ""),
             "input": result.case.question_text,
-            "answer": answer_of(result),
+            "answer": answer,
             "reference": reference_text(result),
         }
     return {"seed": queue.draw.seed, "size": queue.size, "done": queue.done, "next": shown}

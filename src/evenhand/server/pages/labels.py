@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from evenhand.domain.errors import ConfigError, ConflictError
-from evenhand.domain.label import NOT_A_RATER, Draw, Label, is_rater, label_value
+from evenhand.domain.label import NOT_A_RATER, Draw, Label, answer_hash, is_rater, label_value
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.labels.draw import answer_of, draw_words, make_draw
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
@@ -98,9 +98,8 @@ def _shown(
         queue=queue,
         # Nothing that the judge said: not even which parts of an answer a schema refused.
         view=None if result is None else case_view(replace(result, judgments=(), replaced=()), run),
-        has_answer=result is not None and answer_of(result) is not None,
+        read="" if result is None else answer_hash(answer_of(result) or ""),
         given=given,
-        drawn=None if draw is None or result is None else draw.at(result.position),
         decided=_decided(store, run, queue, _number(decided), evaluator, shows_judge=shows_judge),
         shows_judge=shows_judge,
         people=_people(labels, draw),
