@@ -278,7 +278,7 @@ def repeated(made: Any, *passes: int, of: int = 3) -> list[Any]:
     ]
 
 
-def test_a_gate_says_how_likely_a_rerun_would_turn_it(made: Any) -> None:
+def test_a_gate_says_how_likely_a_rerun_would_flip_it(made: Any) -> None:
     report = made.report(*repeated(made, *[3] * 80, *[2] * 10, *[1] * 10), gates={"min_pass_rate": 0.9})
 
     (sentence,) = [one for one in steady_sentences(report.summary, report.gates) if one.startswith("gate")]
@@ -294,7 +294,7 @@ def test_a_gate_says_how_likely_a_rerun_would_turn_it(made: Any) -> None:
     assert "two runs would disagree" in " ".join(terminal(report).split())
 
 
-def test_a_gate_that_no_rerun_turns_needs_no_sentence(made: Any) -> None:
+def test_a_gate_that_no_rerun_flips_needs_no_sentence(made: Any) -> None:
     report = made.report(*repeated(made, *[3] * 100), gates={"min_pass_rate": 0.9})
 
     assert not [one for one in steady_sentences(report.summary, report.gates) if one.startswith("gate")]

@@ -64,7 +64,7 @@ def _verdict_sentences(summary: Summary) -> Iterator[str]:
 
 
 def _gate_sentences(gate: GateResult, summary: Summary) -> Iterator[str]:
-    """Say of a gate on all cases how likely a rerun would turn it, or that its limit lies within the interval."""
+    """Say of a gate on all cases how likely a rerun would flip it, or that its limit lies within the interval."""
     cases = summary.cases
     rates = {"min_pass_rate": cases.pass_rate_interval, "min_mean": cases.interval}
     interval = rates.get(gate.name)
@@ -78,10 +78,10 @@ def _gate_sentences(gate: GateResult, summary: Summary) -> Iterator[str]:
                 f"probability {chance:.2f}; two runs would disagree with probability {2 * chance * (1 - chance):.2f}"
             )
     elif interval.low < gate.wanted <= interval.high:
-        more = "" if summary.repeat > 1 else "; with repeat: 3, the report says how likely a rerun would turn it"
+        more = "" if summary.repeat > 1 else "; with repeat: 3, the report says how likely a rerun would flip it"
         yield (
             f"gate {gate.name}: the limit, {gate.wanted:.4g}, lies within the interval {interval_text(interval)}, so "
-            f"other cases of the same kind may turn it; {gate.name}_low asks for more than luck{more}"
+            f"other cases of the same kind may flip it; {gate.name}_low asks for more than luck{more}"
         )
 
 
