@@ -68,11 +68,12 @@ class Extent:
     def listed(self, database: Database, run: RunRecord, covers: str, *, texts: int = 0, words: int = 0) -> Listed:
         """Return the listing that holds as much."""
         # What another tool has recorded is in its own order, in which the cases of a row need not be together.
+        totals = self.totals if self.totals is not None and self.totals.is_known else None
         in_order = self.rows == self.cases or IMPORTED_FROM not in run.definition
         return Listed(
             database=database, run=run.number, covers=covers, cases=self.cases, rows=self.rows,
             evaluations=self.evaluations, evaluators=self.evaluators, in_order=in_order,
-            names_all=len(self._names) < MOST_NAMES, totals=self.totals, texts=texts, words=words,
+            names_all=len(self._names) < MOST_NAMES, totals=totals, texts=texts, words=words,
         )  # fmt: skip
 
 

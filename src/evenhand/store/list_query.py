@@ -117,8 +117,11 @@ def evaluations_page(
     """
     where = _of_evaluations(listed, condition)
     where.extend(looked_up)
-    if order.by == "score" and condition.is_empty and total is not None:
-        return _by_score(listed, order, limit, after, offset), total
+    if order.by == "score" and condition.is_empty and listed.totals is not None:
+        page = _by_score(listed, listed.totals.scored, order, limit=limit, after=after, offset=offset)
+        return page, listed.evaluations
+    if total == 0:
+        return [], 0
     joined = f"{_JOIN} " if order.by == "case_id" else ""
     source, values = f"FROM listed_evaluations e {joined}WHERE {where.sql}", where.values
     if total is None:
@@ -142,12 +145,16 @@ def evaluations_page(
     return [(row[0], (row[1], row[2], row[3])) for row in rows], total
 
 
-def _by_score(listed: Listed, order: Order, limit: int, after: SortedPlace | None, offset: int) -> list[SortedPlace]:
+def _by_score(
+    listed: Listed, scored: int, order: Order, *, limit: int, after: SortedPlace | None, offset: int
+) -> list[SortedPlace]:
     """Return a page of all evaluations by their score, through its index: those that have one, and then the others."""
     than, last = ("<", -LAST) if order.descending else (">", LAST)
     places = "e.row, e.position, e.place, e.sample" if listed.in_order else "e.position, e.place, e.sample"
     found = list[SortedPlace]()
-    for has_score in (True, False):
+    for has_score, skipped in ((True, offset), (False, max(offset - scored, 0))):
+        if has_score and offset >= scored:
+            continue
         where = Where(["e.run = ?", f"e.score IS {'NOT ' * has_score}NULL"], [listed.run])
         if after is not None and has_score:
             where.add(f"e.score {than}= ?", after[0])
@@ -155,19 +162,14 @@ def _by_score(listed: Listed, order: Order, limit: int, after: SortedPlace | Non
         elif after is not None and after[0] == last:
             where.add("(e.position, e.place, e.sample) > (?, ?, ?)", *after[1])
         ordered = f"e.score{_direction(order)}, {places}" if has_score else places
-        source = f"FROM listed_evaluations e WHERE {where.sql}"
         rows = listed.database.rows(
-            f"SELECT e.score, e.position, e.place, e.sample {source} ORDER BY {ordered} LIMIT ? OFFSET ?",
-            [*where.values, limit - len(found), offset],
+            "SELECT e.score, e.position, e.place, e.sample FROM listed_evaluations e "
+            f"WHERE {where.sql} ORDER BY {ordered} LIMIT ? OFFSET ?",
+            [*where.values, limit - len(found), skipped],
         )
         found += [(last if row[0] is None else row[0], (row[1], row[2], row[3])) for row in rows]
         if len(found) == limit:
             break
-        if offset and not rows:
-            ((scored,),) = listed.database.rows(f"SELECT COUNT(*) {source}", where.values)
-            offset -= scored
-        elif rows:
-            offset = 0
     return found
 
 
@@ -225,6 +227,8 @@ def cases_page(
     is_grouped = one == "e" or listed.has_several
     if totals is None:
         totals = _totals(listed, f"{source} WHERE {where.sql}", where.values, one)
+    if totals == (0, 0):
+        return CasePage(rows=[], total=0, matching=0)
     key = _case_key(order, one, is_all=condition.is_empty)
     value = f"{'MAX' if order.descending else 'MIN'}({key})" if is_grouped and order.by != "position" else key
     later = Where()

@@ -25,6 +25,7 @@ _Matches: TypeAlias = Callable[[_Kind], bool]
 _EVALUATION: Final = tuple(EVALUATION_COLUMNS.index(name) for name in ("evaluator", "model", "standing", "retried"))
 _CASE: Final = tuple(CASE_COLUMNS.index(name) for name in ("model", "standing", "retried", "differs"))
 _POSITION: Final = EVALUATION_COLUMNS.index("position")
+_SCORE: Final = EVALUATION_COLUMNS.index("score")
 _NAME: Final = EVALUATION_COLUMNS.index("evaluator")
 
 
@@ -32,11 +33,13 @@ _NAME: Final = EVALUATION_COLUMNS.index("evaluator")
 class Totals:
     """Counts of evaluations and of cases by what most filters ask for.
 
-    ``is_single`` says that each evaluator judges a case at most once.
+    ``scored`` is how many evaluations have a score, and ``is_single`` says that each evaluator judges a case at most
+    once.
     """
 
     evaluations: Counter[_Kind] = field(default_factory=Counter)
     cases: Counter[_Kind] = field(default_factory=Counter)
+    scored: int = 0
     is_single: bool = True
 
     def add(self, made: ListedRows) -> None:
@@ -45,6 +48,7 @@ class Totals:
             return
         one, two, three, four = _EVALUATION
         self.evaluations.update([(row[one], row[two], row[three], row[four]) for row in made.evaluations])
+        self.scored += sum(row[_SCORE] is not None for row in made.evaluations)
         one, two, three, four = _CASE
         self.cases.update([(row[one], row[two], row[three], row[four]) for row in made.cases])
         if self.is_single:
@@ -93,6 +97,7 @@ class Totals:
         return {
             "evaluations": [[*kind, count] for kind, count in self.evaluations.items()],
             "cases": [[*kind, count] for kind, count in self.cases.items()],
+            "scored": self.scored,
             "is_single": self.is_single,
         }
 
@@ -102,7 +107,7 @@ class Totals:
         evaluations, cases = (
             Counter({tuple(kind): count for *kind, count in found[name]}) for name in ("evaluations", "cases")
         )
-        return cls(evaluations, cases, found["is_single"])
+        return cls(evaluations, cases, found["scored"], found["is_single"])
 
 
 def standings_of(condition: Filter) -> list[set[int]]:
