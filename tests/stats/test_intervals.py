@@ -89,6 +89,15 @@ def test_equal_scores_have_the_golden_interval(what: str) -> None:
     assert found == pytest.approx((case["low"], case["high"]), abs=1e-6)
 
 
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
+def test_means_with_missing_scores_are_the_golden_ones() -> None:
+    assert len(golden("unscored_bounds")) == 3
+    for case in golden("unscored_bounds"):
+        taken = scores_of(case["scores"])
+        found = taken.mean_with(case["errors"]), taken.mean_with(case["errors"], 1)
+        assert found == pytest.approx((case["if_zero"], case["if_one"]), abs=1e-6)
+
+
 def test_scores_that_differ_by_float_noise_only_are_equal_ones() -> None:
     noisy = scores_of([0.8, 0.1 + 0.7] * 3).interval()
 

@@ -77,7 +77,7 @@ class Counts:
             pending=self.pending,
             mean=self._scores.mean,
             interval=self._scores.interval(),
-            mean_if_errors_zero=self._scores.mean_with_zeros(self._errors),
+            mean_if_errors_zero=self._scores.mean_with(self._errors),
             passed=self._verdicts[Verdict.PASS],
             borderline=self._verdicts[Verdict.BORDERLINE],
             failed=self._verdicts[Verdict.FAIL],

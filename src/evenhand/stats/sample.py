@@ -103,12 +103,12 @@ class Sample:
     @property
     def mean(self) -> float | None:
         """The mean, None without numbers."""
-        return self.mean_with_zeros(0) if self.n else None
+        return self.mean_with(0)
 
-    def mean_with_zeros(self, zeros: int) -> float | None:
-        """Return the mean if so many zeros were among the numbers; None where there is neither."""
-        n = self.n + zeros
-        return self._total / (n << BITS) if n else None
+    def mean_with(self, more: int, number: int = 0) -> float | None:
+        """Return the mean if a number, 0 or 1, was there so many times more; None where there is neither."""
+        n = self.n + more
+        return (self._total + (more * number << BITS)) / (n << BITS) if n else None
 
     @property
     def spread(self) -> float | None:
