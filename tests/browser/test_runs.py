@@ -942,7 +942,7 @@ def test_changes_are_walked_and_opened_by_keyboard(visit: Visit, site: Site) -> 
 def test_the_answers_of_all_targets_stand_next_to_each_other(visit: Visit, site: Site) -> None:
     page = visit(f"/compare?a={site.targets}")
 
-    page.get_by_role("link", name="France").click()
+    page.get_by_role("link", name="Paris").click()
 
     answers = page.locator(".answers .passage")
     expect(answers).to_have_count(3)
