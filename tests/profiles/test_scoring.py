@@ -71,8 +71,8 @@ def test_mean_and_interval_are_from_0_to_10() -> None:
 
     assert found.mean == pytest.approx(7.5)
     assert found.interval is not None
-    assert found.interval.low == pytest.approx(1.2897, abs=1e-4)
-    assert found.interval.high == 10
+    assert found.interval.low == pytest.approx(1.6919, abs=1e-4)
+    assert found.interval.high == pytest.approx(9.7787, abs=1e-4)
 
 
 def test_a_profile_that_failed_has_no_score_and_is_in_no_mean() -> None:
