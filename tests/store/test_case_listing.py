@@ -244,6 +244,21 @@ def test_as_many_evaluations_are_said_to_match_as_are_listed(
         assert total == len(page), condition
 
 
+@pytest.mark.parametrize("totals", ["null", "{}", '{"evaluations": 1}', "not JSON"])
+def test_what_matches_is_counted_where_the_totals_cannot_be_read(
+    store: Store, made: Any, listing: Listing, totals: str
+) -> None:
+    run = store.runs.mark(mixed_run(store, made, 5), RunStatus.STOPPED)
+    condition = Filter(verdict=("fail",))
+    before = listing.page(run, condition, Order(by="score"), limit=999), listing.page(run, Filter(), Order(), limit=9)
+
+    store.database.execute("UPDATE listings SET totals = ?", [totals])
+
+    with contextlib.closing(Listing(store, READER)) as other:
+        again = other.page(run, condition, Order(by="score"), limit=999), other.page(run, Filter(), Order(), limit=9)
+    assert again == before
+
+
 def judge(store: Store, made: Any, run: RunRecord, *scores: float | str, place: int = 0) -> None:
     for position, found in enumerate(scores):
         made.judge(store, run, position, made.judgment(found, evaluation={"evaluator": EVALUATORS[place]}), place=place)

@@ -21,8 +21,6 @@ from evenhand.store.store import Store
 FORMAT: Final = "2"
 # In place of it while rows are being made; what they cover is then the mark of whoever makes them.
 _UNFINISHED: Final = ""
-# In place of totals where there are too many kinds to count.
-_UNKNOWN: Final = "null"
 _PAGE: Final = 2048
 MOST_NAMES: Final = 200
 _TABLES: Final = ("listed_evaluations", "listed_cases")
@@ -99,7 +97,7 @@ class KeptListings:
             if kept_format == FORMAT and covers == self._coverage(run):
                 extent = Extent(cases, count, evaluations)
                 extent.name(loads(evaluators))
-                extent.totals = None if totals == _UNKNOWN else Totals.from_dict(loads(totals))
+                extent.totals = _totals_in(totals)
                 return extent.listed(self._db, run, covers, texts=texts, words=words)
         return None
 
@@ -163,3 +161,11 @@ class KeptListings:
             if run.finished is not None:
                 self._counted[run.number] = run.finished, covers
         return covers
+
+
+def _totals_in(written: str) -> Totals | None:
+    """Return the totals of a listing; None where there are none, or not as this version writes them."""
+    try:
+        return Totals.from_dict(loads(written))
+    except (KeyError, TypeError, ValueError, StoreError):  # then what matches is counted
+        return None
