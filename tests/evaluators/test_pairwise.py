@@ -70,10 +70,10 @@ def judged(*replies: str | Reply | Exception, case: Case = CASE, **options: Any)
         ("A", "A", "tie", 0.5, ("flipped",)),
         ("B", "B", "tie", 0.5, ("flipped",)),
         ("tie", "tie", "tie", 0.5, ()),
-        ("A", "tie", "tie", 0.5, ()),
-        ("tie", "B", "tie", 0.5, ()),
-        ("B", "tie", "tie", 0.5, ()),
-        ("tie", "A", "tie", 0.5, ()),
+        ("A", "tie", "tie", 0.5, ("flipped",)),
+        ("tie", "B", "tie", 0.5, ("flipped",)),
+        ("B", "tie", "tie", 0.5, ("flipped",)),
+        ("tie", "A", "tie", 0.5, ("flipped",)),
     ],
 )
 def test_an_answer_wins_only_in_both_places(
@@ -97,7 +97,7 @@ def test_an_answer_wins_only_in_both_places(
         (0.51, 0.99, "tie", ("logprobs", "flipped")),
         (0.0, 0.49, "tie", ("logprobs", "flipped")),
         (0.5, 0.5, "tie", ("logprobs",)),
-        (0.5, 0.1, "tie", ("logprobs",)),
+        (0.5, 0.1, "tie", ("logprobs", "flipped")),
     ],
 )
 def test_by_probability_the_more_probable_letter_wins(
