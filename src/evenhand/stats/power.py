@@ -16,7 +16,7 @@ _EXACT: Final = 200
 _RARE: Final = 1e-10
 # As exactly as a smallest difference is wanted.
 _STEP: Final = 5e-5
-_MOST_STEPS, _NUDGE, _CLOSE = 20, 1e-4, 1e-8
+_CLOSE: Final = 1e-8
 # Over how many standard deviations of the error, and in how many slices, the power of a t test is summed.
 _REACH: Final = 9.0
 _SLICES: Final = 200
@@ -39,14 +39,11 @@ def minimum_detectable(error: float, df: float, *, tests: int = 1) -> float:
 @functools.lru_cache(maxsize=256)
 def _detectable_shift(critical: float, df: float) -> float:
     """Return how many standard errors the truth must lie off for t to exceed a critical value four times in five."""
-    shift = critical + t_quantile(2 * POWER - 1, df)
-    for _ in range(_MOST_STEPS):
-        power = _t_power(shift, critical, df)
-        step = (POWER - power) / ((_t_power(shift + _NUDGE, critical, df) - power) / _NUDGE)
-        shift += step
-        if abs(step) < _CLOSE:
-            break
-    return shift
+    low, high = 0.0, 2 * critical + 20.0  # of one degree of freedom, the error is less than twice too large as often
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _t_power(middle, critical, df) >= POWER else (middle, high)
+    return high
 
 
 def _t_power(shift: float, critical: float, df: float) -> float:
