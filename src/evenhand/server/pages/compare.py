@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -14,6 +14,7 @@ from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceEr
 from evenhand.domain.run import RunRecord
 from evenhand.domain.run_differences import RunDifferences
 from evenhand.engine.comparison import Side, answering_models, paired_results
+from evenhand.engine.targets.several import targets_of
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
@@ -345,9 +346,10 @@ def _where(place: int, count: int, change_filter: ChangeFilter) -> str:
 
 def _case_of_targets(request: Request, store: Store, run: RunRecord, case: str) -> Response:
     """Show what each target of a run answered to a test case, the differences to the first marked."""
+    named: Collection[str] = targets_of(run)
     sides = [
         CaseSide(name=name, result=result, href=f"{own(run)}/results/{result.position}")
-        for name in answering_models(store, run)
+        for name in (named if len(named) > 1 else answering_models(store, run))
         for result in Side(store=store, run=run, model=name).results([case]).values()
     ]
     if len(sides) < 2:
