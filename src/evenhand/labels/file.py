@@ -150,9 +150,7 @@ def read_labels_file(
     return _read_file(store, run, source, name=name, rater=rater).labels
 
 
-def _read_file(
-    store: Store, run: RunRecord, source: Path | bytes, *, name: str | None, rater: str | None
-) -> _Read:
+def _read_file(store: Store, run: RunRecord, source: Path | bytes, *, name: str | None, rater: str | None) -> _Read:
     told = name or str(source if isinstance(source, Path) else "the labels")
     read = _read_rows(_LabelRows(store, run, rater), source, told)
     _refuse_faults(told, read.faults)

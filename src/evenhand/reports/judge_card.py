@@ -229,7 +229,7 @@ def alone_lines(card: JudgeCard) -> Iterator[str]:
         last = next(row for row in card.alone.tested if row.confidence == card.alone.confidence)
         yield (
             f"from a confidence of {card.alone.confidence:.2f} on the judge may decide alone: it was wrong in "
-            f"{last.errors:,} of {last.cases:,} such labelled cases, and is so in at most 10% of them with 90% certainty"
+            f"{last.errors:,} of {last.cases:,} such labelled cases, and errs in at most 10% of all with 90% certainty"
         )
 
 

@@ -76,9 +76,7 @@ def judge_card(
         differences=tuple(differing[:MOST_DIFFERENCES]),
         differing=len(differing),
         notes=tuple(_notes(evidence)),
-        next_step=next_step(
-            run, evidence, counts, evaluator=evaluator, kappa=kappa, corrected=corrected, mark=mark
-        ),
+        next_step=next_step(run, evidence, counts, evaluator=evaluator, kappa=kappa, corrected=corrected, mark=mark),
     )
 
 
@@ -129,18 +127,18 @@ def _notes(evidence: Evidence) -> Iterator[str]:
     counts = evidence.counts
     if evidence.basis is Basis.NOT_DRAWN:
         yield (
-            "The labels were not drawn at random: agreement, sensitivity and specificity are those of the labelled cases, "
-            "and the corrected rate assumes that the judge errs as often on the others."
+            "The labels were not drawn at random: agreement, sensitivity and specificity are those of the labelled "
+            "cases, and the corrected rate assumes that the judge errs as often on the others."
         )
     if evidence.basis is Basis.UNEQUAL:
         yield (
-            "More cases were drawn where the judge is unsure: agreement, kappa, sensitivity and specificity are those of "
-            "the labelled cases, and are probably better over all cases. The corrected rate allows for the chances."
+            "More cases were drawn where the judge is unsure: agreement, kappa, sensitivity and specificity are those "
+            "of the labelled cases, and are probably better over all cases. The corrected rate allows for the chances."
         )
     if counts.unlabelled and evidence.basis in (Basis.DRAWN, Basis.UNEQUAL):
         yield (
-            f"{counts.unlabelled:,} of {counts.drawn:,} drawn cases have no label. That is no harm as long as they come "
-            "last in the queue; if they were skipped because they are hard, the card looks better than the judge is."
+            f"{counts.unlabelled:,} of {counts.drawn:,} drawn cases have no label. That is no harm as long as they "
+            "come last in the queue; if they were skipped because they are hard, the card flatters the judge."
         )
     if counts.eligible is not None and counts.eligible != len(evidence.views) and evidence.basis is not Basis.NOT_DRAWN:
         yield (

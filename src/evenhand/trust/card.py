@@ -36,9 +36,9 @@ class LabelCounts:
     """How many labels there are, and what became of them.
 
     ``counted`` labels on ``cases`` cases count, given by ``raters``. ``not_drawn`` are those outside the draw, which do
-    not count beside drawn ones. ``stale`` labels are of an answer that the run does not have any more, ``unjudged`` ones
-    of cases without a score, ``elsewhere`` how many there are for other evaluators (None: whole cases). Of ``drawn``
-    cases with the ``seed``, ``unlabelled`` have no label that counts; ``eligible`` is how many could be drawn.
+    not count beside drawn ones. ``stale`` labels are of an answer that the run does not have any more, ``unjudged``
+    ones of cases without a score, ``elsewhere`` how many there are for other evaluators (None: whole cases). Of
+    ``drawn`` cases with the ``seed``, ``unlabelled`` have no label that counts; ``eligible`` cases could be drawn.
     """
 
     counted: int = 0
@@ -78,7 +78,7 @@ class ProposedMark:
     """The pass mark that tells people's passes from their fails best.
 
     ``apparent`` is its sensitivity + specificity - 1 on the labels that it was chosen on, ``honest`` the same on labels
-    that it was not chosen on (over ``by_fold`` marks), ``current`` that of the mark in use. ``agreement`` is honest too.
+    that it was not chosen on (over ``by_fold`` marks), ``current`` that of the verdicts now. ``agreement`` is honest.
     """
 
     mark: float
@@ -138,8 +138,8 @@ class JudgeCard:
 
     A number that the labels do not support is ``Refused``, with the reason. ``judge_rate`` is the share of all judged
     cases that the judge passes, ``corrected`` what people would say of them, ``corrected_mean`` the same for scores.
-    ``scores`` says whether people gave scores. ``sure`` has the thresholds for borderline, ``alone`` the confidence from
-    which on the judge may decide alone. ``differences`` has the cases where judge and people differ most, of
+    ``scores`` says whether people gave scores. ``sure`` has the thresholds for borderline, ``alone`` the confidence
+    from which on the judge may decide alone. ``differences`` has the cases where judge and people differ most, of
     ``differing`` in all. ``notes`` say what to know of the numbers, and ``next_step`` what to do.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledCase:
-    """A case with the judge's view and the labels that count, of which ``score`` is the mean and ``passes`` the majority.
+    """A case with the judge's view and the labels that count: ``score`` is their mean, ``passes`` the majority.
 
     ``chance`` is that of being drawn; None if it was not.
     """
@@ -130,71 +130,91 @@ def gather(
     evaluator: str | None = None,
 ) -> Evidence:
     """Put the judge's view of every case beside the labels that count for it; the cases are gone through once."""
-    elsewhere = Counter[str | None]()
-    by_position: dict[int, list[Label]] = {}
-    for label in labels:
-        if label.evaluator != evaluator:
-            elsewhere[label.evaluator] += 1
-        else:
-            by_position.setdefault(label.position, []).append(label)
-    views: dict[int, View] = {}
-    left_out = Counter[str]()
-    names: set[str] = set()
-    read: list[tuple[CaseResult, View, list[Label]]] = []
-    stale = unjudged = 0
+    gathered = _Gathered(labels, evaluator)
     for result in results:
-        names.update([judgment.evaluation.evaluator for judgment in result.judgments])
-        answer, view = answer_of(result), judge_view(result, evaluator)
-        if answer is None or view is None:
-            left_out["without an answer" if answer is None else "without a score"] += 1
-        else:
-            views[result.position] = view
-        given = by_position.pop(result.position, None)
-        if given is None:
-            continue
-        now = None if answer is None else answer_hash(answer)
-        fresh = [label for label in given if label.answer == now]
-        stale += len(given) - len(fresh)
-        if view is None:
-            unjudged += len(fresh)
-        elif fresh:
-            read.append((result, view, fresh))
+        gathered.take(result)
     if evaluator is not None and run.cases:
-        require_evaluator(run, evaluator, names)
-    stale += sum(map(len, by_position.values()))
+        require_evaluator(run, evaluator, gathered.names)
     mark = pass_mark_of(run, evaluator)
-    is_drawn = any(label.is_drawn for _, _, given in read for label in given)
-    cases = [
-        _labelled(result, view, [label for label in given if label.is_drawn or not is_drawn], mark)
-        for result, view, given in read
-        if not is_drawn or any(label.is_drawn for label in given)
-    ]
-    counted = sum(len(case.labels) for case in cases)
+    cases = tuple(gathered.labelled(mark))
     basis = _basis(cases, draw)
-    drawn = () if draw is None else draw.cases
-    labelled = {case.position for case in cases}
-    counts = LabelCounts(
-        counted=counted,
-        cases=len(cases),
-        raters=tuple(sorted({label.rater for case in cases for label in case.labels})),
-        not_drawn=sum(not label.is_drawn for _, _, given in read for label in given) if is_drawn else 0,
-        stale=stale,
-        unjudged=unjudged,
-        elsewhere=dict(elsewhere),
-        drawn=len(drawn),
-        unlabelled=sum(one.position not in labelled for one in drawn) if basis is not Basis.NOT_DRAWN else len(drawn),
-        eligible=None if draw is None else draw.eligible,
-        seed=None if draw is None else draw.seed,
-    )
     return Evidence(
-        views=views,
-        left_out=dict(left_out),
-        cases=tuple(cases),
-        counts=counts,
+        views=gathered.views,
+        left_out=dict(gathered.left_out),
+        cases=cases,
+        counts=gathered.counts(cases, basis, draw),
         basis=basis,
         pass_mark=mark,
         draw=draw,
     )
+
+
+class _Gathered:
+    """What was found so far: views by position, the labels of answers that the run has, and how many do not count."""
+
+    def __init__(self, labels: Iterable[Label], evaluator: str | None) -> None:
+        self._evaluator = evaluator
+        self._elsewhere = Counter[str | None]()
+        # Labels that were not met yet.
+        self._waiting: dict[int, list[Label]] = {}
+        for label in labels:
+            if label.evaluator != evaluator:
+                self._elsewhere[label.evaluator] += 1
+            else:
+                self._waiting.setdefault(label.position, []).append(label)
+        self.views: dict[int, View] = {}
+        self.left_out = Counter[str]()
+        self.names: set[str] = set()
+        self._read: list[tuple[CaseResult, View, list[Label]]] = []
+        self._stale = self._unjudged = 0
+
+    def take(self, result: CaseResult) -> None:
+        """Take in a case."""
+        self.names.update([judgment.evaluation.evaluator for judgment in result.judgments])
+        answer, view = answer_of(result), judge_view(result, self._evaluator)
+        if answer is None or view is None:
+            self.left_out["without an answer" if answer is None else "without a score"] += 1
+        else:
+            self.views[result.position] = view
+        given = self._waiting.pop(result.position, [])
+        now = answer_hash(answer) if given and answer is not None else None
+        fresh = [label for label in given if label.answer == now]
+        self._stale += len(given) - len(fresh)
+        if view is None:
+            self._unjudged += len(fresh)
+        elif fresh:
+            self._read.append((result, view, fresh))
+
+    @property
+    def _is_drawn(self) -> bool:
+        return any(label.is_drawn for _, _, labels in self._read for label in labels)
+
+    def labelled(self, mark: float) -> Iterator[LabelledCase]:
+        """Yield the cases with the labels that count: where some were drawn, only these stand for others."""
+        is_drawn = self._is_drawn
+        for result, view, labels in self._read:
+            if counted := [label for label in labels if label.is_drawn or not is_drawn]:
+                yield _labelled(result, view, counted, mark)
+
+    def counts(self, cases: Sequence[LabelledCase], basis: Basis, draw: Draw | None) -> LabelCounts:
+        """Count the labels by what became of them."""
+        counted = sum(len(case.labels) for case in cases)
+        drawn = () if draw is None else draw.cases
+        labelled = {case.position for case in cases} if basis is not Basis.NOT_DRAWN else set[int]()
+        return LabelCounts(
+            counted=counted,
+            cases=len(cases),
+            raters=tuple(sorted({label.rater for case in cases for label in case.labels})),
+            not_drawn=sum(len(labels) for _, _, labels in self._read) - counted,
+            # A label of a case that the run does not have is of no answer either.
+            stale=self._stale + sum(map(len, self._waiting.values())),
+            unjudged=self._unjudged,
+            elsewhere=dict(self._elsewhere),
+            drawn=len(drawn),
+            unlabelled=sum(one.position not in labelled for one in drawn),
+            eligible=None if draw is None else draw.eligible,
+            seed=None if draw is None else draw.seed,
+        )
 
 
 def _basis(cases: Sequence[LabelledCase], draw: Draw | None) -> Basis:

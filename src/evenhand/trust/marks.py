@@ -59,9 +59,7 @@ def sure_marks(evidence: Evidence) -> SureMarks | Refused:
     """Return from which scores on verdicts are sure, and what that would make of all judged cases."""
     if (refused := _one_score(evidence) or _not_alike(evidence)) is not None:
         return refused
-    found = sure_verdicts(
-        [case.view.score for case in evidence.cases], [case.passes for case in evidence.cases], ALPHA
-    )
+    found = sure_verdicts([case.view.score for case in evidence.cases], [case.passes for case in evidence.cases], ALPHA)
     if isinstance(found, Refused):
         return found
     verdicts = Counter(found.verdict(view.score) for view in evidence.views.values())

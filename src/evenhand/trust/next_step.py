@@ -34,34 +34,48 @@ def next_step(
     mark: ProposedMark | Refused,
 ) -> str:
     """Say what to do next."""
-    labels, judged = evidence.counts, len(evidence.views)
     of = "" if evaluator is None else " --evaluator NAME"
+    return (
+        _labels_first(run, evidence, of)
+        or _more_of_a_class(run, evidence, counts, of)
+        or _judge_first(evidence, kappa, mark)
+        or _narrower(run, evidence, corrected, of)
+    )
+
+
+def _labels_first(run: RunRecord, evidence: Evidence, of: str) -> str | None:
+    """Say how to come to labels that stand for all cases."""
+    labels, judged = evidence.counts, len(evidence.views)
     draw = f"evenhand label {run.id} --sample {min(_USUAL, max(judged, 1))}{of}"
     if not judged:
         return "Nothing can be labelled: no case of the run has an answer and a score."
-    if evidence.basis is Basis.NONE:
-        if labels.elsewhere:
-            return _elsewhere(evidence)
-        if labels.drawn and not (labels.stale or labels.unjudged):
-            return f"Label the {labels.drawn:,} cases that were drawn: evenhand label {run.id}{of}"
-        return f"Draw cases at random and label them: {draw}"
-    if evidence.basis is Basis.NOT_DRAWN:
+    if evidence.basis is Basis.NONE and labels.elsewhere:
+        return _elsewhere(evidence)
+    if evidence.basis in (Basis.NONE, Basis.NOT_DRAWN) and not labels.drawn:
         return f"Draw cases at random and label them, so that the labels stand for all cases: {draw}"
     if labels.unlabelled:
         return f"Label the {_more(labels.unlabelled)} of the draw: evenhand label {run.id}{of}"
     if labels.cases < min(_FEWEST, judged):
         return f"Label more cases; {labels.cases} say little: {draw}"
-    few = min(counts.human_passes, counts.n - counts.human_passes)
-    if few < FEWEST_OF_A_CLASS and labels.cases < judged:
-        rare = "pass" if counts.human_passes < counts.n - counts.human_passes else "fail"
-        share = counts.human_passes / counts.n if rare == "pass" else 1 - counts.human_passes / counts.n
-        more = judged - labels.cases
-        if share:
-            more = min(more, _tens(FEWEST_OF_A_CLASS / share - counts.n))
-        return (
-            f"Label {more:,} more cases: people said {rare} of {few} only, and at least {FEWEST_OF_A_CLASS} tell how "
-            f"the judge treats those (evenhand label {run.id} --sample {labels.drawn + more}{of})"
-        )
+    return None
+
+
+def _more_of_a_class(run: RunRecord, evidence: Evidence, counts: JudgedLabels, of: str) -> str | None:
+    """Say how many labels more would hold enough passes, or fails, by people."""
+    labels, left = evidence.counts, len(evidence.views) - evidence.counts.cases
+    fails = counts.n - counts.human_passes
+    few, rare = (counts.human_passes, "pass") if counts.human_passes < fails else (fails, "fail")
+    if few >= FEWEST_OF_A_CLASS or not left:
+        return None
+    more = min(left, _tens(counts.n * (FEWEST_OF_A_CLASS / few - 1))) if few else left
+    return (
+        f"Label {more:,} more: people said {rare} {few} times only, and at least {FEWEST_OF_A_CLASS} tell how the "
+        f"judge treats such answers (evenhand label {run.id} --sample {labels.drawn + more}{of})"
+    )
+
+
+def _judge_first(evidence: Evidence, kappa: Kappa | Refused, mark: ProposedMark | Refused) -> str | None:
+    """Say what is to be changed about the judge before more labels are worth their while."""
     if isinstance(kappa, Kappa) and not isinstance(kappa.interval, Refused) and kappa.interval.low <= 0:
         return (
             "Do not rely on this judge yet: its agreement with people may be chance. Read the cases where they differ, "
@@ -72,7 +86,7 @@ def next_step(
             f"Try the pass mark {mark.mark:g} instead of {evidence.pass_mark:g}: sensitivity plus specificity minus 1 "
             f"would be {mark.honest:.2f} instead of {mark.current:.2f}, on labels that it was not chosen on."
         )
-    return _narrower(run, evidence, corrected, of)
+    return None
 
 
 def _narrower(run: RunRecord, evidence: Evidence, corrected: Corrected | Refused, of: str) -> str:
@@ -84,21 +98,24 @@ def _narrower(run: RunRecord, evidence: Evidence, corrected: Corrected | Refused
     aim = next((aim for aim in _AIMS if aim < half), None)
     if aim is None or not left:
         return (
-            f"Nothing more is needed for now: the corrected pass rate is known to ±{100 * half:.0f} points. Label again "
-            "when the judge, its criteria or the kind of answers change."
+            f"Nothing more is needed for now: the corrected pass rate is known to ±{100 * half:.0f} points. Label "
+            "again when the judge, its criteria or the kind of answers change."
         )
     # Widths shrink with the root of the number of labels.
     more = _tens(labels.cases * ((half / aim) ** 2 - 1))
     command = f"evenhand label {run.id} --sample {labels.drawn + min(more, left)}{of}"
     if more >= left:
-        return f"Label the {_more(left)}: even all of them bring the interval to about ±{100 * aim:g} points ({command})"
+        return (
+            f"Label the {_more(left)}: even all of them bring the interval to about ±{100 * aim:g} points ({command})"
+        )
     return f"Label {more:,} more to bring the interval under ±{100 * aim:g} points ({command})"
 
 
 def _elsewhere(evidence: Evidence) -> str:
     name, count = max(evidence.counts.elsewhere.items(), key=lambda item: item[1])
     there = "for whole cases: leave --evaluator out" if name is None else f"for the evaluator {name!r:.80}: name it"
-    return f"Choose what is to be checked: {count:,} labels are {there}."
+    are = "1 label is" if count == 1 else f"{count:,} labels are"
+    return f"Choose what is to be checked: {are} {there}."
 
 
 def _more(count: int) -> str:

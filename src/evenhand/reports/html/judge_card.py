@@ -145,7 +145,7 @@ def _matrix(card: JudgeCard) -> Markup:
     head = tag("tr", *(tag("th", name.capitalize(), scope="col") for name in grid.headings))
     rows = (
         tag("tr", tag("th", name, scope="row"),
-            *(tag("td", cell, class_=f"number{' same' if place == number else ''}") for place, cell in enumerate(cells)))
+            *(tag("td", cell, class_="number same" if at == number else "number") for at, cell in enumerate(cells)))
         for number, (name, *cells) in enumerate(grid.rows)
     )  # fmt: skip
     return _scroll(tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix"), "What was said")
@@ -169,7 +169,11 @@ def _differences(card: JudgeCard, address: CaseAddress | None) -> Markup:
     for (name, *cells), one in zip(grid.rows, card.differences, strict=True):
         case = tag("a", name, href=address(one.position)) if address is not None else name
         rows.append(
-            tag("tr", tag("th", case, scope="row", class_="id", dir="auto"), *(tag("td", cell, dir="auto") for cell in cells))
+            tag(
+                "tr",
+                tag("th", case, scope="row", class_="id", dir="auto"),
+                *(tag("td", cell, dir="auto") for cell in cells),
+            )
         )
     head = tag("tr", *(tag("th", name.capitalize(), scope="col") for name in grid.headings))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="figures")
@@ -180,9 +184,7 @@ def _table(grid: Grid) -> Markup:
     return _scroll(_plain_table([name.capitalize() for name in grid.headings], grid.rows, grid.to_the_left), "People")
 
 
-def _plain_table(
-    headings: Iterable[str], rows: Iterable[tuple[str, ...]], to_the_left: tuple[bool, ...]
-) -> Markup:
+def _plain_table(headings: Iterable[str], rows: Iterable[tuple[str, ...]], to_the_left: tuple[bool, ...]) -> Markup:
     kinds = [None if left else "number" for left in to_the_left]
     head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in zip(headings, kinds, strict=True)))
     body = (
