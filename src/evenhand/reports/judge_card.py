@@ -41,6 +41,8 @@ def card_parts(card: JudgeCard) -> Iterator[Block]:
         lines=(f"Judge card of run {card.run} {plain(card.name, _NAME)}: {whole}", *label_lines(card)),
     )
     yield Sentences(title="Next", lines=(card.next_step,))
+    if card.limits:
+        yield Sentences(title="Limits of the suite", lines=limit_lines(card))
     yield Sentences(title="Pass rate", lines=tuple(rate_lines(card)))
     yield Sentences(title="Agreement with people", lines=tuple(agreement_lines(card)))
     if card.counts.n:
@@ -104,6 +106,11 @@ def _not_counted(labels: LabelCounts) -> Iterator[str]:
     for name, count in labels.elsewhere.items():
         of = "whole cases" if name is None else f"evaluator {plain(name, _NAME)}"
         yield f"not counted: {counted(count, 'label')} for {of}"
+
+
+def limit_lines(card: JudgeCard) -> tuple[str, ...]:
+    """Say which limits of the suite are met."""
+    return tuple(f"{'✓ met' if limit.ok else '✗ missed'}: {limit.words}" for limit in card.limits)
 
 
 def rate_lines(card: JudgeCard) -> Iterator[str]:

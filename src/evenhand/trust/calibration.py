@@ -17,6 +17,7 @@ from evenhand.stats.shares import share
 from evenhand.trust.card import Basis, CurvePoint, Differing, JudgeCard
 from evenhand.trust.correction import mean_by_people, rate_by_labels, rate_by_people
 from evenhand.trust.evidence import Evidence, LabelledCase, gather
+from evenhand.trust.limits import TrustLimits
 from evenhand.trust.marks import decides_alone, proposed_mark, separation, sure_marks
 from evenhand.trust.next_step import next_step
 from evenhand.trust.people import people_agreement, raters
@@ -43,6 +44,9 @@ def judge_card(
     passed = sum(view.passes for view in views)
     kappa, corrected, mark = counts.kappa(), rate_by_people(evidence, counts), proposed_mark(evidence, counts)
     differing = _differing(evidence)
+    agreement, sensitivity, specificity = counts.agreement(), counts.sensitivity(), counts.specificity()
+    wanted = TrustLimits.of(run.definition.get("trust"))
+    found = {"agreement": agreement, "kappa": kappa, "sensitivity": sensitivity, "specificity": specificity}
     return JudgeCard(
         run=run.id,
         name=run.name,
@@ -57,10 +61,10 @@ def judge_card(
         scores=evidence.has_scores,
         labels=evidence.counts,
         counts=counts,
-        agreement=counts.agreement(),
+        agreement=agreement,
         kappa=kappa,
-        sensitivity=counts.sensitivity(),
-        specificity=counts.specificity(),
+        sensitivity=sensitivity,
+        specificity=specificity,
         bias=counts.bias(),
         auc=separation(evidence),
         score_difference=_score_difference(evidence),
@@ -75,6 +79,7 @@ def judge_card(
         curve=tuple(_curve(evidence)),
         differences=tuple(differing[:MOST_DIFFERENCES]),
         differing=len(differing),
+        limits=wanted.check(found) if wanted.evaluator == evaluator else (),
         notes=tuple(_notes(evidence)),
         next_step=next_step(run, evidence, counts, evaluator=evaluator, kappa=kappa, corrected=corrected, mark=mark),
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evenhand.domain.summary import Interval, JuryAgreement, Rate
+from evenhand.domain.gates import GateResult
+from evenhand.domain.summary import JuryAgreement, Rate
 from evenhand.domain.verdict import Thresholds
 from evenhand.stats.corrected import Corrected
 from evenhand.stats.judged_labels import Bias, JudgedLabels
@@ -140,7 +141,8 @@ class JudgeCard:
     cases that the judge passes, ``corrected`` what people would say of them, ``corrected_mean`` the same for scores.
     ``scores`` says whether people gave scores. ``sure`` has the thresholds for borderline, ``alone`` the confidence
     from which on the judge may decide alone. ``differences`` has the cases where judge and people differ most, of
-    ``differing`` in all. ``notes`` say what to know of the numbers, and ``next_step`` what to do.
+    ``differing`` in all. ``limits`` are those of the suite. ``notes`` say what to know of the numbers, and
+    ``next_step`` what to do.
     """
 
     run: str
@@ -174,8 +176,14 @@ class JudgeCard:
     curve: tuple[CurvePoint, ...]
     differences: tuple[Differing, ...]
     differing: int
+    limits: tuple[GateResult, ...] = ()
     notes: tuple[str, ...]
     next_step: str
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the judge reaches all limits that the suite sets under ``trust``."""
+        return all(limit.ok for limit in self.limits)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain JSON values; what is refused is a mapping with the reason under ``refused``."""
@@ -186,10 +194,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Refused(reason=reason):
             return {"refused": reason}
-        case Interval(low=low, high=high, method=method, level=level):
-            return {"low": low, "high": high, "method": method, "level": level}
-        case StrEnum():
-            return value.value
+        case GateResult():
+            return value.as_dict()
         case Mapping():
             return {"" if key is None else str(key): _plain(each) for key, each in value.items()}
         case tuple() if hasattr(value, "_asdict"):
@@ -198,4 +204,4 @@ def _plain(value: Any) -> Any:
             return [_plain(each) for each in value]
     if dataclasses.is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    return value
+    return value.value if isinstance(value, StrEnum) else value

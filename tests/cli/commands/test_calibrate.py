@@ -65,3 +65,19 @@ def test_what_cannot_be_a_card_is_refused_with_what_would_be_right(
     assert "wrong.csv:2: run" in wrong.err
     assert "nowhere.csv: there is no such file" in missing.err
     assert "has no evaluator 'nobody'" in evaluator.err
+
+
+def test_a_judge_that_misses_what_the_suite_demands_ends_with_103(
+    command: Command, suite: Callable[..., Path], labels: Path
+) -> None:
+    suite(3, trust={"labels": "labels.csv", "min_sensitivity_low": 0.1, "min_kappa_low": 0.4})
+    command("run", "suite.yaml")
+
+    checked = command("calibrate")
+    card = json.loads(command("calibrate", "--json").out)
+
+    assert checked.code == 103
+    assert "✓ met: min_sensitivity_low: wanted at least 0.1, found 0.2" in checked.out
+    assert "✗ missed: min_kappa_low: wanted at least 0.4, found 2 cases" in checked.out
+    assert "the judge does not reach what the suite demands: min_kappa_low" in checked.err
+    assert [limit["ok"] for limit in card["limits"]] == [True, False]

@@ -11,6 +11,7 @@ from evenhand.cli.commands.label import login_name
 from evenhand.cli.console import Console, input_bytes
 from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import Label
 from evenhand.domain.run import RunRecord
 from evenhand.engine.judge_card import card_of
@@ -19,6 +20,7 @@ from evenhand.labels.file import read_labels_file
 from evenhand.reports.judge_card import card_json, card_text, label_lines
 from evenhand.reports.judge_card_file import judge_card_writer, write_judge_card
 from evenhand.store.store import Store
+from evenhand.trust.limits import TrustLimits
 
 
 def calibrate(
@@ -39,13 +41,15 @@ def calibrate(
     db: Db = DB,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> ExitCode:
     """Say how far the judge of a run can be trusted, by labels of people.
 
     The judge card says how often judge and people agree, to which side the judge errs, which share of all cases people
     would pass, which pass mark would be best, and what to do next. A number that the labels do not support is left out,
     with the reason. The labels are those that `evenhand label` has stored with the run. Those of a file are checked in
     the same way and not stored; `evenhand label RUN --from FILE` stores them.
+
+    If the suite says under trust what its judge must reach, and it does not, the command exits with 103.
     """
     for path in files or ():
         judge_card_writer(path)
@@ -56,8 +60,10 @@ def calibrate(
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
-        given = None if labels is None else _read(store, record, labels)
-        card = card_of(store, record, evaluator=evaluator, labels=given)
+        wanted = TrustLimits.of(record.definition.get("trust"))
+        file = labels if labels is not None or wanted.labels is None else _beside_suite(record, wanted.labels)
+        given = None if file is None else _read(store, record, file)
+        card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)
     if not card.labels.cases:
         told = [line for line in label_lines(card) if line.startswith("not counted")]
         raise ConfigError("\n".join([f"run {record.id} has no labels that count", *told, card.next_step]))
@@ -68,6 +74,15 @@ def calibrate(
         console.result(card_json(card))
     elif not files and not quiet:
         console.result(card_text(card, width=console.width))
+    for limit in card.limits:
+        if not limit.ok:
+            console.note(f"the judge does not reach what the suite demands: {limit.words}")
+    return ExitCode.OK if card.trusted else ExitCode.JUDGE_NOT_TRUSTED
+
+
+def _beside_suite(run: RunRecord, file: str) -> str:
+    """Return where the file of labels that a suite names is: paths in a suite are seen from its folder."""
+    return file if run.source is None else str(Path(run.source).parent / file)
 
 
 def _read(store: Store, run: RunRecord, file: str) -> list[Label]:

@@ -48,6 +48,7 @@ class JudgeCardShape(Shape):
     curve: list[dict[str, Any]]
     differences: list[dict[str, Any]]
     differing: int
+    limits: list[dict[str, Any]]
     notes: list[str]
     next_step: str
 
