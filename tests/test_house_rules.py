@@ -58,6 +58,7 @@ PUBLIC_NAMES = [
     "IContains",
     "IsJson",
     "JsonMatch",
+    "JudgeCard",
     "JudgeError",
     "Latency",
     "Levenshtein",

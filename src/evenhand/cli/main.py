@@ -176,7 +176,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
     ),
     "calibrate": Command(
         function="calibrate:calibrate",
-        help="Say how far the judge of a run can be trusted, by labels of people.",
+        help="Say how far the judge of a run can be trusted.",
         examples=("evenhand calibrate last", "evenhand calibrate last labels.csv -o card.html"),
     ),
     "judge": Command(

@@ -42,9 +42,9 @@ def calibrate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> ExitCode:
-    """Say how far the judge of a run can be trusted, by labels of people.
+    """Say how far the judge of a run can be trusted.
 
-    The judge card says how often judge and people agree, to which side the judge errs, which share of all cases people
+    The judge card, from labels by people, says how often judge and people agree, to which side the judge errs, which share of all cases people
     would pass, which pass mark would be best, and what to do next. A number that the labels do not support is left out,
     with the reason. The labels are those that `evenhand label` has stored with the run. Those of a file are checked in
     the same way and not stored; `evenhand label RUN --from FILE` stores them.
