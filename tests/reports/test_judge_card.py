@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,12 @@ def card(hostile: str = "", *, people: int = 1, labelled: int = 60) -> JudgeCard
         if position >= labelled:
             continue
         passes = (score > 0.8) != (position % 6 == 0)
-        about = {"case": case.id or "", "position": position, "answer": answer_hash("Yes."), "p": labelled / 120}
+        about: dict[str, Any] = {
+            "case": case.id or "",
+            "position": position,
+            "answer": answer_hash("Yes."),
+            "p": labelled / 120,
+        }
         drawn.append(DrawnCase(**about))
         labels += [
             Label(

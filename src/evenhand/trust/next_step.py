@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Final
 
 from evenhand.domain.run import RunRecord
@@ -34,7 +35,7 @@ def next_step(
     mark: ProposedMark | Refused,
 ) -> str:
     """Say what to do next."""
-    of = "" if evaluator is None else " --evaluator NAME"
+    of = "" if evaluator is None else f" --evaluator {shlex.quote(evaluator)}"
     return (
         _labels_first(run, evidence, of)
         or _more_of_a_class(run, evidence, counts, of)
