@@ -21,7 +21,7 @@ CASE = "cases: [{id: a}]\n"
     [
         ("evalutors: []", "suite.yaml:3: no key 'evalutors'; did you mean 'evaluators'?"),
         ("providers: [openai/x]", "suite.yaml:3: no key 'providers'; it is called 'target' here"),
-        ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: ambiguous, cases, columns, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, slices, target, tests, thresholds, timeout"),
+        ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: ambiguous, cases, columns, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, slices, target, tests, thresholds, timeout, trust"),
         ("name: 5", "suite.yaml:3: name must be text, not a number; write it in quotes"),
         ("description: [a]", "suite.yaml:3: description must be text, not a list"),
         ("judge: 5", "suite.yaml:3: judge must be a name such as openai/gpt-5-mini, or a mapping with model, not a number"),
