@@ -60,6 +60,7 @@ PUBLIC_NAMES = [
     "IContains",
     "IsJson",
     "JsonMatch",
+    "JudgeCard",
     "JudgeError",
     "Label",
     "Latency",

@@ -25,13 +25,14 @@ CODES: Final[Mapping[ExitCode, str]] = {
     ExitCode.GATE_FAILED: "a gate of the suite failed",
     ExitCode.UNSCORED: "the judge, or the target, failed on some case (a gate `max_unscored` says how many may)",
     ExitCode.BUDGET_REACHED: "the budget was reached",
+    ExitCode.JUDGE_NOT_TRUSTED: "the judge does not reach what the suite demands under `trust` (`evenhand calibrate`)",
     ExitCode.NEVER_SCORED: "an evaluator never worked: its first evaluations all failed in the same way",
     ExitCode.INTERRUPTED: "interrupted",
 }
 COMPLETION: Final = """\
 `evenhand --version` shows the version, `evenhand --install-completion` lets your shell complete commands, and
 `evenhand --show-completion` shows what that adds to the settings of the shell."""
-PRECEDENCE: Final = "If several apply, the exit code is the first of 130, 2, 1, 102, 101, 100."
+PRECEDENCE: Final = "If several apply, the exit code is the first of 130, 2, 1, 102, 104, 101, 103, 100."
 # Listed once, for all commands.
 SHARED: Final = ("--no-env-file", "--verbose")
 # The defaults of options that a suite can set too.
@@ -81,7 +82,7 @@ def _of_all(found: Mapping[str, Any]) -> str:
 
 
 def _codes() -> str:
-    if missing := {*ExitCode} - {*CODES} - {ExitCode.JUDGE_NOT_TRUSTED}:  # which no command gives yet
+    if missing := {*ExitCode} - {*CODES}:
         raise KeyError(f"docs/generate/command_line.py has no words for the exit codes {missing}")
     rows = ((str(int(number)), words) for number, words in CODES.items())
     return page_of("## Exit codes", table(("code", "means"), rows), PRECEDENCE)

@@ -75,6 +75,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "ambiguous": "ask_again",
         "columns": {"input": "question", "reference_answer": "gold"},
         "slices": ["lang", "topic"],
+        "trust": {"labels": "labels.csv", "min_kappa_low": 0.4},
     },
     "case": {
         "id": "refund-3",
@@ -110,6 +111,14 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "score_range": {"min": 0, "max": 3, "outcome": "wrong"},
     "thresholds": {"pass": 0.9, "borderline": 0.7},
     "gates": {**_GATES, "evaluators": {"tone": {"min_mean": 0.8}}, "slices": {"lang": {"min_mean": 0.7}}},
+    "trust": {
+        "labels": "labels.csv",
+        "evaluator": "quality",
+        "min_agreement_low": 0.8,
+        "min_kappa_low": 0.4,
+        "min_sensitivity_low": 0.7,
+        "min_specificity_low": 0.7,
+    },
     "price": {"input": 0.25, "output": 2.0, "cached_input": 0.025},
     "model": _MODEL,
     "target_model": {

@@ -47,6 +47,7 @@ KINDS: Final[Mapping[str, str]] = {
 # Parts that stand within others, by the part and the key.
 WITHIN: Final[Mapping[tuple[str, str], str]] = {
     ("suite", "gates"): "[gates](#gates)",
+    ("suite", "trust"): "[trust](#trust)",
     ("suite", "prices"): "mapping from models to [prices](#a-price)",
     ("gates", "evaluators"): "mapping from names to [gates](#gates)",
     ("gates", "slices"): "mapping from keys to [gates](#gates)",
@@ -121,6 +122,8 @@ def _parts() -> Iterator[Part]:
     yield Part(heading="## A field", name="json_field", schema=field, defaults=_of_class(JsonField), words=words)
     yield Part(heading="## Thresholds", name="thresholds", schema=PARTS["thresholds"], defaults=THRESHOLDS)
     yield Part(heading="## Gates", name="gates", schema=SCHEMA["properties"]["gates"])
+    words = "What the judge must reach by labels of people; see [the judge card](../judge-card.md#in-ci)."
+    yield Part(heading="## Trust", name="trust", schema=SCHEMA["properties"]["trust"], words=words)
     price = SCHEMA["properties"]["prices"]["additionalProperties"]
     yield Part(heading="## A price", name="price", schema=price, words="In dollars.")
     settings = _of_class(ModelSettings)

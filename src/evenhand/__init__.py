@@ -104,6 +104,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.ranking.result import RankedProfile as RankedProfile
     from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
+    from evenhand.trust.card import JudgeCard as JudgeCard
 
 _HOMES = {
     "api.exports": ("ExportedRun", "export_results"),
@@ -174,6 +175,7 @@ _HOMES = {
     "profiles.ranking.ranked_profiles": ("RankedProfiles",),
     "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
+    "trust.card": ("JudgeCard",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

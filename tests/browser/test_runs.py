@@ -21,9 +21,12 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Dialog, Locator, Page, Route, expect
 
 from evenhand import Case, Contains, Scripted, evaluate
+from evenhand.domain.label import LabelValue
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
 from evenhand.engine.run import Progress
+from evenhand.labels.draw import make_draw
+from evenhand.labels.queue import case_of, give_label
 from evenhand.server.app import make_app
 from evenhand.server.pages import run_list
 from evenhand.server.runs import live_runs, manager
@@ -140,6 +143,17 @@ def answered_by_targets(db: str, cases: dict[str, str], names: list[str]) -> str
     ).id
 
 
+def labelled(store: Store, run: str) -> str:
+    """Let two people pass every second case of a draw."""
+    record = store.runs.find(run)
+    for number, drawn in enumerate(make_draw(store, record, sample=60, seed=7).cases):
+        result = case_of(store, record, drawn)
+        for rater in ("Ann", "<b>Bob"):
+            value: LabelValue = "fail" if number % 2 else "pass"
+            give_label(store, record, result, rater=rater, value=value, from_draw=True)
+    return run
+
+
 def pinned(store: Store, run: str) -> str:
     pin(store, store.runs.find(run))
     return run
@@ -157,9 +171,9 @@ def filled(store: Store, db: str, *, address: str, model: str) -> Site:
         model=model,
         prompt=prompt.id,
         many=many,
-        changed=judged(db, [*scores[1:], GOOD, GOOD]),
+        changed=labelled(store, judged(db, [*scores[1:], GOOD, GOOD])),
         targets=answered_by_targets(db, {"France": "Paris", "Italy": "Rome", LONG: LONG}, ["short", "long", LONG[:80]]),
-        hostile=(pinned(store, judged_hostile(db, (GOOD, BAD))), judged_hostile(db, (BAD, GOOD))),
+        hostile=(pinned(store, labelled(store, judged_hostile(db, (GOOD, BAD)))), judged_hostile(db, (BAD, GOOD))),
         hostile_targets=answered_by_targets(db, {HOSTILE[0]: "\n".join(HOSTILE)}, HOSTILE_NAMES),
         hostile_prompt=bad.id,
     )
@@ -984,6 +998,8 @@ def addresses(site: Site) -> list[str]:
         f"/runs/{site.targets}/results/1",
         f"/runs/{site.many}/evaluations",
         f"/runs/{site.changed}",
+        f"/runs/{site.changed}/card",
+        f"/runs/{site.many}/card",
         f"/runs/{site.many}/results/1",
         f"/runs/{site.many}/label",
         f"/runs/{site.many}/delete",
@@ -1028,7 +1044,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
     ids = [f"{n} {HOSTILE[n]}".replace("\0", "") for n in range(0, len(HOSTILE), 4)]
 
     for address in [
-        "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/delete",
+        "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/card", f"/runs/{first}/delete",
         f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
         f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}", f"/trend?run={first}", f"/trend?prompt={site.hostile_prompt}",
         *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),

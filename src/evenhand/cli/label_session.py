@@ -10,9 +10,8 @@ from typing import Final
 
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.label import MOST_NOTE, Label, LabelValue, label_value
+from evenhand.domain.label import MOST_NOTE, Label, LabelValue, answer_of, label_value
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.labels.draw import answer_of
 from evenhand.labels.file import reference_text
 from evenhand.labels.queue import Queue, case_of, give_label
 from evenhand.reports.phrases import counted, score_text

@@ -174,6 +174,11 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
             "evenhand label last --sample 50 --uncertain 0.5",
         ),
     ),
+    "calibrate": Command(
+        function="calibrate:calibrate",
+        help="Say how far the judge of a run can be trusted.",
+        examples=("evenhand calibrate last", "evenhand calibrate last labels.csv -o card.html"),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.scale import is_finite_number
 
 # What a person may say of an answer: pass or fail, or a score from 0 to 1.
@@ -41,6 +42,22 @@ def answer_hash(answer: str) -> str:
     """
     digest = hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest()
     return f"h{digest[:_HASH_BYTES].hex()}"
+
+
+def answer_of(result: CaseResult) -> str | None:
+    """Return the answer of a case that people label: the first sample's, or the one that the case came with."""
+    return result.answers[0].text if result.answers else result.case.candidate_answer
+
+
+def require_evaluator(run: RunRecord, evaluator: str, known: Iterable[str]) -> None:
+    """Refuse the name of an evaluator that a run does not have."""
+    names = sorted(set(known))
+    if evaluator not in names:
+        listed = ", ".join(names)[:400] or "none"
+        raise ConfigError(
+            f"run {run.id} has no evaluator {evaluator!r:.80}{did_you_mean(evaluator[:80], names)}; it has: {listed}",
+            key="evaluator",
+        )
 
 
 def label_value(text: str) -> LabelValue:

@@ -20,6 +20,7 @@ from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
+from evenhand.engine.judge_card import card_of
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
 from evenhand.engine.target_comparison import compare_targets
@@ -29,6 +30,7 @@ from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
 from evenhand.store.store import Store
+from evenhand.trust.card import JudgeCard
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _PASS, _BORDERLINE = Verdict.PASS, Verdict.BORDERLINE
@@ -179,6 +181,14 @@ class Run:
         """
         with self.opened_store() as store:
             return compare_targets(store, self.record, baseline=baseline, evaluator=evaluator)
+
+    def calibrate(self, *, evaluator: str | None = None) -> JudgeCard:
+        """Return the judge card: what the labels by people that are stored with the run say of its judge.
+
+        With ``evaluator``, of that evaluator, by the labels that people gave for it, and not of the cases as a whole.
+        """
+        with self._place.opened(to_read=True) as store:
+            return card_of(store, store.runs.find(self.id), evaluator=evaluator)
 
     @property
     def labels(self) -> tuple[Label, ...]:

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
-from evenhand.domain.label import MOST_SEED, Draw, DrawnCase, answer_hash
+from evenhand.domain.label import MOST_SEED, Draw, DrawnCase, answer_hash, answer_of, require_evaluator
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import FLOAT_NOISE, Verdict
@@ -44,22 +44,6 @@ class Candidates(NamedTuple):
 
     cases: list[Candidate]
     left_out: dict[str, int]
-
-
-def answer_of(result: CaseResult) -> str | None:
-    """Return the answer of a case that people label: the first sample's, or the one that the case came with."""
-    return result.answers[0].text if result.answers else result.case.candidate_answer
-
-
-def require_evaluator(run: RunRecord, evaluator: str, known: Iterable[str]) -> None:
-    """Refuse the name of an evaluator that a run does not have."""
-    names = sorted(set(known))
-    if evaluator not in names:
-        listed = ", ".join(names)[:400] or "none"
-        raise ConfigError(
-            f"run {run.id} has no evaluator {evaluator!r:.80}{did_you_mean(evaluator[:80], names)}; it has: {listed}",
-            key="evaluator",
-        )
 
 
 def candidates_of(results: Iterable[CaseResult], run: RunRecord, evaluator: str | None = None) -> Candidates:

@@ -16,12 +16,13 @@ from evenhand.domain.label import (
     DrawnCase,
     Label,
     answer_hash,
+    answer_of,
     decimal,
     is_rater,
     label_value,
+    require_evaluator,
 )
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.labels.draw import answer_of, require_evaluator
 from evenhand.reports.csv import cell, text_in
 from evenhand.store.results import case_at, case_result, evaluator_names
 from evenhand.store.store import Store
@@ -125,10 +126,7 @@ def add_labels_file(
 
     ``rater`` is whose labels those are of which the file does not say it.
     """
-    told = name or str(source if isinstance(source, Path) else "the labels")
-    read = _read_rows(_LabelRows(store, run, rater), source, told)
-    _refuse_faults(told, read.faults)
-    return _store(store, run, read)
+    return _store(store, run, _read_file(store, run, source, name=name, rater=rater))
 
 
 def add_label_rows(
@@ -146,6 +144,20 @@ def add_label_rows(
         reader.take(number, {key: None if value is None else str(value) for key, value in row.items()}, read)
     _refuse_faults("label", read.faults)
     return _store(store, run, read)
+
+
+def read_labels_file(
+    store: Store, run: RunRecord, source: Path | bytes, *, name: str | None = None, rater: str | None = None
+) -> list[Label]:
+    """Return the labels of a file without storing them; it is checked as one that is to be stored."""
+    return _read_file(store, run, source, name=name, rater=rater).labels
+
+
+def _read_file(store: Store, run: RunRecord, source: Path | bytes, *, name: str | None, rater: str | None) -> _Read:
+    told = name or str(source if isinstance(source, Path) else "the labels")
+    read = _read_rows(_LabelRows(store, run, rater), source, told)
+    _refuse_faults(told, read.faults)
+    return read
 
 
 def _read_rows(reader: _LabelRows, source: Path | bytes, name: str) -> _Read:

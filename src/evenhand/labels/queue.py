@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from evenhand.domain.errors import ConfigError, NotFoundError
-from evenhand.domain.label import Draw, DrawnCase, Label, LabelValue, answer_hash
+from evenhand.domain.label import Draw, DrawnCase, Label, LabelValue, answer_hash, answer_of
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.labels.draw import answer_of
 from evenhand.stats.agreement import Rating, Ratings
 from evenhand.store.results import case_at
 from evenhand.store.store import Store

@@ -16,10 +16,11 @@ from evenhand.suites.document import CASE_KEYS
 from evenhand.suites.evaluators import name_of
 from evenhand.suites.rows import columns_of
 from evenhand.suites.values import Fault, Listed, Mapped, doubles, kind, mistakes_in, name_hint, plain
+from evenhand.trust.limits import TrustLimits
 
 KEYS: Final = (
     "name", "description", "judge", "target", "evaluators", "thresholds", "gates", "prices", "metadata",
-    "timeout", "concurrency", "repeat", "ambiguous", "columns", "slices",
+    "timeout", "concurrency", "repeat", "ambiguous", "columns", "slices", "trust",
 )  # fmt: skip
 # Where editors look for the schema of a file; nothing of the suite.
 SCHEMA_KEY: Final = "$schema"
@@ -183,4 +184,5 @@ _CHECKED: Final[Mapping[str, Callable[[Any, int, Checks], Iterator[Fault]]]] = {
     "ambiguous": _ambiguous,
     "columns": _checked_by(columns_of),
     "slices": _checked_by(slice_keys),
+    "trust": _checked_by(TrustLimits.of),
 }

@@ -94,7 +94,7 @@ def label(
             else:
                 store.require_writable()
                 LabelSession(
-                    console, store, record, rater=name or _login(), evaluator=evaluator, shows_judge=show_judge
+                    console, store, record, rater=name or login_name(), evaluator=evaluator, shows_judge=show_judge
                 ).run()
 
 
@@ -107,7 +107,7 @@ def _check_options(*, from_file: str | None, json: bool, others: dict[str, objec
         raise ConfigError("--from and --json cannot be given together")
 
 
-def _login() -> str:
+def login_name() -> str:
     """Return the name of whoever is logged in, as far as it can be the name of a person who labels."""
     try:
         name = getpass.getuser().strip()[:MOST_RATER]
@@ -163,8 +163,8 @@ def _write(
 
 def _add(store: Store, run: RunRecord, file: str, rater: str | None) -> AddedLabels:
     if file == "-":
-        return add_labels_file(store, run, input_bytes().read(), name="standard input", rater=rater or _login())
-    return add_labels_file(store, run, Path(file), name=file, rater=rater or _login())
+        return add_labels_file(store, run, input_bytes().read(), name="standard input", rater=rater or login_name())
+    return add_labels_file(store, run, Path(file), name=file, rater=rater or login_name())
 
 
 def _note_added(console: Console, added: AddedLabels, run: RunRecord) -> None:

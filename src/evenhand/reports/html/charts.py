@@ -173,7 +173,9 @@ def interval_mark(
     return drawing(title, description, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
 
 
-def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -> Markup:
+def outcome_bar(
+    counts: Sequence[tuple[Standing, int, str]], description: str, *, title: str = "Wins, ties and losses"
+) -> Markup:
     """Draw one bar with a part for each outcome: in which colour, how many, and in words."""
     total = max(sum(count for _, count, _ in counts), 1)
     ends = list(itertools.accumulate(count / total for _, count, _ in counts))
@@ -182,7 +184,7 @@ def outcome_bar(counts: Sequence[tuple[Standing, int, str]], description: str) -
         for (colour, count, words), start, end in zip(counts, [0.0, *ends], ends, strict=False)
         if count
     ]
-    return drawing("Wins, ties and losses", description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
+    return drawing(title, description, *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
 def _mean_mark(name: str, tally: Tally, scale: int) -> Markup:

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from evenhand.server.api import (
     case_import,
     filters,
+    judge_card,
     labels,
     models,
     openapi,
@@ -28,6 +29,7 @@ for _part in (
     runs.router,
     filters.router,
     labels.router,
+    judge_card.router,
     results.router,
     results.profile_router,
     results.comparison_router,

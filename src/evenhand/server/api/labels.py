@@ -8,9 +8,9 @@ from fastapi import Path, Query
 from pydantic import Field
 
 from evenhand.domain.errors import NotFoundError
-from evenhand.domain.label import MOST_NOTE, MOST_RATER, MOST_SEED, answer_hash
+from evenhand.domain.label import MOST_NOTE, MOST_RATER, MOST_SEED, answer_hash, answer_of, require_evaluator
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.labels.draw import MOST_SAMPLE, MOST_UNCERTAIN, answer_of, make_draw, require_evaluator
+from evenhand.labels.draw import MOST_SAMPLE, MOST_UNCERTAIN, make_draw
 from evenhand.labels.file import reference_text
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
 from evenhand.server.api.bodies import Body, RunId, routes

@@ -12,10 +12,9 @@ from fastapi.responses import Response
 
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.json_codec import case_to
-from evenhand.domain.label import Label, answer_hash
+from evenhand.domain.label import Label, answer_hash, answer_of
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
-from evenhand.labels.draw import answer_of
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.json import case_row
 from evenhand.reports.phrases import NONE, Standing, names_in, score_text

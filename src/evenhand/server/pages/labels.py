@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from evenhand.domain.errors import ConfigError, ConflictError
-from evenhand.domain.label import NOT_A_RATER, Draw, Label, answer_hash, is_rater, label_value
+from evenhand.domain.label import NOT_A_RATER, Draw, Label, answer_hash, answer_of, is_rater, label_value
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.labels.draw import answer_of, draw_words, make_draw
+from evenhand.labels.draw import draw_words, make_draw
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.phrases import Standing, score_text

@@ -1,0 +1,91 @@
+"""`evenhand calibrate RUN`: how far a judge can be trusted, by labels of people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.commands.label import login_name
+from evenhand.cli.console import Console, input_bytes
+from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.label import Label
+from evenhand.domain.run import RunRecord
+from evenhand.engine.judge_card import card_of
+from evenhand.engine.store_location import StoreLocation
+from evenhand.labels.file import read_labels_file
+from evenhand.reports.judge_card import card_json, card_text, label_lines
+from evenhand.reports.judge_card_file import judge_card_writer, write_judge_card
+from evenhand.store.store import Store
+from evenhand.trust.limits import TrustLimits
+
+
+def calibrate(
+    run: RunOrLast = "last",
+    labels: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="LABELS",
+            help="A CSV file of labels, or - for standard input, used instead of those that are stored with the run.",
+        ),
+    ] = None,
+    *,
+    evaluator: Annotated[
+        str | None,
+        typer.Option("--evaluator", metavar="NAME", help="The card of this evaluator, not of the cases as a whole."),
+    ] = None,
+    files: ComparisonFiles = None,
+    db: Db = DB,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> ExitCode:
+    """Say how far the judge of a run can be trusted.
+
+    The judge card, from labels by people, says how often judge and people agree, to which side the judge errs, which
+    share of all cases people would pass, which pass mark would be best, and what to do next. A number that the labels
+    do not support is left out, with the reason. The labels are those that `evenhand label` has stored with the run.
+    Those of a file are checked in the same way and not stored; `evenhand label RUN --from FILE` stores them.
+
+    If the suite says under trust what its judge must reach, and it does not, the command exits with 103.
+    """
+    for path in files or ():
+        judge_card_writer(path)
+    if labels is None and run.lower().endswith(".csv"):
+        raise ConfigError(
+            f"{run!r:.200} looks like a file of labels; name the run first: evenhand calibrate last {run}"
+        )
+    console = Console(quiet=quiet)
+    with StoreLocation(db).opened(to_read=True) as store:
+        record = store.runs.find(run)
+        wanted = TrustLimits.of(record.definition.get("trust"))
+        file = labels if labels is not None or wanted.labels is None else _beside_suite(record, wanted.labels)
+        given = None if file is None else _read(store, record, file)
+        card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)
+    if not card.labels.cases:
+        told = [line for line in label_lines(card) if line.startswith("not counted")]
+        raise ConfigError("\n".join([f"run {record.id} has no labels that count", *told, card.next_step]))
+    for path in files or ():
+        write_judge_card(card, path)
+        console.note(f"wrote {path}")
+    if json:
+        console.result(card_json(card))
+    elif not files and not quiet:
+        console.result(card_text(card, width=console.width))
+    for limit in card.limits:
+        if not limit.ok:
+            console.note(f"the judge does not reach what the suite demands: {limit.words}")
+    return ExitCode.OK if card.trusted else ExitCode.JUDGE_NOT_TRUSTED
+
+
+def _beside_suite(run: RunRecord, file: str) -> str:
+    """Return where the file of labels that a suite names is: paths in a suite are seen from its folder."""
+    return file if run.source is None else str(Path(run.source).parent / file)
+
+
+def _read(store: Store, run: RunRecord, file: str) -> list[Label]:
+    if file == "-":
+        return read_labels_file(store, run, input_bytes().read(), name="standard input", rater=login_name())
+    return read_labels_file(store, run, Path(file), name=file, rater=login_name())

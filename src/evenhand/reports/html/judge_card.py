@@ -1,0 +1,214 @@
+"""A judge card as its page and its HTML file show it, and that file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from markupsafe import Markup
+
+from evenhand.domain.summary import Interval, Rate
+from evenhand.reports.blocks import Grid
+from evenhand.reports.html.charts import Axis, forest, interval_mark, outcome_bar
+from evenhand.reports.html.markup import join, tag
+from evenhand.reports.html.page import whole_document
+from evenhand.reports.html.reliability_chart import reliability_chart, reliability_rows
+from evenhand.reports.judge_card import (
+    agreement_lines,
+    alone_lines,
+    card_title,
+    confusion,
+    difference_table,
+    label_lines,
+    limit_lines,
+    mark_lines,
+    people_lines,
+    rate_lines,
+    rater_table,
+    sure_lines,
+)
+from evenhand.reports.phrases import Standing, interval_text, score_text
+from evenhand.stats.corrected import Corrected
+from evenhand.stats.kappa import Kappa
+from evenhand.stats.refusal import Refused
+from evenhand.trust.card import JudgeCard
+
+# Where a case is shown, by its position; None in a file, which has no other pages.
+CaseAddress = Callable[[int], str]
+_SHARES: Final = Axis(left=0, right=1, grid=(0, 0.25, 0.5, 0.75, 1))
+_SCALE: Final = "0 to 1"
+
+
+def judge_card_html(card: JudgeCard) -> str:
+    """Return the card as one HTML file, which needs nothing else."""
+    header = tag(
+        "header",
+        tag("p", f"Evenhand judge card of run {card.run}", class_="kind"),
+        tag("h1", card.name, dir="auto"),
+        None if card.evaluator is None else tag("p", "Evaluator ", tag("strong", card.evaluator), dir="auto"),
+    )
+    body = join(header, tag("div", judge_card_parts(card), class_="judge-card outcome"))
+    return whole_document(f"{card_title(card)}: {card.name}", body)
+
+
+def judge_card_parts(card: JudgeCard, address: CaseAddress | None = None) -> Markup:
+    """Return everything below the title."""
+    return join(
+        tag("p", *_headline(card), class_="headline"),
+        _lines(label_lines(card)),
+        _section("Next", tag("p", _sentence(card.next_step), class_="next")),
+        _section("Limits of the suite", _lines(limit_lines(card))) if card.limits else None,
+        _section("Pass rate", _rates(card), _lines(rate_lines(card))),
+        _section("Agreement with people", _shares(card), _lines(agreement_lines(card))),
+        _section("What people and the judge said", _bars(card), _matrix(card)) if card.counts.n else None,
+        _section("Scores and people", *_curve(card)) if card.curve else None,
+        _section("Pass mark", _lines(mark_lines(card))),
+        _section("Borderline", _lines(sure_lines(card))),
+        _section("Deciding alone", _lines(alone_lines(card))),
+        _section("People", _lines(people_lines(card)), _table(rater_table(card)) if len(card.raters) > 1 else None),
+        _differences(card, address) if card.differences else None,
+        _section("Notes", _lines(card.notes)) if card.notes else None,
+    )
+
+
+def _headline(card: JudgeCard) -> Iterator[str]:
+    rate, corrected = card.judge_rate, card.corrected
+    if isinstance(rate, Refused):
+        yield "No case has an answer and a score."
+        return
+    yield "The judge passes "
+    yield tag("strong", f"{rate.value:.0%}")
+    if isinstance(corrected, Refused):
+        yield "; what people would pass cannot be said yet."
+        return
+    yield "; people would pass "
+    yield tag("strong", f"{corrected.value:.0%}")
+    around = corrected.interval
+    yield tag("span", f" {around.low:.0%} to {around.high:.0%}", class_="quiet")
+
+
+def _rates(card: JudgeCard) -> Markup | None:
+    rows = [
+        ("Judge", card.judge_rate),
+        ("People, corrected", card.corrected),
+        ("People, labels alone", card.labels_only),
+    ]
+    return _forest("Pass rate of", rows)
+
+
+def _shares(card: JudgeCard) -> Markup | None:
+    rows = [
+        ("Agreement", card.agreement),
+        ("Kappa", card.kappa),
+        ("Sensitivity", card.sensitivity),
+        ("Specificity", card.specificity),
+    ]
+    return _forest("Share", rows)
+
+
+def _forest(first: str, rows: Iterable[tuple[str, Rate | Corrected | Kappa | Refused]]) -> Markup | None:
+    """Show the estimates that there are, each with its interval."""
+    shown = []
+    for name, found in rows:
+        if isinstance(found, Refused):
+            continue
+        around = found.interval if isinstance(found.interval, Interval) else None
+        ends = None if around is None else (around.low, around.high)
+        described = f"{name}: {score_text(found.value)} {interval_text(around)}"
+        mark = interval_mark(name, found.value, ends, _SHARES, description=described)
+        shown.append((name, mark, (score_text(found.value), interval_text(around))))
+    return _scroll(forest((first, "Estimate", "95 %"), shown, _SCALE), first) if shown else None
+
+
+def _bars(card: JudgeCard) -> Markup:
+    found = card.counts
+    passed = ((Standing.PASS, found.tp, f"{found.tp} passed by the judge"),
+              (Standing.FAIL, found.fn, f"{found.fn} not passed by the judge"))  # fmt: skip
+    failed = ((Standing.PASS, found.tn, f"{found.tn} not passed by the judge"),
+              (Standing.FAIL, found.fp, f"{found.fp} passed by the judge"))  # fmt: skip
+    rows = (("People pass", found.tp, found.fn, passed), ("People fail", found.tn, found.fp, failed))
+    return join(
+        *(
+            tag(
+                "div",
+                tag("p", f"{name}: the judge is right in {right:,} of {right + wrong:,}"),
+                outcome_bar(counts, f"{right} right, {wrong} wrong", title=name),
+            )
+            for name, right, wrong, counts in rows
+            if right + wrong
+        ),
+        tag("p", tag("span", class_="key pass"), "the judge is right", tag("span", class_="key fail"), "it is wrong",
+            class_="legend-line"),
+    )  # fmt: skip
+
+
+def _matrix(card: JudgeCard) -> Markup:
+    grid = confusion(card)
+    head = tag("tr", *(tag("th", name.capitalize(), scope="col") for name in grid.headings))
+    rows = (
+        tag("tr", tag("th", name, scope="row"),
+            *(tag("td", cell, class_="number same" if at == number else "number") for at, cell in enumerate(cells)))
+        for number, (name, *cells) in enumerate(grid.rows)
+    )  # fmt: skip
+    return _scroll(tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix"), "What was said")
+
+
+def _curve(card: JudgeCard) -> Iterator[Markup]:
+    said = "the mean score by people" if card.scores else "the share that people pass"
+    told = (
+        f"Across the judge's score, upwards {said}, with 95 % intervals. Where the points rise, higher scores mean "
+        "better answers; on the diagonal, a score means what it says."
+    )
+    yield tag("figure", tag("figcaption", tag("p", told)), reliability_chart(card.curve, card.pass_mark))
+    headings = ("Score", "Cases", "Judge, mean", "People", "95 %")
+    numbers = _plain_table(headings, reliability_rows(card.curve), (True, False, False, False, False))
+    yield tag("details", tag("summary", "Numbers"), _scroll(numbers, "Numbers of the chart"), class_="numbers")
+
+
+def _differences(card: JudgeCard, address: CaseAddress | None) -> Markup:
+    grid = difference_table(card)
+    rows = []
+    for (name, *cells), one in zip(grid.rows, card.differences, strict=True):
+        case = tag("a", name, href=address(one.position)) if address is not None else name
+        rows.append(
+            tag(
+                "tr",
+                tag("th", case, scope="row", class_="id", dir="auto"),
+                *(tag("td", cell, dir="auto") for cell in cells),
+            )
+        )
+    head = tag("tr", *(tag("th", name.capitalize(), scope="col") for name in grid.headings))
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="figures")
+    return _section(grid.title, _scroll(table, "Cases where judge and people differ"))
+
+
+def _table(grid: Grid) -> Markup:
+    return _scroll(_plain_table([name.capitalize() for name in grid.headings], grid.rows, grid.to_the_left), "People")
+
+
+def _plain_table(headings: Iterable[str], rows: Iterable[tuple[str, ...]], to_the_left: tuple[bool, ...]) -> Markup:
+    kinds = [None if left else "number" for left in to_the_left]
+    head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in zip(headings, kinds, strict=True)))
+    body = (
+        tag("tr", tag("th", first, scope="row", dir="auto"),
+            *(tag("td", cell, class_=kind) for cell, kind in zip(cells, kinds[1:], strict=True)))
+        for first, *cells in rows
+    )  # fmt: skip
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="figures")
+
+
+def _scroll(table: Markup, name: str) -> Markup:
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=name)
+
+
+def _section(title: str, *parts: Markup | None) -> Markup:
+    return tag("section", tag("h2", title), *parts, class_="section")
+
+
+def _lines(lines: Iterable[str]) -> Markup:
+    return tag("ul", *(tag("li", _sentence(line), dir="auto") for line in lines), class_="card-lines")
+
+
+def _sentence(line: str) -> str:
+    end = "" if line.endswith((".", "!", "?", ")", "}")) else "."
+    return f"{line[:1].upper()}{line[1:]}{end}"

@@ -1,0 +1,1 @@
+"""How far a judge can be trusted: its card, from labels by people on some of the answers that it judged."""

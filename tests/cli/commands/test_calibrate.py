@@ -1,0 +1,83 @@
+"""`evenhand calibrate`: the judge card of a run, in the terminal and as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def labels(folder: Path) -> Path:
+    path = folder / "labels.csv"
+    path.write_text("id,human,rater\ncase-1,pass,Ann\ncase-2,fail,Ann\ncase-2,fail,Bob\n", encoding="utf-8")
+    return path
+
+
+def test_labels_of_a_file_make_a_card_and_are_not_stored(command: Command, finished: str, labels: Path) -> None:
+    shown = command("calibrate", "last", "labels.csv")
+    piped = command("calibrate", finished, "-", "--json", given=labels.read_bytes())
+    stored = command("label", "--json")
+
+    assert (shown.code, piped.code) == (0, 0)
+    assert f"Judge card of run {finished}" in shown.out
+    assert "2 cases labelled by Ann, Bob, not drawn at random" in shown.out
+    card = json.loads(piped.out)
+    assert (card["basis"], card["labels"]["counted"], card["counts"]["tp"]) == ("not_drawn", 3, 1)
+    assert json.loads(stored.out) == []
+
+
+def test_stored_labels_make_a_card_in_each_format(command: Command, finished: str, labels: Path, folder: Path) -> None:
+    command("label", "last", "--from", "labels.csv")
+
+    written = command("calibrate", "-o", "card.html", "-o", "card.md", "-o", "card.json")
+
+    assert (written.code, written.out) == (0, "")
+    assert "wrote card.html" in written.err
+    assert "<script" not in (folder / "card.html").read_text(encoding="utf-8")
+    assert (folder / "card.md").read_text(encoding="utf-8").startswith("# Judge card")
+    assert json.loads((folder / "card.json").read_text(encoding="utf-8"))["run"] == finished
+
+
+def test_what_cannot_be_a_card_is_refused_with_what_would_be_right(
+    command: Command, finished: str, labels: Path, folder: Path
+) -> None:
+    (folder / "wrong.csv").write_text("id,human\nnobody,pass\n", encoding="utf-8")
+
+    none = command("calibrate", "last")
+    ending = command("calibrate", "last", "labels.csv", "-o", "card.pdf")
+    no_run = command("calibrate", "labels.csv")
+    wrong = command("calibrate", "last", "wrong.csv")
+    missing = command("calibrate", "last", "nowhere.csv")
+    evaluator = command("calibrate", "last", "labels.csv", "--evaluator", "nobody")
+
+    assert {each.code for each in (none, ending, no_run, wrong, missing, evaluator)} == {2}
+    assert f"evenhand label {finished} --sample 3" in none.err
+    assert "a judge card can be .html, .md, .json" in ending.err
+    assert "name the run first: evenhand calibrate last labels.csv" in no_run.err
+    assert "wrong.csv:2: run" in wrong.err
+    assert "nowhere.csv: there is no such file" in missing.err
+    assert "has no evaluator 'nobody'" in evaluator.err
+
+
+def test_a_judge_that_misses_what_the_suite_demands_ends_with_103(
+    command: Command, suite: Callable[..., Path], labels: Path
+) -> None:
+    suite(3, trust={"labels": "labels.csv", "min_sensitivity_low": 0.1, "min_kappa_low": 0.4})
+    command("run", "suite.yaml")
+
+    checked = command("calibrate")
+    card = json.loads(command("calibrate", "--json").out)
+
+    assert checked.code == 103
+    assert "✓ met: min_sensitivity_low: wanted at least 0.1, found 0.2" in checked.out
+    assert "✗ missed: min_kappa_low: wanted at least 0.4, found 2 cases" in checked.out
+    assert "the judge does not reach what the suite demands: min_kappa_low" in checked.err
+    assert [limit["ok"] for limit in card["limits"]] == [True, False]
