@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeGuard
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.failure import Failure
@@ -20,8 +20,17 @@ ALPHA: Final = 0.05
 UNTIL_DECIDED: Final = "until_decided"
 DECIDED: Final = "decided"
 _SEED_BITS: Final = 32
+_LARGEST: Final = 2**53
 
 Outcome: TypeAlias = Literal["pass", "fail"]
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST
+
+
+def _is_share(value: object) -> TypeGuard[float]:
+    return is_finite_number(value) and 0 <= value <= 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +42,25 @@ class GateDecision:
     outcome: Outcome | None = None
     after: int = 0
     certain: bool = False
+
+    @classmethod
+    def parse(cls, stored: object) -> GateDecision:
+        """Read what the options of a run have; anything else is refused."""
+        match stored:
+            case {"name": str(name), "limit": limit, "outcome": None} if _is_share(limit):
+                return cls(name=name, limit=limit)
+            case {
+                "name": str(name),
+                "limit": limit,
+                "outcome": "pass" | "fail" as outcome,
+                "after": after,
+                "certain": bool(certain),
+            } if _is_share(limit) and _is_whole(after):
+                return cls(name=name, limit=limit, outcome=outcome, after=after, certain=certain)
+        raise ConfigError(
+            f"{UNTIL_DECIDED}: gates has {stored!r:.80}; each must have name, limit and outcome, and after and certain "
+            "if it is decided"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON values."""
@@ -65,7 +93,7 @@ class UntilDecided:
         """Return the positions of all cases in the order in which they count: known ones, then the others as drawn.
 
         >>> UntilDecided(seed=1, known=(3,)).order(6)
-        [3, 1, 0, 5, 2, 4]
+        [3, 1, 5, 2, 0, 4]
         """
         known = set(self.known or ())
         drawn = sorted((self._number(position), position) for position in range(cases) if position not in known)
@@ -85,14 +113,25 @@ class UntilDecided:
     def of(cls, run: RunRecord) -> UntilDecided | None:
         """Return how a run is decided early; None for a run that is not."""
         stored = run.options.get(UNTIL_DECIDED)
+        return None if stored is None else cls.parse(stored)
+
+    @classmethod
+    def parse(cls, stored: object) -> UntilDecided:
+        """Read what the options of a run have; anything else is refused."""
         if not isinstance(stored, Mapping):
-            return None
-        known = stored.get("known")
+            raise ConfigError(f"{UNTIL_DECIDED} is {stored!r:.80}; it must be an object")
+        known, gates = stored.get("known"), stored.get("gates", [])
+        if not _is_whole(stored.get("seed")):
+            raise ConfigError(f"{UNTIL_DECIDED}: seed is {stored.get('seed')!r:.80}; it must be a whole number")
+        if known is not None and not (isinstance(known, list) and all(map(_is_whole, known))):
+            raise ConfigError(f"{UNTIL_DECIDED}: known is {known!r:.80}; it must be a list of positions")
+        if not isinstance(gates, list):
+            raise ConfigError(f"{UNTIL_DECIDED}: gates is {gates!r:.80}; it must be a list")
         return cls(
-            alpha=stored["alpha"],
+            alpha=stored.get("alpha"),  # type: ignore[arg-type]  # checked when it is made
             seed=stored["seed"],
             known=None if known is None else tuple(known),
-            gates=tuple(GateDecision(**gate) for gate in stored.get("gates", ())),
+            gates=tuple(map(GateDecision.parse, gates)),
         )
 
     def reason(self, cases: int) -> Failure:
@@ -120,7 +159,7 @@ def early_decision(run: RunRecord) -> UntilDecided | None:
     if run.status is RunStatus.FINISHED:
         return None
     until = UntilDecided.of(run)
-    return until if until is not None and until.gates else None
+    return until if until is not None and any(gate.outcome is not None for gate in until.gates) else None
 
 
 def stopped_decided(run: RunRecord) -> bool:
