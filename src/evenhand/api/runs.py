@@ -63,10 +63,13 @@ def planned_evaluation(
     slices: Sequence[str] | None = None,
     label: str | None = None,
     tags: Iterable[str] = (),
+    until_decided: bool = False,
+    alpha: float | None = None,
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run.
+    from evenhand.domain.early_decision import until_decided_of  # noqa: PLC0415
     from evenhand.domain.run import tags_of  # noqa: PLC0415
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
     from evenhand.suites.document import open_case_files  # noqa: PLC0415
@@ -101,7 +104,12 @@ def planned_evaluation(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    scope = Scope(repeat=usual_repeat if repeat is None else repeat, label=label, tags=tags_of(tags))
+    scope = Scope(
+        repeat=usual_repeat if repeat is None else repeat,
+        label=label,
+        tags=tags_of(tags),
+        until_decided=until_decided_of(until_decided, alpha),
+    )
     execution = execution_of(job, scope, pace, store=store, progress=progress)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
@@ -140,6 +148,9 @@ def evaluate(*args: Any, **options: Any) -> Run:
     the numbers are given for each of their values too. ``judge`` is for definitions without one,
     ``target`` makes the answers of cases that have none. ``store`` is the database of the run: by default
     ``EVENHAND_DB``, or ``.evenhand/evenhand.db``; None stores it in memory.
+
+    With ``until_decided``, cases are judged in random order until a gate has failed or all are decided; the decision is
+    that of a run of all cases, but for a probability of at most ``alpha``, 0.05 by default.
 
     If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
     a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.

@@ -181,6 +181,20 @@ Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="TAG", help="A tag of this run, by which lists are filtered. Can be repeated."),
 ]
+UntilDecided = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided", help="Judge cases in random order, and stop when a gate has failed or all are decided."
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        metavar="P",
+        help="With --until-decided: the highest probability of a wrong decision; 0.05 by default.",
+    ),
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
-from evenhand.domain.gates import Gates
+from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.summary import Summary
 
 
@@ -50,6 +50,8 @@ def worst(codes: Iterable[ExitCode]) -> ExitCode:
 def exit_code(
     summary: Summary | None,
     gates: Gates | None = None,
+    results: Iterable[GateResult] | None = None,
+    /,
     *,
     interrupted: bool = False,
     usage: bool = False,
@@ -61,10 +63,13 @@ def exit_code(
     """Return the exit code of a run: of all that is the matter, what matters most (SPEC-S8).
 
     ``usage`` is a mistake in the command or the suite, ``error`` any other trouble; ``summary`` is None where it did
-    not come to numbers.
+    not come to numbers. ``results`` are those of the gates where they do not follow from the numbers, as in a run that
+    was decided early.
     """
     gates = gates or Gates()
-    failed = {result.kind for result in gates.check(summary) if not result.ok} if summary else set()
+    if results is None:
+        results = gates.check(summary) if summary else ()
+    failed = {result.kind for result in results if not result.ok}
     errors = summary is not None and summary.cases.errors > 0 and not gates.limits_unscored
     happened = {
         ExitCode.INTERRUPTED: interrupted,

@@ -20,13 +20,31 @@ MAX_UNSCORED: Final = "max_unscored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyDecision:
+    """After how many of a run's cases a gate was decided, and how likely that is wrong, at most.
+
+    ``certain`` says that no result of the others could change it. ``alpha`` is for all gates of the run together.
+    """
+
+    after: int
+    cases: int
+    certain: bool
+    alpha: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the decision as plain JSON values."""
+        return {"after": self.after, "cases": self.cases, "certain": self.certain, "alpha": self.alpha}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
     """Whether a gate let the run pass: what was wanted, and what was found.
 
     A ``found`` of None means that it could not be computed, which ``problem`` explains; such a gate has failed. Whole
     numbers count cases, others are scores or shares; ``share_of`` is, for a share of cases, how many of how many.
     ``kind`` is ``unscored`` for the gate that has its own exit code, and for a slice in which nothing was scored. Of
-    the gate of a slice, ``slice`` has its key and value, and ``n`` is how many cases the number is over.
+    the gate of a slice, ``slice`` has its key and value, and ``n`` is how many cases the number is over. ``decided`` is
+    there if the gate was decided before all cases were judged: what all would give was then not found.
     """
 
     name: str
@@ -38,6 +56,7 @@ class GateResult:
     share_of: tuple[int, int] | None = None
     slice: tuple[str, str] | None = None
     n: int | None = None
+    decided: EarlyDecision | None = None
 
     @property
     def words(self) -> str:
@@ -46,6 +65,8 @@ class GateResult:
         >>> GateResult(name="min_mean", wanted=0.8, found=0.71, ok=False).words
         'min_mean: wanted at least 0.8, found 0.71'
         """
+        if self.decided is not None:
+            return self._decision(self.decided)
         limit = "at least" if self.name.rpartition(".")[2].startswith("min") else "at most"
         if self.share_of is not None and self.found is not None:
             count, among = self.share_of
@@ -53,6 +74,13 @@ class GateResult:
         else:
             wanted, found = f"{self.wanted:.4g}", self.problem if self.found is None else f"{self.found:.4g}"
         return f"{self.name}: wanted {limit} {wanted}, found {found}{self._over}"
+
+    def _decision(self, decided: EarlyDecision) -> str:
+        chance = "certain" if decided.certain else f"wrong with probability at most {decided.alpha:.4g}"
+        outcome = "passes" if self.ok else "fails"
+        return (
+            f"decided after {decided.after:,} of {decided.cases:,}: {self.name} {self.wanted:.4g} {outcome} ({chance})"
+        )
 
     @property
     def _over(self) -> str:
@@ -64,8 +92,15 @@ class GateResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
-        row = {"name": self.name, "wanted": self.wanted, "found": self.found, "ok": self.ok, "kind": self.kind}
+        row: dict[str, Any] = {
+            "name": self.name,
+            "wanted": self.wanted,
+            "found": self.found,
+            "ok": self.ok,
+            "kind": self.kind,
+        }
         row |= {"problem": self.problem} if self.problem else {}
+        row |= {} if self.decided is None else {"decided": self.decided.as_dict()}
         return row | (
             {} if self.slice is None else {"slice": dict(zip(("key", "value"), self.slice, strict=True)), "n": self.n}
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
@@ -34,6 +35,7 @@ def scope_of(run: RunRecord) -> Scope:
         answers_from=options.get("answers_from"),
         label=run.label or None,
         tags=run.tags,
+        until_decided=UntilDecided.of(run),
     )
 
 

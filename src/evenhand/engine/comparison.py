@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evenhand.domain.comparison import Compared, Comparison, PairedResult
+from evenhand.domain.early_decision import early_decision
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.run_differences import CaseCount, RunDifferences
@@ -277,6 +278,11 @@ def joined(a: Iterable[JudgedCase], b: Iterable[JudgedCase]) -> Iterator[tuple[J
 
 def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
+    if early_decision(run) is not None:  # when it stopped depends on its scores
+        raise ConfigError(
+            f"run {run.id} stopped early, when its gates were decided, so its numbers cannot be compared; "
+            f"judge its other cases first, with: evenhand resume {run.id}"
+        )
     problem = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
         raise IncomparableError(f"{problem}; resume with: evenhand resume {run.id}", advice=ANYWAY)

@@ -226,7 +226,7 @@ def estimate(
             tally.count(target.steps(case), attempts=1, reply_tokens=tokens_in(answer))
             case, is_known = replace(case, candidate_answer=answer), False
         for evaluator in evaluators_for(planned):
-            for steps, attempts in _all_steps(evaluator, case):
+            for steps, attempts in all_steps(evaluator, case):
                 tally.count(steps, attempts=attempts, is_known=is_known)
     return Estimate(
         cases=count,
@@ -262,7 +262,7 @@ class _Tally:
         self, steps: Steps[Any], *, attempts: int, reply_tokens: int | None = None, is_known: bool = True
     ) -> None:
         """Count what a step generator wants first; ``is_known`` says whether that is known to the letter."""
-        for want in _first_wants(steps):
+        for want in first_wants(steps):
             match want:
                 case Ask():
                     self._ask(want, attempts, _reply_tokens(want) if reply_tokens is None else reply_tokens, is_known)
@@ -296,7 +296,8 @@ class _Tally:
         )
 
 
-def _first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
+def first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
+    """Return what an evaluator or a target wants first; nothing is done."""
     try:
         return next(steps)
     except StopIteration:  # there is nothing that it would have to ask
@@ -305,14 +306,14 @@ def _first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
         steps.close()
 
 
-def _all_steps(evaluator: Evaluator, case: Case) -> Iterator[tuple[Steps[Any], int]]:
+def all_steps(evaluator: Evaluator, case: Case) -> Iterator[tuple[Steps[Any], int]]:
     """Yield the steps of an evaluator, or of a composite's members and meta-judge, and how often each may ask."""
     if not isinstance(evaluator, CompositeEvaluator):
         yield evaluator.steps(case), _attempts(evaluator)
         return
     members = cast("tuple[Evaluator, ...]", evaluator.members)
     for member in members:
-        yield from _all_steps(member, case)
+        yield from all_steps(member, case)
     # A meta-judge asks when the members have answered, which nobody can wait for here.
     if isinstance(evaluator.aggregator, (ByModel, ByProgram)) and case.candidate_answer is not None:
         steps = evaluator.aggregator.steps(case, [_assumed(member) for member in members])
@@ -353,6 +354,18 @@ def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
 def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estimate:
     """Estimate a run."""
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
+    return estimate(
+        (written.given for written in planned_cases(store, job, scope)),
+        job.evaluators_for,
+        target=job.target,
+        repeat=scope.repeat,
+        prices=job.prices,
+        cached=cached_replies(store, gateway),
+    )
+
+
+def cached_replies(store: Store, gateway: Gateway) -> Callable[[Ask, int], bool]:
+    """Return a function that says whether the reply to a question is in the cache, for a sample."""
 
     def cached(ask: Ask, sample: int) -> bool:
         identity = gateway.entry_of(ask.judge).identity
@@ -361,11 +374,4 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
         key = cache_key(identity, ask, sample)
         return key in gateway.remembered and store.reply(key) is not None
 
-    return estimate(
-        (written.given for written in planned_cases(store, job, scope)),
-        job.evaluators_for,
-        target=job.target,
-        repeat=scope.repeat,
-        prices=job.prices,
-        cached=cached,
-    )
+    return cached

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, TypeAlias
 
+from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.errors import RunStoppedError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.drive import background, telemetry
@@ -75,7 +76,7 @@ class Execution:
                 async with self._watcher_of(runner):
                     record = await self._drive(runner)
         run = Run(record, self._place)
-        if record.status is RunStatus.STOPPED:
+        if record.status is RunStatus.STOPPED and not stopped_decided(record):
             raise RunStoppedError(f"run {record.id} stopped: {record.reason}", run=run)
         return run
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.ask import Evaluator
+from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import NOT_A_LABEL, TAGS, PlannedCase, RunRecord, is_label, tags_of
 from evenhand.domain.scale import is_finite_number
@@ -60,7 +61,8 @@ class Scope:
 
     ``only`` are ids or patterns such as ``refund-*``; ``limit`` is how many of them at most; ``answers_from`` is the
     id of a run whose answers are judged instead of new ones. ``label`` is what the user calls the run, and
-    ``tags`` are those by which lists of runs are filtered.
+    ``tags`` are those by which lists of runs are filtered. With ``until_decided``, the run stops when its gates are
+    decided.
     """
 
     only: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class Scope:
     answers_from: str | None = None
     label: str | None = None
     tags: tuple[str, ...] = ()
+    until_decided: UntilDecided | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("repeat", self.repeat)):
@@ -81,7 +84,8 @@ class Scope:
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""
         scope: dict[str, Any] = {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
-        named = {} if self.label is None else {"label": self.label}
+        named: dict[str, Any] = {} if self.label is None else {"label": self.label}
+        named |= {} if self.until_decided is None else {UNTIL_DECIDED: self.until_decided.as_dict()}
         return scope | named | ({TAGS: list(tags_of(self.tags))} if self.tags else {})
 
 

@@ -6,8 +6,10 @@ import contextlib
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from evenhand.domain.early_decision import early_decision, without_intervals
 from evenhand.domain.errors import StoreError
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage, is_token_count
 from evenhand.domain.failure import Failure
@@ -32,18 +34,26 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     summaries = store.summaries
     coverage = summaries.coverage(run)
     if (overview := _read_kept(summaries, run, coverage)) is not None:
-        return overview
+        return _as_far_as_decided(run, overview)
     overview = survey(store.results(run), slices_of(run.definition))
     if not _is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
-    return overview
+    return _as_far_as_decided(run, overview)
+
+
+def _as_far_as_decided(run: RunRecord, overview: Overview) -> Overview:
+    """Return an overview, without intervals if the run was decided before all cases were judged."""
+    if early_decision(run) is None:
+        return overview
+    return replace(overview, summary=without_intervals(overview.summary))
 
 
 def kept_overview(store: Store, run: RunRecord) -> Overview | None:
     """Return the overview of a run where it is known without reading the run."""
     summaries = store.summaries
-    return _read_kept(summaries, run, summaries.coverage(run))
+    overview = _read_kept(summaries, run, summaries.coverage(run))
+    return None if overview is None else _as_far_as_decided(run, overview)
 
 
 def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[GateResult, ...]) -> Report:

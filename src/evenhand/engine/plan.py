@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, StoreError, did_you_mean
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
+from evenhand.engine.decidable import require_decidable
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job, Scope
 from evenhand.store.rows import case_content, column, dumps
@@ -150,7 +151,21 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
     if job.assign is not None:
         assigned = map(job.assign, cases if earlier is not None else _without_answers(cases))
         cases = itertools.chain.from_iterable(assigned)
-    return _written_cases(job, cases, earlier=earlier)
+    written = _written_cases(job, cases, earlier=earlier)
+    if scope.until_decided is None:
+        return written
+    require_decidable(job)  # before a long file is read
+    return _decidable(job, written)
+
+
+def _decidable(job: Job, cases: Iterable[Written]) -> Iterator[Written]:
+    """Pass cases on, and refuse them in the end if gates on them cannot be decided early."""
+    count, clustered = 0, False
+    for written in cases:
+        count += 1
+        clustered = clustered or written.given.case.cluster is not None
+        yield written
+    require_decidable(job, cases=count, clustered=clustered)
 
 
 def _without_answers(cases: Iterable[PlannedCase]) -> Iterator[PlannedCase]:

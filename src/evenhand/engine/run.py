@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.comparison import TargetComparison
+from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.gates import GateResult, Gates
@@ -205,12 +206,16 @@ class Run:
     @property
     def gates(self) -> tuple[GateResult, ...]:
         """What the gates wanted, and what was found."""
-        return self._gates.check(self.summary)
+        return gate_results(self.record, self.summary)
 
     @property
     def passed(self) -> bool:
-        """Whether it finished, and all gates hold; where none limits them, no case may have ended in an error."""
-        return self.status is RunStatus.FINISHED and exit_code(self.summary, self._gates) is ExitCode.OK
+        """Whether it finished, and all gates hold; where none limits them, no case may have ended in an error.
+
+        A run that was decided early passes if its gates were decided to hold.
+        """
+        has_ended = self.status is RunStatus.FINISHED or stopped_decided(self.record)
+        return has_ended and exit_code(self.summary, self._gates, self.gates) is ExitCode.OK
 
     @property
     def _gates(self) -> Gates:

@@ -20,6 +20,7 @@ from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.committer import Committer
 from evenhand.engine.concurrency_limit import is_refusal
+from evenhand.engine.early_stop import EarlyStop, early_stop_of
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Pace
@@ -28,8 +29,9 @@ from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
 from evenhand.engine.targets.base import Target
-from evenhand.engine.work import Todo, Work, remaining_work
+from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
 from evenhand.models.retry import RetryPolicy
+from evenhand.store.results import case_at
 from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
@@ -84,6 +86,8 @@ class Runner:
         self._workers: list[asyncio.Task[None]] = []
         self._reading = asyncio.Lock()
         self._interrupted = False
+        # What stops a run whose gates are decided, where that is wanted.
+        self._early: EarlyStop | None = None
         # Whether all is planned that there will be.
         self._whole = job.following is None
 
@@ -109,6 +113,9 @@ class Runner:
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
         try:
+            self._early = await asyncio.to_thread(  # it reads the whole run
+                early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
+            )
             await self._judge_all(resuming=judged > 0)
         except BaseException:
             self._give_up()
@@ -131,14 +138,11 @@ class Runner:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
         first = 0
         while True:
-            work = remaining_work(
-                self._store,
-                self._run,
-                self._job,
-                first=first,
-                resuming=resuming,
-                retry_errors=self._pace.retry_errors,
-            )
+            how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
+            if self._early is None:
+                work = remaining_work(self._store, self._run, self._job, first=first, **how)
+            else:
+                work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
             count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
             self._free_places = self._pace.concurrency - count
             self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
@@ -170,6 +174,10 @@ class Runner:
     def _stopping(self) -> bool:
         return self._interrupted or self.gateway.stopped is not None
 
+    @property
+    def _is_decided(self) -> bool:
+        return self._early is not None and self._early.is_over
+
     async def _end_of_workers(self) -> None:
         done, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         failures = [error for worker in done if not worker.cancelled() and (error := worker.exception()) is not None]
@@ -179,6 +187,8 @@ class Runner:
 
     def _mark_end(self) -> RunRecord:
         expected, judged = self._store.extent(self._run)
+        if (early := self._early) is not None and early.is_over and judged < expected:
+            return self._store.atomically(lambda: self._mark(RunStatus.STOPPED, early.keep(self._store)))
         if (refused := self.gateway.refused) is not None:
             self.gateway.stop(refused)
         # Of errors to be done again, a stop may have left some.
@@ -214,7 +224,7 @@ class Runner:
             while (item := await self._next(work)) is not None:
                 if self._never_scored.undecided is not None:
                     await asyncio.wait([self._never_scored.undecided])
-                if self._stopping:
+                if self._stopping or self._is_decided:
                     return
                 await self._sample(item)
         finally:
@@ -364,6 +374,8 @@ class Runner:
         row = evaluation_row(self._run.number, planned.position, todo.place, judgment, content)
         await self._committer.commit(evaluations=(row,), replies=replies)
         self._progress.add(judgment)
+        if self._early is not None and self._early.is_whole_after_one_more(planned.position):
+            self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))
         if self._overview is not None:
             self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:

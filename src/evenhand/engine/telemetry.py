@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evenhand.domain.ask import Ask, Turn
 from evenhand.domain.case import Case
+from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.evaluation import Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
@@ -59,7 +60,7 @@ class TracedRunner(Runner):
             _place.set(_Place(span, {"evenhand.run.id": self._run.id}))
             ended = await super().run()
             span.set({"evenhand.run.status": ended.status.value, "evenhand.run.cases": ended.cases})
-            if ended.status is not RunStatus.FINISHED:
+            if ended.status is not RunStatus.FINISHED and not stopped_decided(ended):
                 span.fail(ended.status.value)
         return ended
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from typing import Final, TextIO
 
+from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.evaluation import Status
 from evenhand.domain.gates import MAX_UNSCORED, GateResult
 from evenhand.domain.run import CaseResult, Judgment, RunStatus
@@ -55,7 +56,8 @@ class _Demands:
         tally, gates = report.summary.cases, report.gates
         missed = [gate for gate in gates if not gate.ok]
         limits_unscored = any(gate.name == MAX_UNSCORED for gate in gates)
-        self.is_unfinished = report.run.status in (RunStatus.STOPPED, RunStatus.INTERRUPTED)
+        has_stopped = report.run.status in (RunStatus.STOPPED, RunStatus.INTERRUPTED)
+        self.is_unfinished = has_stopped and not stopped_decided(report.run)
         self._elements = {
             Standing.FAIL: "failure" if any(gate.kind == "score" for gate in missed) else "skipped",
             Standing.ERROR: "error"

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from evenhand.domain.aggregate import CaseScore
+from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.slices import FEW, MOST_VALUES, TOO_FEW
@@ -327,4 +328,6 @@ def next_step(run: RunRecord) -> str:
     """Say what to do next."""
     if run.status is RunStatus.FINISHED:
         return f"All cases: evenhand report {run.id} --output report.html"
+    if stopped_decided(run):
+        return f"Decided early. To judge the other cases too: evenhand resume {run.id}"
     return f"Not finished. Resume with: evenhand resume {run.id}"

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from evenhand.domain.early_decision import ALPHA, Outcome
 from evenhand.stats.mean_bets import MeanBets
 from evenhand.stats.pass_count import PassCount, passes_needed, passes_needed_for_low
 from evenhand.stats.refusal import Refused
 
-ALPHA: Final = 0.05
 # With fewer cases there is little to save, and nothing to be decided before nearly all are judged.
 FEWEST: Final = 50
 
-Outcome: TypeAlias = Literal["pass", "fail"]
 Rule: TypeAlias = Literal["min_pass_rate", "min_pass_rate_low", "min_mean"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import orjson
 
+from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import slices_of
 from evenhand.domain.label import MOST_SEED, Draw, is_rater
@@ -262,6 +263,11 @@ def checked_run(fields: Any, where: str) -> dict[str, Any]:
     _check(fields, _RUN, f"{where}: run")
     _check(fields["options"], _OPTIONS, f"{where}: run: options")
     _check_definition(fields["definition"], f"{where}: run: definition")
+    if UNTIL_DECIDED in fields["options"]:
+        try:
+            UntilDecided.parse(fields["options"][UNTIL_DECIDED])
+        except ConfigError as error:
+            raise ConfigError(f"{where}: run: options: {error}") from None
     try:
         Thresholds.of(fields["definition"].get("thresholds"))
         slices_of(fields["definition"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from evenhand.domain.case import Case
-from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.run import CaseResult, PlannedCase, RunRecord, RunStatus
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position
 from evenhand.store.rows import StoredCase, column, loads, planned_of_row, stored_case
 from evenhand.store.store import Store
@@ -65,6 +65,11 @@ def case_at(store: Store, run: RunRecord, position: int) -> CaseResult | None:
     """Find a case by its position."""
     stored = cases_at(store, run, [position]).get(position)
     return None if stored is None else stored.result
+
+
+def planned_at(store: Store, run: RunRecord, positions: Sequence[int]) -> dict[int, PlannedCase]:
+    """Return cases by their positions, as they were planned; one that is not there is left out."""
+    return {row[0]: planned_of_row(row) for row in _rows_at(store, CASES, run, positions, "position")}
 
 
 def cases_at(store: Store, run: RunRecord, positions: Sequence[int]) -> dict[int, StoredCase]:

@@ -242,6 +242,13 @@ class Runs:
         self._change(run, options=dumps(options))
 
     @atomic
+    def set_option(self, run: RunRecord, name: str, value: Any) -> RunRecord:
+        """Set one option of a run that this process has; the others stay as they are by now."""
+        self._db.lock()
+        self.require(run.number)
+        return self._change(run, options=dumps({**_record(self._row(run.number)).options, name: value}))
+
+    @atomic
     def set_label(self, run: RunRecord, label: str) -> RunRecord:
         """Set the label of a run; an empty one removes it."""
         if label and not is_label(label):

@@ -710,3 +710,59 @@ def test_an_estimate_is_made_for_each_suite(command: Callable[..., Any], suite: 
     done = command("run", "a.yaml", "b.yaml", "--estimate", "--json")
 
     assert [json.loads(line)["cases"] for line in done.out.splitlines()] == [1, 2]
+
+
+# Until decided
+
+
+def test_a_run_stops_when_its_gates_are_decided_and_can_be_completed(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(60, judge=provider, gates={"min_mean": 0.99})  # which 0.9 never reaches
+
+    early = command("run", "suite.yaml", "--until-decided", "--alpha", "0.01", "--concurrency", "2")
+    asked = len(provider.asked)
+    shown = command("report", "last", "--json")
+    whole = command("resume")
+
+    assert (early.code, shown.json["run"]["status"]) == (100, "stopped")
+    (gate,) = shown.json["gates"]
+    assert gate["decided"]["after"] <= asked < 60
+    assert f"decided after {gate['decided']['after']} of 60: min_mean 0.99 fails" in early.out
+    assert shown.json["summary"]["interval"] is None
+    assert "Decided early. To judge the other cases too: evenhand resume" in early.out
+    assert "the run stopped" not in early.err
+    assert (whole.code, len(provider.asked)) == (100, 60)
+    assert "min_mean: wanted at least 0.99, found 0.9" in whole.out
+
+
+def test_gates_that_hold_are_a_success_before_all_is_judged(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(60, judge=provider, gates={"min_pass_rate": 0.5})
+
+    done = command("run", "suite.yaml", "--until-decided", "--concurrency", "1")
+
+    assert done.code == 0
+    assert len(provider.asked) < 30
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--until-decided"], "until_decided: 3 cases; gates are decided early from 50 on"),
+        (["--alpha", "0.1"], "alpha is for runs that are decided early; give --until-decided with it"),
+        (["--until-decided", "--alpha", "2"], "alpha is 2.0; it must be a number between 0 and 1"),
+        (["--until-decided", "--retry-errors"], "leave out --until-decided"),
+    ],
+)
+def test_what_cannot_be_decided_early_is_refused(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any, options: list[str], words: str
+) -> None:
+    suite(3, judge=provider, gates={"min_mean": 0.5})
+
+    done = command("run", "suite.yaml", *options)
+
+    assert done.code == 2
+    assert words in done.err
+    assert not provider.asked

@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from evenhand.cli.options import (
+    Alpha,
     AnswersFrom,
     Estimate,
     Fork,
@@ -25,6 +26,7 @@ from evenhand.cli.options import (
     Suites,
     Tags,
     Target,
+    UntilDecided,
     display_name,
     is_typed,
 )
@@ -32,6 +34,7 @@ from evenhand.cli.runs.overrides import CommandScope, Overrides, read_with_overr
 from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
+from evenhand.domain.early_decision import until_decided_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunStatus
@@ -43,7 +46,9 @@ from evenhand.models.resolve import unasked
 from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
 
-_OPTIONS_OF_A_NEW_RUN: Final = ("only", "limit", "repeat", "answers_from", "label", "tag")
+_OPTIONS_OF_A_NEW_RUN: Final = (
+    "only", "limit", "repeat", "answers_from", "label", "tag", "until_decided", "alpha",
+)  # fmt: skip
 
 
 def run(
@@ -58,6 +63,8 @@ def run(
     answers_from: AnswersFrom = None,
     label: Label = None,
     tag: Tags = None,
+    until_decided: UntilDecided = False,
+    alpha: Alpha = None,
     estimate: Estimate = False,
     options: RetryOptions,
 ) -> ExitCode:
@@ -68,6 +75,9 @@ def run(
 
     Each suite is a run of its own. All of them are checked before the first begins, then they are run one after the
     other; the exit code is the worst.
+
+    With --until-decided, cases are judged in random order until the gates are decided; `evenhand resume` judges the
+    others.
 
     Exit codes: 0 success; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
     budget reached; 130 interrupted.
@@ -84,6 +94,7 @@ def run(
                 answers_from=answers_from,
                 label=label,
                 tags=tuple(tag or ()),
+                until_decided=until_decided_of(until_decided, alpha, name="--until-decided"),
                 overrides=overrides,
                 no_cache=options.no_cache,
             )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.cli.console import Console
+from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
@@ -25,7 +26,7 @@ from evenhand.store.store import Store
 def report_of(store: Store, run: RunRecord) -> Report:
     """Make the report of a run from what is stored alone."""
     overview = overview_of(store, run)
-    gates = Gates.of(run.definition.get("gates")).check(overview.summary)
+    gates = gate_results(run, overview.summary)
     report = report_from(store, run, overview, gates)
     if is_audit(run.definition):
         from evenhand.profiles.audit.report import audit_of  # noqa: PLC0415 - it loads numpy
@@ -68,11 +69,13 @@ def code_of(report: Report) -> ExitCode:
     run = report.run
     stopped = run.status is RunStatus.STOPPED
     kind = Failure.of(run.reason).kind if stopped else ""
+    decided = stopped_decided(run)
     code = exit_code(
         report.summary,
         Gates.of(run.definition.get("gates")),
+        gate_results(run, report.summary),
         interrupted=run.status is RunStatus.INTERRUPTED,
-        usage=stopped and kind not in (BUDGET, NEVER_SCORED),
+        usage=stopped and not decided and kind not in (BUDGET, NEVER_SCORED),
         budget_reached=kind == BUDGET,
         never_scored=kind == NEVER_SCORED,
     )
@@ -90,7 +93,7 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
     run = report.run
     if run.status is RunStatus.INTERRUPTED:
         console.error(f"interrupted; resume with: {resume_command}")
-    elif run.status is not RunStatus.FINISHED:
+    elif run.status is not RunStatus.FINISHED and not stopped_decided(run):
         _tell_stop(Failure.of(run.reason), console, resume_command, is_told=not json and console.shows_results)
     return code_of(report)
 

@@ -15,6 +15,7 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_prices
+from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
@@ -213,6 +214,7 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
         tags=before.tags,
         overrides=overrides,
         no_cache=before.options.get("no_cache") is True,
+        until_decided=None if scope.until_decided is None else UntilDecided(alpha=scope.until_decided.alpha),
     )
     run = plan(store, job, options, forked_from=before.id)
     copied = copy_finished(store, before, run, job)

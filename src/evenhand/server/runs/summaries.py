@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from evenhand.domain.comparison import Comparison, TargetComparison
+from evenhand.domain.early_decision import gate_results
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.gates import GateResult, Gates
+from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
 from evenhand.engine.overview import kept_overview, overview_of, report_from
@@ -87,7 +88,7 @@ class Numbers:
     def of(cls, store: Store, run: RunRecord) -> Numbers:
         """Return what is stored of a run, or read its results once; memory stays flat."""
         overview = overview_of(store, run)
-        return cls(overview=overview, gates=Gates.of(run.definition.get("gates")).check(overview.summary))
+        return cls(overview=overview, gates=gate_results(run, overview.summary))
 
     @property
     def summary(self) -> Summary:
