@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from evenhand.domain.comparison import TargetComparison
+from evenhand.domain.early_decision import stopped_decided
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
@@ -84,6 +86,11 @@ class RunView:
             return start, "", "", ""
         word, mean, around = start.split(" ", 2)
         return f"{word} ", mean, f" {around}", over + rest
+
+    @property
+    def decided(self) -> str:
+        """When the gates of the run were decided, where it stopped for that; empty otherwise."""
+        return Failure.of(self.run.reason).message if stopped_decided(self.run) else ""
 
     @property
     def pass_rate(self) -> str:
