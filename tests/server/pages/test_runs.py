@@ -242,6 +242,7 @@ def test_a_run_that_was_decided_early_says_so_and_shows_no_interval(
     assert f"after {after} of 60 cases in random order" in shown
     assert "not finished" not in shown.lower()
     assert "no interval" in shown
+    assert "Without intervals, since the run stopped when its gates were decided." in shown
 
 
 def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: Store, parsed: Parsed) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from evenhand.domain.comparison import TargetComparison
-from evenhand.domain.early_decision import stopped_decided
+from evenhand.domain.early_decision import early_decision, stopped_decided
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
@@ -140,6 +140,8 @@ class RunView:
         summary = self.summary
         tallies = (summary.cases, *summary.evaluators.values(), *summary.models.values())
         intervals = [tally.interval for tally in tallies if tally.interval is not None]
+        if early_decision(self.run) is not None:
+            return "Without intervals, since the run stopped when its gates were decided."
         if not intervals:
             return "Too few scores for intervals."
         methods = ", ".join(sorted({interval.method for interval in intervals}))
