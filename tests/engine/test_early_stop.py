@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,7 @@ from evenhand.engine.job import Job, Scope
 from evenhand.engine.overview import overview_of
 from evenhand.engine.plan import plan
 from evenhand.stats.early_gates import EarlyGates, Judged
-from evenhand.store.store import Store
+from evenhand.store.store import Store, open_store
 
 Judging = Callable[..., Any]
 GATES = {"min_pass_rate": 0.9, "min_mean": 0.4}
@@ -152,6 +153,21 @@ def test_a_run_that_is_stopped_again_and_again_decides_the_same(
     run = planned(store, job)
     while not stopped_decided(run):
         run = made.resume(store, run, job, concurrency=5, use_cache=False, limits=Limits(max_calls=calls))
+
+    assert decisions(run) == decisions(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_decides_what_sqlite_does(store: Store, judging: Judging, made: Any, postgres_url: str) -> None:
+    job = job_of(made, judging(one_of_five_fails))
+    whole = made.resume(store, planned(store, job), job, use_cache=False)
+
+    with contextlib.closing(open_store(postgres_url)) as other:
+        run = planned(other, job)
+        run = made.resume(other, run, job, concurrency=5, use_cache=False, limits=Limits(max_calls=10))
+        assert run.status is RunStatus.STOPPED
+        run = made.resume(other, run, job, concurrency=5, use_cache=False)
 
     assert decisions(run) == decisions(whole)
 
