@@ -16,6 +16,7 @@ from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided, early_de
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.budget import Limits
+from evenhand.engine.carry_over import case_differences
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.overview import overview_of
 from evenhand.engine.plan import plan
@@ -202,6 +203,16 @@ def test_a_decided_run_is_resumed_to_its_end_however_often_it_stops(store: Store
     assert (run.status, early_decision(run)) == (RunStatus.FINISHED, None)
     assert len(judge.asked) - asked < 200
     assert overview_of(store, run).summary.cases == overview_of(store, whole).summary.cases
+
+
+def test_cases_that_are_gone_since_are_named_and_not_refused_as_too_few(
+    store: Store, judging: Judging, made: Any
+) -> None:
+    run = planned(store, job_of(made, judging(), cases=52))
+
+    differences = case_differences(store, run, job_of(made, judging(), cases=49))
+
+    assert differences == [f"case 'case-{n}' is gone" for n in (49, 50, 51)]
 
 
 # Known before
