@@ -129,6 +129,15 @@ def pairs_run(store: str) -> str:
     return evaluate(cases, {"name": "pair", "type": "pairwise"}, judge=judged, store=store).id
 
 
+def decided_run(store: str) -> str:
+    cases = [Case(id=f"d{n}", candidate_answer="This", expected_outcome="That") for n in range(50)]
+    evaluators = {"name": "quality", "type": "llm_judge"}
+    run = evaluate(
+        cases, evaluators, judge=judged, store=store, gates={"min_mean": 0.2}, until_decided=True, concurrency=1
+    )
+    return run.id
+
+
 PEOPLE: Final = [
     Profile(id=name, text=f"{years} years a nurse.", attributes={"gender": gender})
     for name, years, gender in [("anna", 10, "f"), ("ben", 1, "m"), ("cleo", 3, "f"), ("dan", 5, "m")]
@@ -145,6 +154,7 @@ def exports(folder: Path) -> dict[str, list[Line]]:
     made = {
         "suite": suite_run(url),
         "pairs": pairs_run(url),
+        "decided early": decided_run(url),
         "scores": score(PEOPLE, criteria="Experience", judge=judged, store=url, repeat=2).run.id,
         "ranking": rank(PEOPLE, criteria="Experience", judge=judged, store=url, group_size=3, rounds=2).run.id,
         "ranking of pairs": rank(PEOPLE, criteria="Experience", judge=judged, store=url, group_size=2, rounds=2).run.id,

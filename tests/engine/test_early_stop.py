@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +16,12 @@ from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided, early_de
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.budget import Limits
+from evenhand.engine.carry_over import case_differences
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.overview import overview_of
 from evenhand.engine.plan import plan
 from evenhand.stats.early_gates import EarlyGates, Judged
-from evenhand.store.store import Store
+from evenhand.store.store import Store, open_store
 
 Judging = Callable[..., Any]
 GATES = {"min_pass_rate": 0.9, "min_mean": 0.4}
@@ -156,6 +158,21 @@ def test_a_run_that_is_stopped_again_and_again_decides_the_same(
     assert decisions(run) == decisions(whole)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_decides_what_sqlite_does(store: Store, judging: Judging, made: Any, postgres_url: str) -> None:
+    job = job_of(made, judging(one_of_five_fails))
+    whole = made.resume(store, planned(store, job), job, use_cache=False)
+
+    with contextlib.closing(open_store(postgres_url)) as other:
+        run = planned(other, job)
+        run = made.resume(other, run, job, concurrency=5, use_cache=False, limits=Limits(max_calls=10))
+        assert run.status is RunStatus.STOPPED
+        run = made.resume(other, run, job, concurrency=5, use_cache=False)
+
+    assert decisions(run) == decisions(whole)
+
+
 def test_a_run_that_was_killed_when_it_was_decided_asks_nothing_more(store: Store, judging: Judging, made: Any) -> None:
     judge = judging(one_of_five_fails)
     job = job_of(made, judge)
@@ -186,6 +203,16 @@ def test_a_decided_run_is_resumed_to_its_end_however_often_it_stops(store: Store
     assert (run.status, early_decision(run)) == (RunStatus.FINISHED, None)
     assert len(judge.asked) - asked < 200
     assert overview_of(store, run).summary.cases == overview_of(store, whole).summary.cases
+
+
+def test_cases_that_are_gone_since_are_named_and_not_refused_as_too_few(
+    store: Store, judging: Judging, made: Any
+) -> None:
+    run = planned(store, job_of(made, judging(), cases=52))
+
+    differences = case_differences(store, run, job_of(made, judging(), cases=49))
+
+    assert differences == [f"case 'case-{n}' is gone" for n in (49, 50, 51)]
 
 
 # Known before

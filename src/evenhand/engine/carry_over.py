@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
@@ -41,11 +42,12 @@ def scope_of(run: RunRecord) -> Scope:
 
 def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     """Say how the cases of a job differ from those of a run; an empty list if they do not."""
-    now = ((written.given.case.id or "", written.hash) for written in planned_cases(store, job, scope_of(run)))
+    scope = replace(scope_of(run), until_decided=None)  # what has changed is to be said, and not refused as too few
+    now = ((written.given.case.id or "", written.hash) for written in planned_cases(store, job, scope))
     if all(stored == current for stored, current in itertools.zip_longest(store.hashes(run), now)):
         return []
     before = dict(store.hashes(run))
-    after = {written.given.case.id or "": written.hash for written in planned_cases(store, job, scope_of(run))}
+    after = {written.given.case.id or "": written.hash for written in planned_cases(store, job, scope)}
     differences = [
         *_name_cases("was added", [identity for identity in after if identity not in before]),
         *_name_cases("is gone", [identity for identity in before if identity not in after]),

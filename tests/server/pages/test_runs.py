@@ -230,6 +230,21 @@ def test_a_run_whose_process_is_gone_is_not_found_as_running(client: TestClient,
     assert client.get("/live").json() == {"state": "", "runs": {}}
 
 
+def test_a_run_that_was_decided_early_says_so_and_shows_no_interval(
+    client: TestClient, judged: Judge, parsed: Parsed
+) -> None:
+    run = judged(*[reply(0.9)] * 60, gates={"min_mean": 0.3}, until_decided=True)
+    after = run.options["until_decided"]["gates"][0]["after"]
+
+    shown = parsed(client.get(f"/runs/{run.id}")).one("main").text
+
+    assert f"decided after {after} of 60: min_mean 0.3 passes" in shown
+    assert f"after {after} of 60 cases in random order" in shown
+    assert "not finished" not in shown.lower()
+    assert "no interval" in shown
+    assert "Without intervals, since the run stopped when its gates were decided." in shown
+
+
 def test_a_judge_of_the_targets_family_is_warned_of(client: TestClient, store: Store, parsed: Parsed) -> None:
     def page_of(target: Any) -> Any:
         definition = {"judge": "openai/gpt-5", "target": target, "prompt": {"id": "p-1", "name": "p", "version": 1}}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from evenhand.domain.comparison import TargetComparison
+from evenhand.domain.early_decision import early_decision, stopped_decided
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary, Tally
@@ -86,6 +88,11 @@ class RunView:
         return f"{word} ", mean, f" {around}", over + rest
 
     @property
+    def decided(self) -> str:
+        """When the gates of the run were decided, where it stopped for that; empty otherwise."""
+        return Failure.of(self.run.reason).message if stopped_decided(self.run) else ""
+
+    @property
     def pass_rate(self) -> str:
         """The share of cases that pass."""
         return pass_rate_sentence(self.summary.cases)
@@ -133,6 +140,8 @@ class RunView:
         summary = self.summary
         tallies = (summary.cases, *summary.evaluators.values(), *summary.models.values())
         intervals = [tally.interval for tally in tallies if tally.interval is not None]
+        if early_decision(self.run) is not None:
+            return "Without intervals, since the run stopped when its gates were decided."
         if not intervals:
             return "Too few scores for intervals."
         methods = ", ".join(sorted({interval.method for interval in intervals}))
