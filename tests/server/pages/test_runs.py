@@ -78,7 +78,7 @@ def test_the_list_has_each_mean_with_its_interval_and_what_it_is_over(
     assert "refunds" in row.text
     assert "1 of 3 scored, 4 in all" in row.text
     assert "0.60" in row.text
-    assert "[0.00, 1.00]" in row.text
+    assert "[0.08, 0.96]" in row.text
     assert f"/runs/{run.id}/results?status=error" in client.get("/runs").text
 
 
@@ -143,7 +143,7 @@ def test_a_finished_run_shows_its_numbers_and_what_they_are_over(
     page = parsed(client.get(f"/runs/{run.id}"))
 
     told = page.one("main").text
-    assert "mean 0.60 [0.00, 1.00] over 3 of 4; 1 judge error; 0.45 if counted as 0" in told
+    assert "mean 0.60 [0.08, 0.96] over 3 of 4; 1 judge error; 0.45 if counted as 0" in told
     assert "gate met min_mean: wanted at least 0.5, found 0.6" in " ".join(told.split())
     assert "gate missed max_unscored" in " ".join(told.split())
     assert "Calls to models6" in told
