@@ -144,7 +144,7 @@ class RunView:
             return "Without intervals, since the run stopped when its gates were decided."
         if not intervals:
             return "Too few scores for intervals."
-        methods = ", ".join(sorted({interval.method for interval in intervals}))
+        methods = ", ".join(sorted({interval.method.replace("_", " ") for interval in intervals}))
         return f"With {intervals[0].level:.0%} intervals ({methods})."
 
     @property
