@@ -32,9 +32,9 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     out while rows were added, or before, is not shown. A run that somebody works on is counted and not kept.
     """
     summaries = store.summaries
-    coverage = summaries.coverage(run)
-    if (overview := _read_kept(summaries, run, coverage)) is not None:
+    if (overview := _read_kept(summaries, run, summaries.known_coverage(run))) is not None:
         return _as_far_as_decided(run, overview)
+    coverage = summaries.coverage(run)
     overview = survey(store.results(run), slices_of(run.definition))
     if not _is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
@@ -52,7 +52,7 @@ def _as_far_as_decided(run: RunRecord, overview: Overview) -> Overview:
 def kept_overview(store: Store, run: RunRecord) -> Overview | None:
     """Return the overview of a run where it is known without reading the run."""
     summaries = store.summaries
-    overview = _read_kept(summaries, run, summaries.coverage(run))
+    overview = _read_kept(summaries, run, summaries.known_coverage(run))
     return None if overview is None else _as_far_as_decided(run, overview)
 
 

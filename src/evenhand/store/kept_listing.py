@@ -83,8 +83,6 @@ class KeptListings:
         self._db = source.database
         self._reader = reader
         self._closed = closed
-        # What the finished runs cover that were counted, and when they had finished.
-        self._counted: dict[int, tuple[float, str]] = {}
 
     def find(self, run: RunRecord) -> Listed | None:
         """Return the listing of a run; None if there is none, or it is out of date."""
@@ -94,7 +92,7 @@ class KeptListings:
             [run.number],
         )
         for kept_format, covers, cases, count, evaluations, evaluators, totals, texts, words in rows:
-            if kept_format == FORMAT and covers == self._coverage(run):
+            if kept_format == FORMAT and covers == self._source.summaries.known_coverage(run):
                 extent = Extent(cases, count, evaluations)
                 extent.name(loads(evaluators))
                 extent.totals = _totals_in(totals)
@@ -152,15 +150,6 @@ class KeptListings:
         sql = f"SELECT format, covers FROM listings WHERE run = ?{self._db.for_update}"  # noqa: S608 - our own words
         if self._db.rows(sql, [run.number]) != [(_UNFINISHED, mark)]:
             raise OvertakenError(f"another process makes the lists of run {run.id}")
-
-    def _coverage(self, run: RunRecord) -> str:
-        """Return what a listing must cover; of a finished run, it is counted once."""
-        finished, covers = self._counted.get(run.number, (None, ""))
-        if run.finished is None or finished != run.finished:
-            covers = self._source.summaries.coverage(run)
-            if run.finished is not None:
-                self._counted[run.number] = run.finished, covers
-        return covers
 
 
 def _totals_in(written: str) -> Totals | None:

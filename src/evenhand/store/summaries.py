@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import RunRecord
 from evenhand.store.database import Database, atomic
 from evenhand.store.rows import dumps
 
@@ -14,27 +14,32 @@ class Summaries:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        # What finished runs cover that were counted, and when they had finished.
+        self._counted: dict[int, tuple[float, str]] = {}
 
     def coverage(self, run: RunRecord) -> str:
-        """Return what the summary of a run depends on, which changes once something is added.
+        """Count what the summary of a run depends on, which changes once something is added.
 
-        Rows are only ever added to a run, so their counts suffice. A finished run has recorded them: before more is
-        added, it is marked as running, and they are forgotten.
+        Rows are only ever added to a run, so their counts suffice.
         """
-        counts = self._recorded(run) or {
+        counts = {
             table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
             for table in ("cases", "evaluations", "answers")
         }
         thresholds = [run.thresholds.pass_at, run.thresholds.borderline_at]
         return dumps({**counts, "repeat": run.repeat, "thresholds": thresholds})
 
-    def _recorded(self, run: RunRecord) -> dict[str, int] | None:
-        """Return how many rows a run has recorded, as of now; None while it is not finished."""
-        rows = self._db.rows("SELECT status, cases, evaluations, answers FROM runs WHERE number = ?", [run.number])
-        for status, cases, evaluations, answers in rows:
-            if status == RunStatus.FINISHED and evaluations is not None and answers is not None:
-                return {"cases": cases, "evaluations": evaluations, "answers": answers}
-        return None
+    def known_coverage(self, run: RunRecord) -> str:
+        """Return the same; a finished run is counted once.
+
+        Before more is added to a run it is marked as running, and when it has finished again, that is at another time.
+        """
+        finished, covers = self._counted.get(run.number, (None, ""))
+        if run.finished is None or finished != run.finished:
+            covers = self.coverage(run)
+            if run.finished is not None:
+                self._counted[run.number] = run.finished, covers
+        return covers
 
     def find(self, run: RunRecord, coverage: str, *, format: str) -> str | None:  # noqa: A002 - what it is called
         """Return the summary of a run; None if there is none, or it is damaged or out of date."""
