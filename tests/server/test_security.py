@@ -164,7 +164,7 @@ def test_every_route_stands_behind_the_guard(app: FastAPI) -> None:
     """A route that the framework adds by itself would not."""
     kinds = {type(route.original_route).__name__ for route in iter_route_contexts(app.routes)}
 
-    assert kinds == {"APIRoute", "JsonRoute", "Mount"}
+    assert kinds == {"APIRoute", "JsonRoute", "TableRoute", "Mount"}
 
 
 def test_a_change_from_the_page_of_another_site_is_refused_by_what_browsers_say(client: TestClient) -> None:
