@@ -108,7 +108,7 @@ class LabelSession:
         self._store.labels.withdraw(self._run, position=last.position, rater=self._rater, evaluator=self._evaluator)
         self._note = last.note
         self._skipped.discard(last.position)
-        self._console.note(f"took back {last.value} for {plain(last.case)}")
+        self._console.note(f"undone: {last.value} for {plain(last.case)}")
         return True
 
     def _score(self) -> LabelValue | None:

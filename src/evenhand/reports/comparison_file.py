@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from evenhand.reports.comparison import AnyComparison, comparison_json, comparison_markdown
-from evenhand.reports.report import writer_for, written_whole
+from evenhand.reports.report import write_whole, writer_for
 
 
 def _html(comparison: AnyComparison) -> str:
@@ -29,6 +29,4 @@ def comparison_writer(path: str) -> Callable[[AnyComparison], str]:
 
 def write_comparison(comparison: AnyComparison, path: str) -> None:
     """Write a comparison to a file, whole or not at all."""
-    text = comparison_writer(path)(comparison)
-    with written_whole(path) as file:
-        file.write(text.encode())
+    write_whole(path, comparison_writer(path)(comparison))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from evenhand.reports.judge_card import card_json, card_markdown
-from evenhand.reports.report import writer_for, written_whole
+from evenhand.reports.report import write_whole, writer_for
 from evenhand.trust.card import JudgeCard
 
 
@@ -30,6 +30,4 @@ def judge_card_writer(path: str) -> Callable[[JudgeCard], str]:
 
 def write_judge_card(card: JudgeCard, path: str) -> None:
     """Write a judge card to a file, whole or not at all."""
-    text = judge_card_writer(path)(card)
-    with written_whole(path) as file:
-        file.write(text.encode())
+    write_whole(path, judge_card_writer(path)(card))

@@ -201,7 +201,7 @@ class _Counts:
     def compared(self) -> Compared:
         states = [Standing(name) for name in STANDINGS]
         scores = self._pairs.compared()
-        return Compared(
+        compared = Compared(
             in_common=self.in_common,
             only_a=self._only_a,
             only_b=self._only_b,
@@ -211,9 +211,9 @@ class _Counts:
             pending=sum(count for pair, count in self._transitions.items() if Standing.PENDING in pair),
             scores=scores,
             bounds=self._bounds(scores.n),
-            errors_p=self._errors_p(),
             transitions=tuple(tuple(self._transitions[before, after] for after in states) for before in states),
         )
+        return replace(compared, errors_p=sign_p_value(*compared.errors)) if any(compared.errors) else compared
 
     def _bounds(self, n: int) -> tuple[float, float] | None:
         """Return the difference if every missing score had been against B, and if every one had been for B."""
@@ -223,17 +223,6 @@ class _Counts:
         total = self._difference.value + self._known[1].value - self._known[0].value
         whole = n + lacks_a + lacks_b
         return (total - lacks_a) / whole, (total + lacks_b) / whole
-
-    def _errors_p(self) -> float | None:
-        only_a, only_b = (
-            sum(
-                count
-                for pair, count in self._transitions.items()
-                if pair[place] is Standing.ERROR and Standing.ERROR is not pair[1 - place] is not Standing.PENDING
-            )
-            for place in (0, 1)
-        )
-        return sign_p_value(only_a, only_b) if only_a + only_b else None
 
 
 class _Largest:

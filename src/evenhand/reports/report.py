@@ -102,6 +102,12 @@ FORMATS: Final = tuple(_WRITERS)
 _AnyWriter = TypeVar("_AnyWriter")
 
 
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a text to a file, whole or not at all."""
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
 def writer_for(path: str, writers: Mapping[str, _AnyWriter], noun: str) -> _AnyWriter:
     """Return the writer that the ending of a file's name asks for; ``noun`` is what would be written.
 

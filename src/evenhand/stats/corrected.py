@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from evenhand.domain.summary import Interval, Rate
+from evenhand.stats.intervals import Scores
 from evenhand.stats.refusal import Refused
-from evenhand.stats.wilson import LEVEL, scaled_wilson, wilson
+from evenhand.stats.wilson import LEVEL, wilson
 
 Method: TypeAlias = Literal["post_stratified", "regression", "labels_only", "rogan_gladen", "unequal_chances"]
 
@@ -46,11 +47,11 @@ def labels_only(labels: Sequence[float], level: float = LEVEL) -> Rate | Refused
     if all(label in (0, 1) for label in labels):
         low, high = wilson(mean, n, level)
         return Rate(value=mean, interval=Interval(low=low, high=high, method="wilson", level=level))
-    if n < 2:
-        return Refused("1 label; an interval takes at least 2")
-    error = math.sqrt(math.fsum((label - mean) ** 2 for label in labels) / (n - 1) / n)
-    low, high = scaled_wilson(mean, error, n, level)
-    return Rate(value=mean, interval=Interval(low=low, high=high, method="scaled_wilson", level=level))
+    scores = Scores()
+    for label in labels:
+        scores.add(label)
+    interval = scores.interval(level)
+    return Refused("1 label; an interval takes at least 2") if interval is None else Rate(value=mean, interval=interval)
 
 
 def without_judge(found: Rate, labels: int, note: str) -> Corrected:

@@ -77,11 +77,11 @@ def test_cases_are_labelled_one_by_one_and_the_judge_is_not_shown(command: Comma
     assert first.out.count("answer:") == 3
     assert "the judge" not in first.out + first.err
     assert "'x' is no key; the keys: 1 pass" in rest.err
-    assert "took back fail for" in rest.err
+    assert "undone: fail for" in rest.err
     assert "'7' is no label" in rest.err
     assert "all 3 cases of the draw are labelled" in rest.err
     assert "all 3 cases of the draw are labelled" in nothing.err
-    assert "took back 0.5 for" in changed.err
+    assert "undone: 0.5 for" in changed.err
     assert sorted(str(value) for _, value, _ in labels_of(command)) == ["fail", "pass", "pass"]
 
 

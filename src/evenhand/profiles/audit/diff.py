@@ -19,7 +19,7 @@ from evenhand.profiles.job import is_audit
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import moment_text
-from evenhand.reports.report import writer_for, written_whole
+from evenhand.reports.report import write_whole, writer_for
 from evenhand.reports.safe_text import strict_json
 
 # The parts of a design that make its profiles, and decide what is reported about them.
@@ -241,9 +241,7 @@ def diff_writer(path: str) -> Callable[[AuditDiff], str]:
 
 def write_diff(audit_diff: AuditDiff, path: str) -> None:
     """Write the diff to a file, whole or not at all."""
-    text = diff_writer(path)(audit_diff)
-    with written_whole(path) as file:
-        file.write(text.encode())
+    write_whole(path, diff_writer(path)(audit_diff))
 
 
 def _parts(audit_diff: AuditDiff) -> Iterator[Block]:
