@@ -44,10 +44,11 @@ def calibrate(
 ) -> ExitCode:
     """Say how far the judge of a run can be trusted.
 
-    The judge card, from labels by people, says how often judge and people agree, to which side the judge errs, which
-    share of all cases people would pass, which pass mark would be best, and what to do next. A number that the labels
-    do not support is left out, with the reason. The labels are those that `evenhand label` has stored with the run.
-    Those of a file are checked in the same way and not stored; `evenhand label RUN --from FILE` stores them.
+    The judge card, from labels by people, says how often judge and people agree, whether the judge is too strict or
+    too lenient, which share of all cases people would pass, which pass mark would be best, and what to do next. A
+    number that the labels do not support is left out, with the reason. The labels are those that `evenhand label` has
+    stored with the run. Those of a file are checked in the same way and not stored; `evenhand label RUN --from FILE`
+    stores them.
 
     If the suite says under trust what its judge must reach, and it does not, the command exits with 103.
     """
