@@ -31,6 +31,7 @@ OTHERS = {
     "cli/groups.py": "loads the module of a command",
     "cli/demonstration/brief.py": "reads a file of the package",
     "cli/commands/prompt_files.py": "hands a file to parse_strict",
+    "doctor/pairs.py": "reads files of the package",
     "domain/early_decision.py": "reads an option of a run, which is JSON of our own or was parsed before",
     "engine/overview.py": "reads what it has written into the store, behind a checksum",
     "engine/targets/model.py": "copies a schema that was read before",
