@@ -118,6 +118,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "min_kappa_low": 0.4,
         "min_sensitivity_low": 0.7,
         "min_specificity_low": 0.7,
+        "max_drop": 0.05,
     },
     "price": {"input": 0.25, "output": 2.0, "cached_input": 0.025},
     "model": _MODEL,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
+    from evenhand.api.drift import drift as drift
     from evenhand.api.exports import ExportedRun as ExportedRun, export_results as export_results
     from evenhand.api.judges import (
         create_async_json_match_evaluator as create_async_json_match_evaluator,
@@ -105,8 +106,10 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
     from evenhand.trust.card import JudgeCard as JudgeCard
+    from evenhand.trust.drift import DriftReport as DriftReport
 
 _HOMES = {
+    "api.drift": ("drift",),
     "api.exports": ("ExportedRun", "export_results"),
     "api.judges": (
         "create_async_json_match_evaluator",
@@ -176,6 +179,7 @@ _HOMES = {
     "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
     "trust.card": ("JudgeCard",),
+    "trust.drift": ("DriftReport",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -46,6 +46,7 @@ OTHERS = {
     "profiles/audit/artifacts.py": "reads files that it has written",
     "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
     "registry.py": "loads entry points",
+    "suites/drift.py": "hands the file of a judge card to orjson, once",
     "server/api/case_import.py": "hands a table to read_cases",
     "server/api/openapi.py": "shows docstrings of the package",
     "server/form_data.py": "hands a form to the parsers of the framework",

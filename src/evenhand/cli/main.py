@@ -179,6 +179,15 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Say how far the judge of a run can be trusted.",
         examples=("evenhand calibrate last", "evenhand calibrate last labels.csv -o card.html"),
     ),
+    "drift": Command(
+        function="drift:drift",
+        help="Say whether a judge has changed.",
+        examples=(
+            "evenhand drift last --max-calls 200",
+            "evenhand drift 20261115-093000-k7mq last -o drift.html",
+            "evenhand drift card.json last",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

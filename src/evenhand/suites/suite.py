@@ -362,7 +362,7 @@ def job_of(suite: Suite, *, target: Target | None = None) -> Job:
     )
 
 
-def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
+def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True, with_target: bool = True) -> Job:
     """Make the job of a stored run, whose suite need not be there any more."""
     if any(
         MADE_IN_PYTHON in evaluator
@@ -377,7 +377,7 @@ def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
         definition=run.definition,
         cases=lambda: itertools.chain.from_iterable(store.planned(run)),
         evaluators_for=built.evaluators_for,
-        target=built.target(trusted=trusted),
+        target=built.target(trusted=trusted) if with_target else None,
         prices=built.prices,
         timeout=built.timeout,
     )

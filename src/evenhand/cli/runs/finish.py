@@ -90,12 +90,16 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
     else:
         console.result(report.run.id)
     write_files(report, outputs, console)
-    run = report.run
+    tell_end(report.run, console, resume_command, is_told=not json and console.shows_results)
+    return code_of(report)
+
+
+def tell_end(run: RunRecord, console: Console, resume_command: str, *, is_told: bool = False) -> None:
+    """Say why a run that is not finished ended, and how to resume it; ``is_told`` says that a report told why."""
     if run.status is RunStatus.INTERRUPTED:
         console.error(f"interrupted; resume with: {resume_command}")
     elif run.status is not RunStatus.FINISHED and not stopped_decided(run):
-        _tell_stop(Failure.of(run.reason), console, resume_command, is_told=not json and console.shows_results)
-    return code_of(report)
+        _tell_stop(Failure.of(run.reason), console, resume_command, is_told=is_told)
 
 
 def _tell_stop(reason: Failure, console: Console, resume_command: str, *, is_told: bool) -> None:

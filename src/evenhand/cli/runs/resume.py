@@ -30,6 +30,7 @@ from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.definition import Definition
 from evenhand.suites.definition_diff import definition_differences
+from evenhand.suites.drift import drift_of, resumed_job
 from evenhand.suites.suite import job_of, job_of_run
 from evenhand.workspace.prompt_run import is_trial
 
@@ -139,6 +140,10 @@ def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecor
 
 def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
     """Return the job from the suite file, or from what the run stored if the file is gone."""
+    if drift_of(run) is not None:
+        if overrides != Overrides():
+            raise ConfigError(f"run {run.id} judges anchors again by the same judge; leave out --judge and --target")
+        return resumed_job(store, run)
     if is_trial(run.definition):
         job = _stored_job(
             store, run, overrides, cases="test cases", does="tries a prompt", again="evenhand prompts run"

@@ -51,6 +51,7 @@ class JudgeCardShape(Shape):
     limits: list[dict[str, Any]]
     notes: list[str]
     next_step: str
+    anchors: dict[str, Any] | None
 
 
 @router.get("/runs/{run}/card", response_model=JudgeCardShape)

@@ -207,6 +207,7 @@ def one_run(
         kinship=run_view.kinship(run),
         facts=run_view.facts(run, numbers),
         fact_links=run_view.fact_links(run),
+        drift_at=run_view.drift_link(run),
         numbers=numbers,
         view=None if numbers is None else run_view.view_of(run, numbers),
         verdict_links=run_view.verdict_links(run),
