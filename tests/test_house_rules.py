@@ -33,6 +33,7 @@ PUBLIC_NAMES = [
     "BaseEvaluator",
     "Bleu",
     "Call",
+    "Cascade",
     "Case",
     "CaseResult",
     "CaseScore",

@@ -38,7 +38,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Evaluators that ask a judge": (
         "PromptEvaluator", "PairwiseEvaluator", "ProfileScoreEvaluator", "GroupRankingEvaluator", "jury",
-        "CompositeEvaluator", "FieldAccuracy",
+        "CompositeEvaluator", "Cascade", "FieldAccuracy",
     ),
     "Evaluators that ask nobody": (
         "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "EndsWith", "Regex",

@@ -193,6 +193,11 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "members": [{"type": "llm_judge"}, {"type": "contains", "value": "30 days"}],
         "aggregator": "median",
     },
+    "cascade": {
+        "stages": [{"type": "llm_judge", "judge": "openai/gpt-5-nano"}, {"type": "llm_judge", "judge": "openai/gpt-5"}],
+        "confident": 0.5,
+        "then": "people",
+    },
     "equals": {"negate": True, "value": "Paris", "strip": True, "ignore_case": True},
     "contains": {"negate": True, "value": ["30 days", "free"], "mode": "any"},
     "starts_with": {"negate": True, "value": "Yes"},

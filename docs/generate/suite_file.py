@@ -53,6 +53,7 @@ WITHIN: Final[Mapping[tuple[str, str], str]] = {
     ("gates", "slices"): "mapping from keys to [gates](#gates)",
     ("rubric", "score_ranges"): "list of [score bands](#a-score-band), or a mapping",
     ("composite", "aggregator"): "text or mapping",
+    ("cascade", "confident"): "number from 0 to 1, mapping with `from`, or a list of these",
 }
 OLD_NAMES: Final = ("rubric", "code")
 OF_EVERY_EVALUATOR: Final = ("name", "type", "weight", "required", "thresholds")

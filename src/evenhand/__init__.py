@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.engine.run import Run as Run
     from evenhand.engine.win_rate import WinRate as WinRate
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
+    from evenhand.evaluators.cascade import Cascade as Cascade
     from evenhand.evaluators.checks.json import IsJson as IsJson, JsonMatch as JsonMatch
     from evenhand.evaluators.checks.levenshtein import Levenshtein as Levenshtein
     from evenhand.evaluators.checks.numeric import Cost as Cost, Latency as Latency, Numeric as Numeric
@@ -161,6 +162,7 @@ _HOMES = {
     ),
     "evaluators.checks.text_overlap": ("Bleu", "Chrf", "Rouge", "TokenF1"),
     "evaluators.code": ("CodeJudgeEvaluator",),
+    "evaluators.cascade": ("Cascade",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.field_accuracy": ("FieldAccuracy",),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
