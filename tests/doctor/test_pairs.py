@@ -275,6 +275,13 @@ def test_no_feature_of_the_surface_tells_good_from_bad(feature: str) -> None:
     assert 0.45 <= preferred(of_all) <= 0.55
 
 
+def test_a_feature_that_tells_is_noticed() -> None:
+    padded = [(float(len(pair.good) + 30), float(len(pair.bad))) for pair in shipped_pairs()]
+
+    assert scored(padded) > 0.6
+    assert preferred(padded) == 1.0
+
+
 def test_words_shared_with_the_question_do_not_tell_good_from_bad() -> None:
     """A judge who looks for the words of the question and of its text would be misled as often as helped."""
     for task in TASKS:
