@@ -188,6 +188,14 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
             "evenhand drift card.json last",
         ),
     ),
+    "doctor": Command(
+        function="doctor:doctor",
+        help="Examine a judge: is it consistent, fair, and hard to fool?",
+        examples=(
+            "evenhand doctor openai/gpt-5-mini -o card.html",
+            "evenhand doctor suite.yaml --evaluator quality --probes position,attack --size 60",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.cli.console import Console
+from evenhand.doctor.job import is_doctor
+from evenhand.doctor.kind import report_kind_of
 from evenhand.domain.early_decision import gate_results, stopped_decided
-from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.exit_code import ExitCode, exit_code, worst
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
@@ -15,7 +17,6 @@ from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
-from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
@@ -79,6 +80,10 @@ def code_of(report: Report) -> ExitCode:
         budget_reached=kind == BUDGET,
         never_scored=kind == NEVER_SCORED,
     )
+    if is_doctor(run.definition):
+        from evenhand.doctor.report import found_in  # noqa: PLC0415 - few runs examine a judge
+
+        return worst((code, ExitCode.JUDGE_NOT_TRUSTED)) if found_in(report).failed else code
     # Audits have gates that only their report knows of.
     return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
 

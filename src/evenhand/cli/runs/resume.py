@@ -15,6 +15,7 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_prices
+from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
@@ -148,6 +149,8 @@ def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session
         job = _stored_job(
             store, run, overrides, cases="test cases", does="tries a prompt", again="evenhand prompts run"
         )
+    elif is_doctor(run.definition):
+        job = _stored_job(store, run, overrides, cases="cases", does="examines a judge", again="evenhand doctor")
     elif (mode := mode_of(run.definition)) is not None:
         does, again = _OF_PROFILES[mode]
         job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
