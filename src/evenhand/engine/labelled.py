@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from evenhand.domain.early_decision import early_decision, gate_results
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
+from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord
-from evenhand.domain.summary import CorrectedNumbers, Summary, Tally
+from evenhand.domain.summary import CorrectedNumbers, Summary
 from evenhand.engine.judge_card import card_of, kept_card
 from evenhand.engine.overview import is_at_work, overview_of
 from evenhand.reports.overview import Overview
@@ -20,9 +22,7 @@ from evenhand.trust.card import Basis, JudgeCard
 from evenhand.trust.correction import NO_LABELS
 from evenhand.trust.limits import RULES, TrustLimits
 
-# The option of a run that names the file of labels that it was given.
-LABELS = "labels"
-_TRUST = "trust"
+_TRUST: Final = "trust"
 
 
 def labelled_overview(store: Store, run: RunRecord) -> Overview:
@@ -53,19 +53,27 @@ def _labelled(summary: Summary, state: LabelState) -> list[str | None]:
 def _corrected(store: Store, run: RunRecord, summary: Summary, state: LabelState) -> Summary:
     cases, evaluators = summary.cases, dict(summary.evaluators)
     for name in _labelled(summary, state):
-        card = card_of(store, run, evaluator=name)
+        numbers = _numbers(card_of(store, run, evaluator=name))
         if name is None:
-            cases = _with(cases, card)
+            cases = replace(cases, corrected=numbers)
         else:
-            evaluators[name] = _with(evaluators[name], card)
+            evaluators[name] = replace(evaluators[name], corrected=numbers)
     return replace(summary, cases=cases, evaluators=evaluators)
 
 
-def _with(tally: Tally, card: JudgeCard) -> Tally:
+def corrected_of(store: Store, run: RunRecord, evaluator: str | None = None) -> CorrectedNumbers | None:
+    """Return what people would say of a run's cases, or of an evaluator; None without labels that count."""
+    state = store.labels.state(run)
+    if state is None or column(evaluator or "") not in state.evaluators or is_at_work(store, run):
+        return None
+    return _numbers(card_of(store, run, evaluator=evaluator))
+
+
+def _numbers(card: JudgeCard) -> CorrectedNumbers | None:
     if card.basis is Basis.NONE:
-        return tally
+        return None
     rate, mean = card.corrected, card.corrected_mean
-    numbers = CorrectedNumbers(
+    return CorrectedNumbers(
         judged=card.judged,
         labels=card.labels.cases,
         raters=card.labels.raters,
@@ -75,7 +83,6 @@ def _with(tally: Tally, card: JudgeCard) -> Tally:
         mean=None if isinstance(mean, Refused) else mean,
         mean_problem=mean.reason if isinstance(mean, Refused) and card.scores else "",
     )
-    return replace(tally, corrected=numbers)
 
 
 def all_gates(store: Store, run: RunRecord, summary: Summary) -> tuple[GateResult, ...]:
@@ -92,7 +99,7 @@ def trust_results(store: Store, run: RunRecord) -> tuple[GateResult, ...]:
     if not wanted.limits or early_decision(run) is not None or is_at_work(store, run):
         return ()
     if store.labels.state(run) is None:
-        if LABELS not in run.options:
+        if LABELS_FILE not in run.options:
             return ()
         limits = wanted.check({what: NO_LABELS for what, _ in RULES.values()})
     else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
+from evenhand.domain.comparison import Comparison
 from evenhand.domain.summary import Corrected, Summary, Tally
 from evenhand.reports.phrases import counted, interval_text, score_text
 from evenhand.reports.safe_text import plain
@@ -60,6 +61,25 @@ random (worth 141 labels without the judge)
             around = f"{score_text(number.value)} {interval_text(number.interval)}"
             by = f"by the labels of {people}{alone} for {of}, {chosen}{'' if alone else _worth(number)}"
             yield f"corrected {what} {around}: {means}, {by}"
+
+
+def compared_sentences(comparison: Comparison) -> tuple[str, ...]:
+    """Say what people would say of both runs of a comparison, and plainly which of them nobody has labelled.
+
+    Nothing where neither is labelled.
+    """
+    sides = ((comparison.a, comparison.corrected_a), (comparison.b, comparison.corrected_b))
+    if not any(found for _, found in sides):
+        return ()
+    lines: list[str] = []
+    for letter, (run, found) in zip("AB", sides, strict=True):
+        if found is None:
+            lines.append(
+                f"{letter}: no labels that count, so nothing is known of what people would say of run {run.id}"
+            )
+        else:
+            lines += [f"{letter}: {sentence}" for sentence in tally_sentences(Tally(corrected=found))]
+    return (*lines, "the test is on the judge's scores: labels correct the numbers of each run by itself")
 
 
 def _worth(number: Corrected) -> str:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.commands.label import login_name
 from evenhand.cli.console import Console, input_bytes
+from evenhand.cli.login_name import login_name
 from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast
+from evenhand.cli.runs.labels import labels_in_suite
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import Label
@@ -62,7 +63,7 @@ def calibrate(
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
         wanted = TrustLimits.of(record.definition.get("trust"))
-        file = labels if labels is not None or wanted.labels is None else _beside_suite(record, wanted.labels)
+        file = labels if labels is not None else labels_in_suite(record.definition, record.source)
         given = None if file is None else _read(store, record, file)
         card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)
     if not card.labels.cases:
@@ -79,11 +80,6 @@ def calibrate(
         if not limit.ok:
             console.note(f"the judge does not reach what the suite demands: {limit.words}")
     return ExitCode.OK if card.trusted else ExitCode.JUDGE_NOT_TRUSTED
-
-
-def _beside_suite(run: RunRecord, file: str) -> str:
-    """Return where the file of labels that a suite names is: paths in a suite are seen from its folder."""
-    return file if run.source is None else str(Path(run.source).parent / file)
 
 
 def _read(store: Store, run: RunRecord, file: str) -> list[Label]:
