@@ -41,6 +41,8 @@ _GATES: Final[Mapping[str, Any]] = {
     "min_mean_low": "75%",
     "min_pass_rate": 0.9,
     "min_pass_rate_low": 0.85,
+    "min_pass_rate_corrected": 0.9,
+    "min_pass_rate_corrected_low": 0.85,
     "max_unscored": 2,
     "max_failed": "5%",
 }

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import given, strategies as st
 
+from evenhand.domain.summary import Corrected
 from evenhand.domain.verdict import reaches
-from evenhand.stats.corrected import Corrected, labels_only
+from evenhand.stats.corrected import labels_only
 from evenhand.stats.corrected_mean import Fit, corrected_mean, fitted
 from evenhand.stats.corrected_rate import corrected_rate
 from evenhand.stats.correlation import auc

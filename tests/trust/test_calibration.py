@@ -14,10 +14,9 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.label import Draw, DrawnCase, Label, answer_hash
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, RunRecord, RunStatus
-from evenhand.domain.summary import Rate
+from evenhand.domain.summary import Corrected, Rate
 from evenhand.domain.verdict import Thresholds
 from evenhand.reports.judge_card import card_json, card_text
-from evenhand.stats.corrected import Corrected
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.stats.selective import Alone

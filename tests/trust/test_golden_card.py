@@ -12,11 +12,10 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.label import Draw, DrawnCase, Label, LabelValue, answer_hash
 from evenhand.domain.run import Judgment, PlannedCase, RunStatus
-from evenhand.domain.summary import Rate
+from evenhand.domain.summary import Corrected, Rate
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import StoreLocation
-from evenhand.stats.corrected import Corrected
 from evenhand.store.rows import Batch, case_content, dumps, evaluation_row
 from evenhand.store.store import Store, open_store
 from evenhand.trust.card import Basis, JudgeCard, ProposedMark, SureMarks

@@ -177,6 +177,14 @@ AnswersFrom = Annotated[
 Label = Annotated[
     str | None, typer.Option("--label", metavar="TEXT", help="What to call this run, to tell it from others.")
 ]
+LabelsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="A CSV file with labels of these answers by people: stored with the run, and used for corrected numbers.",
+    ),
+]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="TAG", help="A tag of this run, by which lists are filtered. Can be repeated."),

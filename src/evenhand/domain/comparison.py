@@ -12,6 +12,7 @@ from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.paired_difference import LEVEL, PairedDifference
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.run_differences import RunDifferences
+from evenhand.domain.summary import CorrectedNumbers
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
 STANDINGS: Final = ("pass", "borderline", "fail", "error", "not_evaluated")
@@ -159,7 +160,8 @@ class Comparison(ShownInNotebooks, Saved):
     ``model_a`` and ``model_b`` are those that are compared; None stands for all. ``differing`` says how the two runs
     were judged differently, which is empty unless they were to be compared anyway; ``notes`` what else is to be known.
     ``differences`` are those of the settings and the cases, of which some may be the reason for what came out.
-    ``judges_a`` and ``judges_b`` are the models that judged. ``read_cases`` reads cases of both runs from their stores,
+    ``judges_a`` and ``judges_b`` are the models that judged. ``corrected_a`` and ``corrected_b`` are what people would
+    say of each run, where they have labelled it. ``read_cases`` reads cases of both runs from their stores,
     by the ids of ``changes``; a case that is no longer there is left out.
     """
 
@@ -176,6 +178,8 @@ class Comparison(ShownInNotebooks, Saved):
     model_b: str | None = None
     judges_a: tuple[str, ...] = ()
     judges_b: tuple[str, ...] = ()
+    corrected_a: CorrectedNumbers | None = None
+    corrected_b: CorrectedNumbers | None = None
     differences: RunDifferences = field(default_factory=RunDifferences)
     read_cases: Callable[[Sequence[str]], Iterable[PairedResult]] | None = field(
         default=None, repr=False, compare=False
@@ -193,6 +197,7 @@ class Comparison(ShownInNotebooks, Saved):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON values."""
+        by_a, by_b = self.corrected_a, self.corrected_b
         return {
             "a": _run(self.a) | {"model": self.model_a},
             "b": _run(self.b) | {"model": self.model_b},
@@ -204,6 +209,7 @@ class Comparison(ShownInNotebooks, Saved):
             "evaluator": self.evaluator,
             "changed": self.changed,
             "changes": [asdict(change) | {"difference": change.difference} for change in self.changes],
+            **({"corrected": {"a": _corrected(by_a), "b": _corrected(by_b)}} if by_a or by_b else {}),
         }
 
 
@@ -331,6 +337,10 @@ class RunsComparison(SeveralComparison):
             "notes": {name: list(notes) for name, notes in self.notes.items()},
             "differences": {name: those.as_dict() for name, those in self.differences.items()},
         }
+
+
+def _corrected(numbers: CorrectedNumbers | None) -> dict[str, Any] | None:
+    return None if numbers is None else asdict(numbers) | {"raters": list(numbers.raters)}
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def exit_code(
         ExitCode.BUDGET_REACHED: budget_reached,
         ExitCode.NEVER_SCORED: never_scored,
         ExitCode.UNSCORED: errors or "unscored" in failed,
-        ExitCode.JUDGE_NOT_TRUSTED: judge_not_trusted,
+        ExitCode.JUDGE_NOT_TRUSTED: judge_not_trusted or "trust" in failed,
         ExitCode.GATE_FAILED: "score" in failed,
     }
     return worst(code for code, is_so in happened.items() if is_so)

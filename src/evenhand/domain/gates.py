@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from evenhand.domain.errors import ConfigError, about, did_you_mean
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.slices import FEW, MOST_VALUES, TOO_FEW, few_keys, slice_keys
-from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.summary import Corrected, Interval, Summary, Tally
 from evenhand.domain.verdict import reaches
 
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
@@ -42,16 +42,17 @@ class GateResult:
 
     A ``found`` of None means that it could not be computed, which ``problem`` explains; such a gate has failed. Whole
     numbers count cases, others are scores or shares; ``share_of`` is, for a share of cases, how many of how many.
-    ``kind`` is ``unscored`` for the gate that has its own exit code, and for a slice in which nothing was scored. Of
-    the gate of a slice, ``slice`` has its key and value, and ``n`` is how many cases the number is over. ``decided`` is
-    there if the gate was decided before all cases were judged: what all would give was then not found.
+    ``kind`` is ``unscored`` for the gate that has its own exit code, and for a slice in which nothing was scored;
+    ``trust`` for what the suite demands of its judge. Of the gate of a slice, ``slice`` has its key and value, and
+    ``n`` is how many cases the number is over. ``decided`` is there if the gate was decided before all cases were
+    judged: what all would give was then not found.
     """
 
     name: str
     wanted: float
     found: float | None
     ok: bool
-    kind: Literal["score", "unscored"] = "score"
+    kind: Literal["score", "unscored", "trust"] = "score"
     problem: str = ""
     share_of: tuple[int, int] | None = None
     slice: tuple[str, str] | None = None
@@ -134,6 +135,9 @@ class Gate:
             yield self._result(None, f"more than {MOST_VALUES} different values" if is_known else "no case")
 
     def _check(self, tally: Tally, value: str | None = None) -> GateResult:
+        if self.rule in _CORRECTED:
+            number, problem = _CORRECTED[self.rule](tally), _uncorrected(tally)
+            return self._result(number, problem, value=value, n=tally.decided)
         if self.rule in _LEAST:
             number, over = _LEAST[self.rule](tally), tally.decided if "pass_rate" in self.rule else tally.scored
             return self._result(number, _missing(tally), value=value, n=over)
@@ -155,7 +159,7 @@ class Gate:
     ) -> GateResult:
         if number is None:
             ok = False
-        elif self.rule in _LEAST:
+        elif self.rule in _LEAST or self.rule in _CORRECTED:
             ok = reaches(number, self.limit)
         else:
             ok = reaches(self.limit, number)
@@ -195,7 +199,8 @@ class Gates:
         For both, ``slices`` has rules by key of the cases' metadata.
 
         ``min_mean``, ``min_pass_rate`` and, for the lower ends of their intervals, ``min_mean_low`` and
-        ``min_pass_rate_low`` are shares; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
+        ``min_pass_rate_low`` are shares, as are ``min_pass_rate_corrected`` and ``min_pass_rate_corrected_low``, which
+        need labels by people; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
         """
         if isinstance(settings, Gates):
             return settings
@@ -234,6 +239,17 @@ _Number: TypeAlias = Callable[[Tally], float | None]
 _Count: TypeAlias = Callable[[Tally], tuple[int, int]]
 
 
+def _by_people(tally: Tally) -> Corrected | None:
+    return None if tally.corrected is None else tally.corrected.pass_rate
+
+
+def _uncorrected(tally: Tally) -> str:
+    """Say why there is no corrected pass rate, and what would help."""
+    if tally.corrected is not None:
+        return f"no corrected pass rate: {tally.corrected.pass_rate_problem}"
+    return "no labels by people that count; draw cases with evenhand label RUN --sample 100, and label them"
+
+
 def _low(interval: Interval | None) -> float | None:
     return None if interval is None else interval.low
 
@@ -244,12 +260,17 @@ _LEAST: dict[str, _Number] = {
     "min_pass_rate": lambda tally: tally.pass_rate,
     "min_pass_rate_low": lambda tally: _low(tally.pass_rate_interval),
 }
+# Those that labels by people are needed for.
+_CORRECTED: Final[dict[str, _Number]] = {
+    "min_pass_rate_corrected": lambda tally: None if (found := _by_people(tally)) is None else found.value,
+    "min_pass_rate_corrected_low": lambda tally: None if (found := _by_people(tally)) is None else found.interval.low,
+}
 # How many, and of how many; what is pending is in neither.
 _MOST: dict[str, _Count] = {
     MAX_UNSCORED: lambda tally: (tally.errors + tally.not_evaluated, tally.n - tally.pending),
     "max_failed": lambda tally: (tally.failed, tally.decided),
 }
-_RULES = (*_LEAST, *_MOST)
+_RULES = (*_LEAST, *_CORRECTED, *_MOST)
 
 
 def _missing(tally: Tally) -> str:
@@ -264,7 +285,12 @@ def _parse_gates(
     groups = () if slice_key is not None else (SLICES,) if evaluator is not None else (EVALUATORS, SLICES)
     for rule, limit in settings.items():
         if rule in _RULES:
-            reader = _parse_share if rule in _LEAST else _parse_share_or_count
+            if slice_key is not None and rule in _CORRECTED:
+                raise ConfigError(
+                    f"{where}: {rule} is a gate of all cases: labels are drawn among them, and not in each slice",
+                    key=str(rule),
+                )
+            reader = _parse_share_or_count if rule in _MOST else _parse_share
             with about(rule):
                 share = reader(limit, f"{where}: {rule}")
             yield Gate(rule=rule, limit=share, evaluator=evaluator, slice=slice_key)

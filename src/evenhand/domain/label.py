@@ -15,6 +15,8 @@ from evenhand.domain.scale import is_finite_number
 # What a person may say of an answer: pass or fail, or a score from 0 to 1.
 LabelValue: TypeAlias = Literal["pass", "fail"] | float
 
+# The option of a run that has the path of the file of labels that it was given.
+LABELS_FILE: Final = "labels"
 MOST_RATER: Final = 100
 MOST_NOTE: Final = 10_000
 # JSON and spreadsheets keep numbers up to here as they are.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from evenhand.domain.notebook import ShownInNotebooks
+
+Method: TypeAlias = Literal["post_stratified", "regression", "labels_only", "rogan_gladen", "unequal_chances"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,41 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """The rate, or the mean, that people would give to all cases, with its interval.
+
+    ``labels`` is how many there are, and ``worth`` how many labels alone would give as narrow an interval; None where
+    labels alone would say nothing. ``note`` says why only labels were used, or what else to know.
+    """
+
+    value: float
+    interval: Interval
+    method: Method
+    labels: int
+    worth: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedNumbers:
+    """What people would say of all ``judged`` cases, from the judge's view of them and labels by people on some.
+
+    ``labels`` cases have labels that count, given by ``raters``; ``basis`` says how they were chosen: ``drawn`` at
+    random, with ``unequal`` chances, or ``not_drawn``. ``pass_rate`` and, where people gave scores, ``mean`` are None
+    where the labels do not support them; then the problem says why, and what would help.
+    """
+
+    judged: int
+    labels: int
+    raters: tuple[str, ...] = ()
+    basis: str
+    pass_rate: Corrected | None = None
+    pass_rate_problem: str = ""
+    mean: Corrected | None = None
+    mean_problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How a set of cases, or one evaluator's evaluations of them, came out.
 
@@ -25,6 +63,7 @@ class Tally:
     ``mean_if_errors_zero`` over the scored ones and the errors, these as 0. ``target_errors`` are those of the errors
     where no judge failed: the target gave no answer. ``failed_unscored`` are those of the failed that have no score,
     since a required evaluator failed them while the judge of another failed: they are in the pass rate, and in no mean.
+    ``corrected`` is what people would say, where they have labelled some of the cases.
     """
 
     n: int = 0
@@ -43,6 +82,7 @@ class Tally:
     pass_rate: float | None = None
     pass_rate_interval: Interval | None = None
     clusters: int | None = None
+    corrected: CorrectedNumbers | None = None
 
     @property
     def decided(self) -> int:

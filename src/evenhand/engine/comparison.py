@@ -13,7 +13,9 @@ from evenhand.domain.early_decision import early_decision
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError, did_you_mean
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.run_differences import CaseCount, RunDifferences
+from evenhand.domain.summary import CorrectedNumbers
 from evenhand.engine.case_scores import judged_cases, labelled_cases
+from evenhand.engine.labelled import corrected_of
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
 from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
@@ -58,6 +60,10 @@ class Side:
     def judges(self) -> Mapping[str, tuple[str, ...]]:
         """Name the judges of each evaluator that has some."""
         return overview_of(self.store, self.run).judges
+
+    def corrected(self, evaluator: str | None) -> CorrectedNumbers | None:
+        """Return what people would say of the run; None without labels, which are not of one model of several."""
+        return None if self.model is not None else corrected_of(self.store, self.run, evaluator)
 
     def results(self, case_ids: Sequence[str]) -> dict[str, CaseResult]:
         """Read cases in full, by the ids under which they are paired; one that is not there is left out."""
@@ -158,6 +164,8 @@ def compare_runs(
         model_b=b.model,
         judges_a=_names(a.judges()),
         judges_b=_names(b.judges()),
+        corrected_a=a.corrected(evaluator),
+        corrected_b=b.corrected(evaluator),
         differences=RunDifferences(only_a=_some(only_a), only_b=_some(only_b), edited=_some(unlike)),
     )
 

@@ -36,7 +36,7 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
         return _as_far_as_decided(run, overview)
     coverage = summaries.coverage(run)
     overview = survey(store.results(run), slices_of(run.definition))
-    if not _is_at_work(store, run) and summaries.coverage(run) == coverage:
+    if not is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
     return _as_far_as_decided(run, overview)
@@ -87,7 +87,7 @@ def _read_kept(summaries: Summaries, run: RunRecord, coverage: str) -> Overview 
         return None
 
 
-def _is_at_work(store: Store, run: RunRecord) -> bool:
+def is_at_work(store: Store, run: RunRecord) -> bool:
     """Return whether rows may be added to a run at any moment: its cases, too, if it was never planned to the end."""
     return run.status is RunStatus.PLANNING or (run.status is RunStatus.RUNNING and store.runs.in_hand(run))
 

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.comparison import TargetComparison
-from evenhand.domain.early_decision import gate_results, stopped_decided
+from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
-from evenhand.domain.summary import Summary
+from evenhand.domain.summary import CorrectedNumbers, Summary
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.judge_card import card_of
-from evenhand.engine.overview import overview_of, results_at
+from evenhand.engine.labelled import all_gates, labelled_overview
+from evenhand.engine.overview import results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
 from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.csv import COLUMNS, flat_rows
@@ -173,7 +174,15 @@ class Run:
     @functools.cached_property
     def _overview(self) -> Overview:
         with self.opened_store() as store:
-            return overview_of(store, self.record)
+            return labelled_overview(store, self.record)
+
+    @property
+    def corrected(self) -> CorrectedNumbers | None:
+        """What people would say of all cases, by the labels that they gave to some; None without labels that count.
+
+        ``summary.evaluators[name].corrected`` is the same for an evaluator that people labelled.
+        """
+        return self.summary.cases.corrected
 
     def compare_targets(self, *, baseline: str | None = None, evaluator: str | None = None) -> TargetComparison | None:
         """Compare the targets of a run of several, case by case, with one of them, by default the first.
@@ -205,8 +214,9 @@ class Run:
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """What the gates wanted, and what was found."""
-        return gate_results(self.record, self.summary)
+        """What the gates wanted, and what was found; of a labelled run, also what the suite demands of its judge."""
+        with self.opened_store() as store:
+            return all_gates(store, self.record, self.summary)
 
     @property
     def passed(self) -> bool:

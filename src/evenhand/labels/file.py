@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -140,9 +140,9 @@ def add_label_rows(
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise ConfigError(f"label {number} is {row!r:.80}; it must be a mapping with id and human")
-        _check_columns([str(key) for key in row])
-        reader.take(number, {key: None if value is None else str(value) for key, value in row.items()}, read)
-    _refuse_faults("label", read.faults)
+        check_columns([str(key) for key in row])
+        reader.take(number, _cells({key: None if value is None else str(value) for key, value in row.items()}), read)
+    refuse_faults("label", read.faults)
     return _store(store, run, read)
 
 
@@ -156,40 +156,53 @@ def read_labels_file(
 def _read_file(store: Store, run: RunRecord, source: Path | bytes, *, name: str | None, rater: str | None) -> _Read:
     told = name or str(source if isinstance(source, Path) else "the labels")
     read = _read_rows(_LabelRows(store, run, rater), source, told)
-    _refuse_faults(told, read.faults)
+    refuse_faults(told, read.faults)
     return read
 
 
-def _read_rows(reader: _LabelRows, source: Path | bytes, name: str) -> _Read:
+def label_rows(source: Path | bytes, name: str) -> Iterator[tuple[int, dict[str, str], Sequence[Fault]]]:
+    """Yield the rows of a file: the line, its cells as texts, and what is wrong with it."""
     if isinstance(source, Path) and not source.is_file():
         raise ConfigError(f"{name}: there is no such file")
-    read = _Read()
-    for number, piece in enumerate(read_table(source, _check_columns, name=name), start=1):
+    for number, piece in enumerate(read_table(source, check_columns, name=name), start=1):
         if number > MOST_ROWS:
             raise ConfigError(f"{name}:{piece.line}: more than {MOST_ROWS:,} rows; add them in several parts")
-        if piece.faults:
-            read.faults += piece.faults
+        yield piece.line, {} if piece.faults else _cells(piece.value), piece.faults
+
+
+def _cells(row: Mapping[str, str | None]) -> dict[str, str]:
+    cells = {name: "" if value is None else text_in(value).strip() for name, value in row.items()}
+    return cells | {"id": text_in(row["id"] or "")}
+
+
+def _read_rows(reader: _LabelRows, source: Path | bytes, name: str) -> _Read:
+    read = _Read()
+    for line, cells, faults in label_rows(source, name):
+        if faults:
+            read.faults += faults
         else:
-            reader.take(piece.line, piece.value, read)
+            reader.take(line, cells, read)
     if not (read.labels or read.empty or read.faults):
         raise ConfigError(f"{name}: there are no rows after the first line, which names the columns")
     return read
 
 
-def _check_columns(names: list[str]) -> None:
+def check_columns(names: list[str]) -> None:
+    """Refuse a table without the columns that labels need."""
     for wanted in REQUIRED:
         if wanted not in names:
             near = did_you_mean(wanted, [name[:80] for name in names])
             raise ConfigError(f"there is no column {wanted!r}{near}; labels need id and human (pass, fail or 0 to 1)")
 
 
-def _refuse_faults(name: str, faults: list[Fault]) -> None:
+def refuse_faults(name: str, faults: list[Fault], end: str = "nothing was stored") -> None:
+    """Refuse a file that has mistakes, and name them; ``end`` says what was not done for that."""
     if not faults:
         return
     lines = [format_fault(name, fault) for fault in faults[:MOST_FAULTS]]
     if (more := len(faults) - len(lines)) > 0:
         lines.append(f"and {more:,} more mistakes")
-    raise ConfigError("\n".join([*lines, "nothing was stored"]))
+    raise ConfigError("\n".join([*lines, end]))
 
 
 def _store(store: Store, run: RunRecord, read: _Read) -> AddedLabels:
@@ -229,10 +242,8 @@ class _LabelRows:
         self._names = evaluator_names(store, run, cases=run.cases, limit=_MOST_NAMES)
         self._seen: dict[tuple[int, str | None, str], int] = {}
 
-    def take(self, line: int, row: Mapping[str, str | None], read: _Read) -> None:
+    def take(self, line: int, cells: Mapping[str, str], read: _Read) -> None:
         """Read a row."""
-        cells = {name: "" if value is None else text_in(value).strip() for name, value in row.items()}
-        cells["id"] = text_in(row["id"] or "")
         if not cells["human"]:
             read.empty += 1
             return
@@ -288,7 +299,7 @@ class _LabelRows:
         if not cells.get("p"):
             return None
         not_random = "leave p empty for labels that were not drawn at random"
-        p = _about("p", lambda: _share(cells["p"]))
+        p = _about("p", lambda: chance_in(cells["p"]))
         draw = self._draws.get(evaluator)
         if draw is None:
             raise ConfigError(
@@ -319,7 +330,8 @@ def _about(column: str, read: Callable[[], Any]) -> Any:
         raise ConfigError(f"{column}: {error}") from None
 
 
-def _share(text: str) -> float:
+def chance_in(text: str) -> float:
+    """Return the chance in a cell."""
     try:
         p = decimal(text)
     except ValueError:

@@ -20,6 +20,7 @@ from evenhand.domain.paired_difference import LEVEL, Effect, PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.corrected import compared_sentences
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, score_text
 from evenhand.reports.run_differences import difference_lines
@@ -52,6 +53,8 @@ def parts(comparison: Comparison) -> Iterator[Block]:
             *left_out_lines(subject),
         )
     )
+    if corrected := compared_sentences(comparison):
+        yield Sentences(title="What people would say", lines=corrected)
     yield Sentences(title="What differs", lines=difference_lines(comparison.differences))
     if comparison.notes:
         yield Sentences(title="Notes", lines=comparison.notes)

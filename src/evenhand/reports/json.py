@@ -11,6 +11,7 @@ from evenhand.domain.context import context_to
 from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
 from evenhand.domain.summary import Interval, Rate, Steadiness, Summary, Tally
+from evenhand.reports.corrected import corrected_row
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import strict_json
 
@@ -171,6 +172,7 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "pass_rate_interval": _interval(tally.pass_rate_interval),
         "pass_rate_bounds": None if tally.pass_rate_bounds is None else list(tally.pass_rate_bounds),
         "clusters": tally.clusters,
+        **corrected_row(tally),
     }
 
 
@@ -234,12 +236,15 @@ def write_canonical(report: Report, out: TextIO) -> None:
     run = _without(run_row(report.run), _OF_THE_RUN)
     summary = _without(summary_row(report.summary), _OF_THE_SUMMARY)
     summary["flags"].pop(_CACHED, None)
+    for row in (summary, *summary["evaluators"].values()):
+        row.pop("corrected", None)  # labels come after the run
     out.write('{"cases":[')
     between = "\n"
     for result in report.results():
         out.write(between + strict_json(_case(result), sort_keys=True))
         between = ",\n"
-    out.write(f'\n],\n"gates":{strict_json([gate.as_dict() for gate in report.gates], sort_keys=True)}')
+    gates = [gate.as_dict() for gate in report.gates if gate.kind != "trust"]
+    out.write(f'\n],\n"gates":{strict_json(gates, sort_keys=True)}')
     out.write(f',\n"run":{strict_json(run, sort_keys=True)},\n"schema_version":{SCHEMA_VERSION}')
     out.write(f',\n"summary":{strict_json(summary, sort_keys=True)}}}\n')
 

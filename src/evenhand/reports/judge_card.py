@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evenhand.domain.summary import Interval, JuryAgreement, Rate
+from evenhand.domain.summary import Corrected, Interval, JuryAgreement, Rate
 from evenhand.domain.verdict import Thresholds
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.comparison import p_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
-from evenhand.stats.corrected import Corrected
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.trust.card import Basis, JudgeCard, LabelCounts, PeopleAgreement, ProposedMark, SureMarks

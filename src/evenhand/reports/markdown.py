@@ -8,6 +8,7 @@ from typing import Final, TextIO
 from evenhand.domain.summary import Summary, Tally
 from evenhand.reports.blocks import as_markdown
 from evenhand.reports.comparison import several_parts
+from evenhand.reports.corrected import corrected_sentences
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
@@ -57,6 +58,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"- {' · '.join(seen)}"
     yield f"- {mean_sentence(summary.cases)}"
     yield f"- {pass_rate_sentence(summary.cases)}"
+    yield from (f"- {sentence}" for sentence in corrected_sentences(summary, written=escaped))
     is_repeated = summary.repeat > 1
     if is_repeated:
         yield f"- {samples_sentence(summary)}"

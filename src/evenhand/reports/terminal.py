@@ -20,6 +20,7 @@ from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Tally
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
+from evenhand.reports.corrected import corrected_sentences
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.highlights import Highlight, errors_once
 from evenhand.reports.phrases import (
@@ -93,6 +94,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield _counts(summary.cases)
     yield Text(mean_sentence(summary.cases))
     yield Text(pass_rate_sentence(summary.cases))
+    yield from map(Text, corrected_sentences(summary))
     is_repeated = summary.repeat > 1
     if is_repeated:
         yield Text(samples_sentence(summary))

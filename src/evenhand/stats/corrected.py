@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-from evenhand.domain.summary import Interval, Rate
+from evenhand.domain.summary import Corrected, Interval, Rate
 from evenhand.stats.intervals import Scores
 from evenhand.stats.refusal import Refused
 from evenhand.stats.wilson import LEVEL, wilson
-
-Method: TypeAlias = Literal["post_stratified", "regression", "labels_only", "rogan_gladen", "unequal_chances"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corrected:
-    """The rate, or the mean, that people would give to all cases, with its interval.
-
-    ``labels`` is how many there are, and ``worth`` how many labels alone would give as narrow an interval; None where
-    labels alone would say nothing. ``note`` says why only labels were used, or what else to know.
-    """
-
-    value: float
-    interval: Interval
-    method: Method
-    labels: int
-    worth: float | None = None
-    note: str | None = None
 
 
 def labels_only(labels: Sequence[float], level: float = LEVEL) -> Rate | Refused:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from evenhand.domain.summary import Interval
+from evenhand.domain.summary import Corrected, Interval
 from evenhand.domain.verdict import FLOAT_NOISE
-from evenhand.stats.corrected import Corrected, labels_only, without_judge, worth_in_labels
+from evenhand.stats.corrected import labels_only, without_judge, worth_in_labels
 from evenhand.stats.refusal import Refused
 from evenhand.stats.wilson import LEVEL, scaled_wilson
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from evenhand.domain.summary import Interval
-from evenhand.stats.corrected import Corrected, without_judge, worth_in_labels
+from evenhand.domain.summary import Corrected, Interval
+from evenhand.stats.corrected import without_judge, worth_in_labels
 from evenhand.stats.judged_labels import JudgedLabels
 from evenhand.stats.refusal import Refused
 from evenhand.stats.shares import share

@@ -250,6 +250,13 @@ class _VerdictsByBets(_Scores):
 _Tracks: TypeAlias = _Scores | _Verdicts | _LowEnd
 
 
+_UNDECIDABLE: Final = {
+    "min_mean_low": "its interval is known when all cases are judged",
+    "min_pass_rate_corrected": "labels by people stand for all cases, so all must be judged",
+    "min_pass_rate_corrected_low": "labels by people stand for all cases, so all must be judged",
+}
+
+
 class EarlyGates:
     """Several gates at once: a run can stop when one has failed, or all are decided.
 
@@ -281,7 +288,7 @@ class EarlyGates:
             return Refused("there is no gate to decide")
         for name, (rule, _) in limits.items():
             if rule not in ("min_pass_rate", "min_pass_rate_low", "min_mean"):
-                why = "its interval is known when all cases are judged" if rule == "min_mean_low" else "it counts all"
+                why = _UNDECIDABLE.get(rule, "it counts all")
                 return Refused(f"{name}: {rule!r} cannot be decided early: {why}")
             if rule == "min_pass_rate_low" and clustered:
                 return Refused(f"{name}: the interval of clustered cases is known when all of them are judged")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from evenhand.domain.summary import Interval
-from evenhand.stats.corrected import Corrected
+from evenhand.domain.summary import Corrected, Interval
 from evenhand.stats.distributions import z_quantile
 from evenhand.stats.judged_labels import JudgedLabels
 from evenhand.stats.refusal import Refused

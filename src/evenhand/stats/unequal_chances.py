@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from evenhand.domain.summary import Interval
-from evenhand.stats.corrected import Corrected
+from evenhand.domain.summary import Corrected, Interval
 from evenhand.stats.distributions import z_quantile
 from evenhand.stats.refusal import Refused
 from evenhand.stats.wilson import LEVEL

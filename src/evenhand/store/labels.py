@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import EllipsisType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError, ConflictError, NotFoundError
 from evenhand.domain.label import Draw, DrawnCase, Label
@@ -22,6 +22,16 @@ from evenhand.store.rows import column, dumps, loads
 WITHDRAWN: Final = None
 _OF_A_LABEL: Final = ("case", "evaluator", "rater", "value", "note", "answer", "p", "at")
 _OF_A_DRAW: Final = ("seed", "uncertain", "evaluator", "eligible", "unsure", "left_out", "made")
+
+
+class LabelState(NamedTuple):
+    """What labels a run has: ``key`` changes once there is another label or draw.
+
+    ``evaluators`` are those that people labelled, as the column has their names; ``""`` for whole cases.
+    """
+
+    key: str
+    evaluators: frozenset[str]
 
 
 class Labels:
@@ -52,6 +62,21 @@ class Labels:
             for label in last.values()
             if label is not None and rater in (None, label.rater) and (evaluator is ... or evaluator == label.evaluator)
         ]
+
+    def state(self, run: RunRecord) -> LabelState | None:
+        """Return what labels a run has, None if nobody ever labelled it; no label is read for that.
+
+        Rows are only ever added, so their counts suffice.
+        """
+        rows = self._db.rows(
+            "SELECT evaluator, COUNT(*), MAX(number) FROM labels WHERE run = ? GROUP BY evaluator ORDER BY evaluator",
+            [run.number],
+        )
+        if not rows:
+            return None
+        ((draws,),) = self._db.rows("SELECT COUNT(*) FROM label_draws WHERE run = ?", [run.number])
+        counts = [[str(evaluator), int(count), int(last)] for evaluator, count, last in rows]
+        return LabelState(dumps({"labels": counts, "draws": int(draws)}), frozenset(row[0] for row in rows))
 
     @atomic
     def add(self, run: RunRecord, labels: Sequence[Label]) -> list[Label]:

@@ -15,6 +15,7 @@ from evenhand.store import checksum, migrations
 from evenhand.store.case_digests import CaseDigests
 from evenhand.store.database import Database, atomic
 from evenhand.store.idempotency import IdempotencyKeys
+from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
 from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
@@ -85,6 +86,7 @@ class Store:
         self.idempotency_keys = IdempotencyKeys(database)
         self.saved_filters = SavedFilters(database)
         self.labels = Labels(database)
+        self.judge_cards = JudgeCards(database)
 
     @property
     def where(self) -> str:

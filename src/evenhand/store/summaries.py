@@ -51,7 +51,7 @@ class Summaries:
         for kept_format, covers, written, content in rows:
             if (kept_format, covers) != (format, coverage):
                 continue
-            if written == _summary_checksum(run, format, covers, content):
+            if written == kept_checksum(run, format, covers, content):
                 return str(content)
         return None
 
@@ -62,9 +62,10 @@ class Summaries:
             "INSERT INTO summaries (run, format, covers, checksum, content) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (run) DO UPDATE SET format = excluded.format, covers = excluded.covers, "
             "checksum = excluded.checksum, content = excluded.content",
-            [run.number, format, coverage, _summary_checksum(run, format, coverage, content), content],
+            [run.number, format, coverage, kept_checksum(run, format, coverage, content), content],
         )
 
 
-def _summary_checksum(run: RunRecord, *parts: str) -> str:
+def kept_checksum(run: RunRecord, *parts: str) -> str:
+    """Return the checksum of what is kept beside a run, by which a damaged copy is known."""
     return hashlib.sha256(dumps([run.id, *parts]).encode()).hexdigest()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol
 
 from evenhand.domain.errors import ConfigError, ConnectionLostError
+from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.store.import_validation import (
     Row,
@@ -35,7 +36,7 @@ IMPORTED: Final = "imported"
 BASELINE: Final = "baseline"
 _MORE: Final = "more"
 # What is said of a run in this store only.
-_OWN: Final = (IMPORTED, BASELINE, _MORE)
+_OWN: Final = (IMPORTED, BASELINE, _MORE, LABELS_FILE)
 # No honest case comes near it.
 MAX_LINE_BYTES: Final = 64_000_000
 

@@ -9,9 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from evenhand.domain.gates import GateResult
-from evenhand.domain.summary import JuryAgreement, Rate
+from evenhand.domain.summary import Corrected, JuryAgreement, Rate
 from evenhand.domain.verdict import Thresholds
-from evenhand.stats.corrected import Corrected
 from evenhand.stats.judged_labels import Bias, JudgedLabels
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from evenhand.domain.summary import Rate
-from evenhand.stats.corrected import Corrected, labels_only
+from evenhand.domain.summary import Corrected, Rate
+from evenhand.stats.corrected import labels_only
 from evenhand.stats.corrected_mean import corrected_mean
 from evenhand.stats.corrected_rate import corrected_rate
 from evenhand.stats.judged_labels import JudgedLabels

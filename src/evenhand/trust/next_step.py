@@ -7,7 +7,7 @@ import shlex
 from typing import Final
 
 from evenhand.domain.run import RunRecord
-from evenhand.stats.corrected import Corrected
+from evenhand.domain.summary import Corrected
 from evenhand.stats.judged_labels import JudgedLabels
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.pass_mark import FEWEST_OF_A_CLASS

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.commands.label import login_name
 from evenhand.cli.console import Console, input_bytes
+from evenhand.cli.login_name import login_name
 from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast
+from evenhand.cli.runs.labels import labels_in_suite
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import Label
@@ -82,15 +83,8 @@ def calibrate(
 
 def given_labels(store: Store, run: RunRecord, file: str | None) -> list[Label] | None:
     """Return the labels of a file, or of the one that the suite names; None for those that are stored with the run."""
-    named = TrustLimits.of(run.definition.get("trust")).labels
-    if file is None and named is not None:
-        file = _beside_suite(run, named)
+    file = labels_in_suite(run.definition, run.source) if file is None else file
     return None if file is None else _read(store, run, file)
-
-
-def _beside_suite(run: RunRecord, file: str) -> str:
-    """Return where the file of labels that a suite names is: paths in a suite are seen from its folder."""
-    return file if run.source is None else str(Path(run.source).parent / file)
 
 
 def _read(store: Store, run: RunRecord, file: str) -> list[Label]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import io
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,10 @@ import typer
 
 from evenhand.cli.console import Console, input_bytes
 from evenhand.cli.label_session import LabelSession
+from evenhand.cli.login_name import login_name
 from evenhand.cli.options import DB, Db, Json, Quiet, RunOrLast
 from evenhand.domain.errors import ConfigError, NotFoundError
-from evenhand.domain.label import MOST_RATER, NOT_A_RATER, Draw, is_rater
+from evenhand.domain.label import NOT_A_RATER, Draw, is_rater
 from evenhand.domain.run import RunRecord
 from evenhand.engine.store_location import StoreLocation
 from evenhand.labels.draw import draw_words, make_draw
@@ -105,15 +105,6 @@ def _check_options(*, from_file: str | None, json: bool, others: dict[str, objec
         raise ConfigError(f"{first} and {given[0]} cannot be given together")
     if from_file is not None and json:
         raise ConfigError("--from and --json cannot be given together")
-
-
-def login_name() -> str:
-    """Return the name of whoever is logged in, as far as it can be the name of a person who labels."""
-    try:
-        name = getpass.getuser().strip()[:MOST_RATER]
-    except (OSError, KeyError, ImportError):
-        name = ""
-    return name if is_rater(name) else "me"
 
 
 def _draw(

@@ -18,6 +18,7 @@ from evenhand.cli.options import (
     Fork,
     Judge,
     Label,
+    LabelsFile,
     Limit,
     Only,
     Repeat,
@@ -30,6 +31,7 @@ from evenhand.cli.options import (
     display_name,
     is_typed,
 )
+from evenhand.cli.runs.labels import check_labels, labels_in_suite
 from evenhand.cli.runs.overrides import CommandScope, Overrides, read_with_overrides
 from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
@@ -47,7 +49,7 @@ from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
 
 _OPTIONS_OF_A_NEW_RUN: Final = (
-    "only", "limit", "repeat", "answers_from", "label", "tag", "until_decided", "alpha",
+    "only", "limit", "repeat", "answers_from", "label", "tag", "labels", "until_decided", "alpha",
 )  # fmt: skip
 
 
@@ -63,6 +65,7 @@ def run(
     answers_from: AnswersFrom = None,
     label: Label = None,
     tag: Tags = None,
+    labels: LabelsFile = None,
     until_decided: UntilDecided = False,
     alpha: Alpha = None,
     estimate: Estimate = False,
@@ -79,8 +82,12 @@ def run(
     With --until-decided, cases are judged in random order until the gates are decided; `evenhand resume` judges the
     others.
 
+    With --labels, or a suite that names labels under trust, labels by people are stored with the run: the report shows
+    what people would say of all cases, gates can demand it, and the judge must reach what the suite says under trust.
+    A label of an answer that has changed is refused, or, where a target answers, does not count.
+
     Exit codes: 0 success; 1 error; 2 usage or configuration; 100 a gate failed; 101 the judge failed on some case; 102
-    budget reached; 130 interrupted.
+    budget reached; 103 the judge does not deserve the trust that the suite demands; 130 interrupted.
     """
     outputs = _outputs(ctx, suites, options)
     with open_session(ctx, options) as session, unasked(estimate):
@@ -97,10 +104,14 @@ def run(
                 until_decided=until_decided_of(until_decided, alpha, name="--until-decided"),
                 overrides=overrides,
                 no_cache=options.no_cache,
+                labels=_labels(read, labels),
             )
             runs.append(_SuiteRun(path, read, scope))
-        for each in runs if len(runs) > 1 else ():
-            _check(each, options)
+        for each in runs:
+            if len(runs) > 1:
+                _check(each, options)
+            if each.scope.labels is not None and not options.retry_errors:
+                check_labels(each.scope.labels, each.job(), each.scope, options.db)
         codes: list[ExitCode] = []
         for each, files in zip(runs, outputs, strict=True):
             if len(runs) > 1:
@@ -135,7 +146,7 @@ class _SuiteRun(NamedTuple):
 # A file for each of several suites has this in its name.
 _SUITE_NAME: Final = "{suite}"
 # What is about one run.
-_OPTIONS_OF_ONE_RUN: Final = ("answers_from", "max_cost", "max_calls", "retry_errors")
+_OPTIONS_OF_ONE_RUN: Final = ("answers_from", "labels", "max_cost", "max_calls", "retry_errors")
 
 
 def _outputs(ctx: typer.Context, suites: Sequence[str], options: RetryOptions) -> list[tuple[str, ...]]:
@@ -155,6 +166,14 @@ def _outputs(ctx: typer.Context, suites: Sequence[str], options: RetryOptions) -
             f"name, which becomes the name of each suite's file, such as reports/{_SUITE_NAME}.html"
         )
     return outputs
+
+
+def _labels(suite: Suite, typed: str | None) -> str | None:
+    """Return the file of labels of a run: the one that was typed, or that of the suite."""
+    if typed == "-":
+        raise ConfigError("--labels takes a file, which is read again when the run has finished")
+    path = labels_in_suite(suite.definition, suite.source) if typed is None else typed
+    return None if path is None else str(Path(path).absolute())
 
 
 def _check(each: _SuiteRun, options: RetryOptions) -> None:

@@ -13,8 +13,9 @@ from evenhand.domain.exit_code import ExitCode, exit_code, worst
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.never_scored import NEVER_SCORED
-from evenhand.engine.overview import overview_of, report_from
+from evenhand.engine.overview import report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
@@ -26,8 +27,8 @@ from evenhand.store.store import Store
 
 def report_of(store: Store, run: RunRecord) -> Report:
     """Make the report of a run from what is stored alone."""
-    overview = overview_of(store, run)
-    gates = gate_results(run, overview.summary)
+    overview = labelled_overview(store, run)
+    gates = all_gates(store, run, overview.summary)
     report = report_from(store, run, overview, gates)
     if is_audit(run.definition):
         from evenhand.profiles.audit.report import audit_of  # noqa: PLC0415 - it loads numpy
@@ -74,7 +75,7 @@ def code_of(report: Report) -> ExitCode:
     code = exit_code(
         report.summary,
         Gates.of(run.definition.get("gates")),
-        gate_results(run, report.summary),
+        (*gate_results(run, report.summary), *(gate for gate in report.gates if gate.kind == "trust")),
         interrupted=run.status is RunStatus.INTERRUPTED,
         usage=stopped and not decided and kind not in (BUDGET, NEVER_SCORED),
         budget_reached=kind == BUDGET,

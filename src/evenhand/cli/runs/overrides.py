@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 
 from evenhand.cli.options import display_name, is_typed
+from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Scope
 from evenhand.suites.suite import Suite, read_suite
@@ -47,14 +48,16 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandScope(Scope):
-    """A scope with the overrides, and whether the cache was ignored: ``resume`` does as the run did."""
+    """A scope with the overrides, whether the cache was ignored, and the labels: ``resume`` does as the run did."""
 
     overrides: Overrides = Overrides()
     no_cache: bool = False
+    labels: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""
         own = {"judge": self.overrides.judge, "target": self.overrides.target, "no_cache": self.no_cache or None}
+        own[LABELS_FILE] = self.labels
         return Scope.as_dict(self) | {name: value for name, value in own.items() if value is not None}
 
 

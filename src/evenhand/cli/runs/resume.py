@@ -19,6 +19,7 @@ from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job
@@ -222,6 +223,7 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
         tags=before.tags,
         overrides=overrides,
         no_cache=before.options.get("no_cache") is True,
+        labels=before.options.get(LABELS_FILE),
         until_decided=None if scope.until_decided is None else UntilDecided(alpha=scope.until_decided.alpha),
     )
     run = plan(store, job, options, forked_from=before.id)

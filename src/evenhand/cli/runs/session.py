@@ -20,9 +20,10 @@ from evenhand.cli.options import PaceOptions, display_name, is_typed
 from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
+from evenhand.cli.runs.labels import add_given_labels
 from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import RunBusyError
-from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine.breaker import Outage
@@ -148,13 +149,14 @@ class Session:
 
     def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
         """Report the result of a run, and return the exit code."""
+        labelled = add_given_labels(store, run, self.console)
         report = report_of(store, run)
         code = finish(
             report, self.console, resume_command=self.resume_command(run), outputs=self.outputs, json=self.json
         )
         if when_done is not None:
             when_done(report)
-        return code
+        return worst([code, labelled])
 
     def _report_outage(self, outage: Outage) -> None:
         self.console.note(str(outage))

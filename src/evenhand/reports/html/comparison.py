@@ -24,6 +24,7 @@ from evenhand.reports.comparison import (
     power_sentence,
     verdict_sentence,
 )
+from evenhand.reports.corrected import compared_sentences
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
 from evenhand.reports.html.moment import moment_element
@@ -174,6 +175,11 @@ class ComparisonView:
     def facts(self) -> list[tuple[str, str]]:
         """The numbers, each with its name."""
         return list(_facts(self.subject))
+
+    @property
+    def corrected(self) -> tuple[str, ...]:
+        """What people would say of both runs, by their labels; nothing where there are none."""
+        return compared_sentences(self.comparison)
 
     @property
     def power(self) -> str:

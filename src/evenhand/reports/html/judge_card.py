@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from evenhand.domain.summary import Interval, Rate
+from evenhand.domain.summary import Corrected, Interval, Rate
 from evenhand.reports.blocks import Grid
 from evenhand.reports.html.card_parts import as_sentence, figures, scroll, section, sentences
 from evenhand.reports.html.charts import Axis, forest, interval_mark, outcome_bar
@@ -29,7 +29,6 @@ from evenhand.reports.judge_card import (
     sure_lines,
 )
 from evenhand.reports.phrases import Standing, interval_text, score_text
-from evenhand.stats.corrected import Corrected
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.trust.card import JudgeCard

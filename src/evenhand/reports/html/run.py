@@ -16,6 +16,7 @@ from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block, Grid
 from evenhand.reports.comparison import several_parts
+from evenhand.reports.corrected import corrected_sentences
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.html.moment import moment_element
@@ -96,6 +97,11 @@ class RunView:
     def pass_rate(self) -> str:
         """The share of cases that pass."""
         return pass_rate_sentence(self.summary.cases)
+
+    @property
+    def corrected(self) -> list[str]:
+        """What people would say, by their labels; nothing where there are none."""
+        return [] if self.noun != "case" else corrected_sentences(self.summary)
 
     @property
     def samples(self) -> str:

@@ -40,7 +40,7 @@ def _stream(media: str, about: str, **item: Any) -> dict[int | str, dict[str, An
 _EVENT: Final = {"event": {"enum": ["progress", "end"]}, "data": {"type": "string", "description": "Progress as JSON."}}
 
 
-@router.get("/runs", response_model=Page[RunShape])
+@router.get("/runs", response_model=Page[RunShape], response_model_exclude_unset=True)
 def list_runs(
     store: StoreDep,
     summaries: SummaryCacheDep,
@@ -69,7 +69,7 @@ def list_runs(
     }
 
 
-@router.post("/runs", response_model=RunDetail, status_code=201)
+@router.post("/runs", response_model=RunDetail, status_code=201, response_model_exclude_unset=True)
 async def create_run(
     body: RunBody,
     *,
@@ -96,13 +96,13 @@ def estimate_run(body: RunBody, store: StoreDep, settings: SettingsDep) -> Any:
     return request.estimate(store, request.job(store, settings, to_ask=False)).as_dict()
 
 
-@router.get("/runs/{run}", response_model=RunDetail)
+@router.get("/runs/{run}", response_model=RunDetail, response_model_exclude_unset=True)
 def get_run(run: RunId, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
     """Return a run with its summary; for a very large run that is null until it is computed, so try again."""
     return run_detail(store, store.runs.find(run), summaries, settings.page_wait_seconds)
 
 
-@router.patch("/runs/{run}", response_model=RunDetail)
+@router.patch("/runs/{run}", response_model=RunDetail, response_model_exclude_unset=True)
 def change_run(run: RunId, body: RunChange, store: StoreDep, settings: SettingsDep, summaries: SummaryCacheDep) -> Any:
     """Change the label or the tags of a run, also while it is in progress; what is left out stays as it is."""
     sent, label, tags = body.model_fields_set, (body.label or "").strip(), body.tags or []
@@ -157,14 +157,14 @@ async def cancel_run(run: RunId, manager: RunManagerDep) -> Any:
     return await asyncio.to_thread(_progress, manager, record)
 
 
-@router.post("/runs/{run}/resume", response_model=RunDetail, status_code=202)
+@router.post("/runs/{run}/resume", response_model=RunDetail, status_code=202, response_model_exclude_unset=True)
 async def resume_run(run: RunId, store: StoreDep, manager: RunManagerDep, body: ResumeBody | None = None) -> Any:
     """Resume a run: only what is missing is done."""
     record = await manager.resume(run, _pace_change(body))
     return await asyncio.to_thread(run_as_planned, store, record)
 
 
-@router.put("/runs/{run}/baseline", response_model=RunDetail)
+@router.put("/runs/{run}/baseline", response_model=RunDetail, response_model_exclude_unset=True)
 def pin_run(
     run: RunId,
     store: StoreDep,

@@ -160,8 +160,32 @@ class IntervalShape(Shape):
     level: float
 
 
+class CorrectedShape(Shape):
+    """A number that people would give to all cases; ``method`` is how it was found."""
+
+    value: float
+    interval: IntervalShape
+    method: str
+    labels: int
+    worth: float | None
+    note: str | None
+
+
+class CorrectedNumbersShape(Shape):
+    """What people would say of all judged cases, by labels on some; what they do not support is null, with a reason."""
+
+    judged: int
+    labels: int
+    raters: list[str]
+    basis: Literal["drawn", "unequal", "not_drawn"]
+    pass_rate: CorrectedShape | None
+    pass_rate_problem: str
+    mean: CorrectedShape | None
+    mean_problem: str
+
+
 class SummaryShape(Shape):
-    """The summary of a run: its cases, its effort, and each evaluator."""
+    """The summary of a run: its cases, its effort, and each evaluator; ``corrected`` where people have labelled it."""
 
     n: int
     scored: int
@@ -173,6 +197,7 @@ class SummaryShape(Shape):
     cost: float | None
     calls: int
     retries: int
+    corrected: CorrectedNumbersShape | None = None
 
 
 class RunShape(Shape):

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from evenhand.domain.comparison import Comparison, TargetComparison
-from evenhand.domain.early_decision import gate_results
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.summary import Summary
-from evenhand.engine.overview import kept_overview, overview_of, report_from
+from evenhand.engine.labelled import all_gates, cards_are_kept, labelled_overview
+from evenhand.engine.overview import kept_overview, report_from
 from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, counted
@@ -74,7 +74,7 @@ MOST_NUMBERS: Final = 256
 # These may hold every case that changed.
 MOST_COMPARISONS: Final = 8
 
-Key: TypeAlias = tuple[str, str, float | None, int]
+Key: TypeAlias = tuple[str, str, float | None, int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ class Numbers:
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> Numbers:
         """Return what is stored of a run, or read its results once; memory stays flat."""
-        overview = overview_of(store, run)
-        return cls(overview=overview, gates=gate_results(run, overview.summary))
+        overview = labelled_overview(store, run)
+        return cls(overview=overview, gates=all_gates(store, run, overview.summary))
 
     @property
     def summary(self) -> Summary:
@@ -123,7 +123,10 @@ class SummaryCache:
 
     def has(self, store: Store, run: RunRecord) -> bool:
         """Return whether the numbers of a run are known in its current state."""
-        return self._numbers.has(state_of(store, run)) or kept_overview(store, run) is not None
+        if self._numbers.has(state_of(store, run)):
+            return True
+        overview = kept_overview(store, run)
+        return overview is not None and cards_are_kept(store, run, overview.summary)
 
     def of(self, store: Store, run: RunRecord, seconds: float | None = None) -> Numbers:
         """Return the numbers of a run; raise ``TimeoutError`` if that takes longer, and continue in the background."""
@@ -164,5 +167,6 @@ class SummaryCache:
 
 
 def state_of(store: Store, run: RunRecord) -> Key:
-    """Return a key that changes once something in a run is judged, or judged again."""
-    return run.id, run.status.value, run.finished, count_evaluations(store, run)
+    """Return a key that changes once something in a run is judged, or judged again, or labelled."""
+    labels = store.labels.state(run)
+    return run.id, run.status.value, run.finished, count_evaluations(store, run), "" if labels is None else labels.key
