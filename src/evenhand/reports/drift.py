@@ -27,7 +27,7 @@ def chance_sentence(limits: DriftLimits, anchors: int, *, labelled: bool) -> str
     if chance is None:
         return "there are no anchors"
     words = (
-        f"{counted(anchors, 'anchor')} would show an unchanged judge as ok in {chance:.0%} of the time, if "
+        f"{counted(anchors, 'anchor')} would show an unchanged judge to be ok {chance:.0%} of the time, if "
         f"{limits.usual_flips:.0%} of its verdicts flip from one run to the next and a drop of {limits.max_drop:g} is "
         "allowed"
     )
@@ -36,7 +36,7 @@ def chance_sentence(limits: DriftLimits, anchors: int, *, labelled: bool) -> str
     if chance < _WANTED_CHANCE:
         more = ((each, limits.chance(each, labelled=True) or 0) for each in _MORE if each > anchors)
         better = next(((each, found) for each, found in more if found >= _WANTED_CHANCE), None)
-        words += "" if better is None else f"; {better[0]:,} anchors would in {better[1]:.0%}"
+        words += "" if better is None else f"; {better[0]:,} anchors would {better[1]:.0%} of the time"
     return words
 
 
@@ -95,7 +95,7 @@ def _anchor_lines(report: DriftReport) -> Iterator[str]:
     said = "that people labelled" if report.labelled else "without labels"
     yield f"{counted(report.anchors, 'anchor')} {said} were scored then and now{left_out}"
     if report.chance is not None:
-        yield f"so many would show an unchanged judge as ok in {report.chance:.0%} of the time"
+        yield f"so many show an unchanged judge to be ok {report.chance:.0%} of the time"
 
 
 def _agreement_lines(report: DriftReport) -> Iterator[str]:
@@ -107,10 +107,8 @@ def _agreement_lines(report: DriftReport) -> Iterator[str]:
         if isinstance(rate, Rate):
             yield f"{word}, judge and people agreed on {score_text(rate.value)} {interval_text(rate.interval)}"
     around = f"[{change.interval.low:+.3f}, {change.interval.high:+.3f}] ({LEVEL:.0%} interval)"
-    yield (
-        f"the change is {change.change + 0.0:+.3f} {around}, p {p_text(change.p)} (McNemar's exact test); it may fall "
-        f"by {report.max_drop:g}"
-    )
+    yield f"the change is {change.change + 0.0:+.3f} {around}, p {p_text(change.p)} by McNemar's exact test"
+    yield f"it may fall by {report.max_drop:g}"
 
 
 def _flip_lines(report: DriftReport) -> Iterator[str]:

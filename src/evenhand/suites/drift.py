@@ -254,4 +254,4 @@ def _notes(then: AnchorSet, after: AnchorSet) -> Iterator[str]:
     if then.models and after.models and then.models != after.models:
         yield f"the judge replied as {', '.join(then.models)} then, and as {', '.join(after.models)} now"
     if not after.judges:
-        yield "no judge model is known to have been asked: checks and programs say the same each time"
+        yield "no judge model was asked: what was compared are the verdicts of checks or programs"

@@ -61,7 +61,7 @@ def test_an_unchanged_judge_is_ok_and_a_changed_one_is_found(
     again = command("drift", run, "last", "-o", "drift.html", "-o", "drift.md", "-o", "drift.json")
 
     assert (same.code, changed.code, again.code) == (0, 103, 103)
-    assert "80 anchors would show an unchanged judge as ok in 9" in same.err  # past the cache, after this was said
+    assert "80 anchors would show an unchanged judge to be ok 9" in same.err  # past the cache, after this was said
     assert "ok: the agreement with people has surely not fallen by more than 0.1" in same.out
     report = changed.json
     assert (report["outcome"], report["anchors"], report["flips"]) == ("drifted", CASES, 20)
@@ -133,7 +133,7 @@ def test_a_run_of_anchors_that_stopped_is_resumed_and_then_compared(
     once_more = command("drift", "last")
 
     assert asked.code == 0
-    assert "80 anchors would show an unchanged judge as ok" in asked.out
+    assert "80 anchors would show an unchanged judge to be ok" in asked.out
     assert stopped.code == 102
     assert f"then compare with: evenhand drift {run} {made['run']['id']}" in stopped.err
     assert unfinished.code == 2
