@@ -29,6 +29,8 @@ from evenhand.reports.overview import Overview, survey
 
 CASE = Case(id="france", question="Capital of France?", candidate_answer="Paris", expected_outcome="Names Paris")
 
+VALID: dict[str, Any] = {"confident": 0.5}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given(BaseEvaluator):
@@ -161,7 +163,7 @@ def test_a_cascade_can_be_a_member_and_have_a_jury_as_a_stage() -> None:
 )
 def test_what_makes_no_cascade_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        Cascade(**{"stages": stages(0.5, 0.5), "confident": 0.5} | options)
+        Cascade(**{"stages": stages(0.5, 0.5), **VALID, **options})
 
     assert problem in str(refused.value)
 

@@ -12,6 +12,7 @@ from evenhand import registry
 from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import ConfigError
 from evenhand.models.environment import program_env
+from evenhand.suites.judge_cards import CONFIDENT, as_numbers, with_cards
 
 # An evaluator as a suite defines it.
 Defined: TypeAlias = Mapping[str, Any]
@@ -130,6 +131,18 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
     return made
 
 
+def with_read_cards(definition: Any, judge: object, folder: Path) -> Any:
+    """Return a definition with what the judge cards say that it names, members and all: so it is kept with a run."""
+    if not isinstance(definition, Mapping):
+        return definition
+    made = dict(definition)
+    for key in _lists_in(made):
+        made[key] = [with_read_cards(member, judge, folder) for member in made[key]]
+    if not isinstance(made.get("type"), str) or CONFIDENT not in made:
+        return made
+    return made | {CONFIDENT: with_cards(settled(made, judge), folder, anew=True)[CONFIDENT]}
+
+
 def _settle_ambiguous(made: dict[str, Any], ambiguous: str | None) -> None:
     """Put today's name in the place of ``strict``, and what the suite says where the evaluator says nothing."""
     if isinstance(made.get(OLD_AMBIGUOUS), bool) and made.get(AMBIGUOUS) is None:
@@ -146,7 +159,9 @@ def build(definition: Defined, *, folder: Path | None, client: Callable[[object]
 
 
 def _with_clients(definition: Defined, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
-    made = dict(definition)
+    made = with_cards(definition, folder)
+    if CONFIDENT in made:
+        made[CONFIDENT] = as_numbers(made[CONFIDENT])
     kind = made.get("type")
     if isinstance(kind, str) and takes_judge(kind):
         if "model" in made:  # which goes with a client, an object

@@ -137,6 +137,7 @@ class Differing:
 class JudgeCard:
     """What labels by people say of the judge of a run: of one evaluator, or of its cases as a whole.
 
+    ``definition`` is that evaluator as the run defines it, with its judge; None where it is not one of the run's list.
     A number that the labels do not support is ``Refused``, with the reason. ``judge_rate`` is the share of all judged
     cases that the judge passes, ``corrected`` what people would say of them, ``corrected_mean`` the same for scores.
     ``scores`` says whether people gave scores. ``sure`` has the thresholds for borderline, ``alone`` the confidence
@@ -148,6 +149,7 @@ class JudgeCard:
     run: str
     name: str
     evaluator: str | None
+    definition: Mapping[str, Any] | None
     pass_mark: float
     judged: int
     left_out: Mapping[str, int]

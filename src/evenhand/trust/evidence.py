@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.label import Draw, Label, answer_hash, answer_of, require_evaluator
@@ -65,11 +65,27 @@ class Evidence:
 
 def pass_mark_of(run: RunRecord, evaluator: str | None = None) -> float:
     """Return the pass mark in use: that of an evaluator that has its own, or that of the run."""
-    defined = run.definition.get("evaluators")
-    for one in defined if evaluator is not None and isinstance(defined, list | tuple) else ():
-        if isinstance(one, Mapping) and evaluator == (one.get("name") or one.get("type")) and one.get("thresholds"):
+    for one in _defined(run) if evaluator is not None else ():
+        if evaluator == (one.get("name") or one.get("type")) and one.get("thresholds"):
             return Thresholds.of(one["thresholds"]).pass_at
     return run.thresholds.pass_at
+
+
+def definition_of(run: RunRecord, evaluator: str | None = None) -> dict[str, Any] | None:
+    """Return an evaluator as the run defines it, with the run's judge where it names none.
+
+    Without a name it is the only one; None where there are several, or none of that name.
+    """
+    named = [one for one in _defined(run) if evaluator in (None, one.get("name") or one.get("type"))]
+    if len(named) != 1:
+        return None
+    judge = named[0].get("judge") or run.definition.get("judge")
+    return {**named[0], **({} if judge is None else {"judge": judge})}
+
+
+def _defined(run: RunRecord) -> list[Mapping[str, Any]]:
+    defined = run.definition.get("evaluators")
+    return [one for one in defined if isinstance(one, Mapping)] if isinstance(defined, list | tuple) else []
 
 
 def passes(label: Label, pass_mark: float) -> bool:

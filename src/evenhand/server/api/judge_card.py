@@ -20,6 +20,7 @@ class JudgeCardShape(Shape):
     run: str
     name: str
     evaluator: str | None
+    definition: dict[str, Any] | None
     pass_mark: float
     judged: int
     left_out: dict[str, int]
