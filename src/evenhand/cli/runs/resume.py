@@ -141,7 +141,7 @@ def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecor
 
 
 def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
-    """Return the job from the suite file, or from what the run stored if the file is gone."""
+    """Return what a run is to do, by what it is: of a suite, or of a command with cases of its own."""
     if drift_of(run) is not None:
         if overrides != Overrides():
             raise ConfigError(f"run {run.id} judges anchors again by the same judge; leave out --judge and --target")
@@ -155,26 +155,31 @@ def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session
     elif (mode := mode_of(run.definition)) is not None:
         does, again = _OF_PROFILES[mode]
         job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
-    elif run.source is not None and Path(run.source).is_file():
-        job = job_of(overrides.read(run.source))
-    elif run.source is None and not is_imported(run):
+    else:
+        job = _suite_job(store, run, overrides, session)
+    return job if scope_of(run).answers_from is None else replace(job, target=None)
+
+
+def _suite_job(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
+    """Return the job from the suite file, or from what the run stored if the file is gone."""
+    if run.source is not None and Path(run.source).is_file():
+        return job_of(overrides.read(run.source))
+    if run.source is None and not is_imported(run):
         raise ConfigError(
             f"run {run.id} was started by a program, and only that program can resume it; start a new run"
         )
-    elif run.status is RunStatus.PLANNING:
+    if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the cases of run {run.id} were not all read, and {run.source} is gone; "
             f"delete the run with: evenhand runs delete {run.id}"
         )
-    elif overrides != Overrides.of(run):
+    if overrides != Overrides.of(run):
         raise ConfigError(f"{run.source or 'the suite'} is not here, so its judge and target cannot be changed")
-    else:
-        if run.source is not None:
-            session.console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
-        # The paths of an imported run are relative to the working directory: programs and functions are found here.
-        placed = replace(run, source=run.source or str(Path.cwd() / run.name))
-        job = replace(job_of_run(store, placed), source=run.source)
-    return job if scope_of(run).answers_from is None else replace(job, target=None)
+    if run.source is not None:
+        session.console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
+    # The paths of an imported run are relative to the working directory: programs and functions are found here.
+    placed = replace(run, source=run.source or str(Path.cwd() / run.name))
+    return replace(job_of_run(store, placed), source=run.source)
 
 
 def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> Job:
