@@ -24,6 +24,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "WinRate", "JudgeCard", "import_results", "export_results", "ExportedRun", "case_score", "Weighed",
     ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
+    "Judges, examined": ("examine_judge", "JudgeExamination"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",
