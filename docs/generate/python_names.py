@@ -25,6 +25,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "Weighed",
     ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
+    "Judges, examined": ("examine_judge", "JudgeExamination"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
+    from evenhand.api.doctor import examine_judge as examine_judge
     from evenhand.api.drift import drift as drift
     from evenhand.api.exports import ExportedRun as ExportedRun, export_results as export_results
     from evenhand.api.judges import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         win_rate as win_rate,
     )
     from evenhand.convert.conversion import import_results as import_results
+    from evenhand.doctor.judge_examination import JudgeExamination as JudgeExamination
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import (
         Ask as Ask,
@@ -111,6 +113,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
 
 _HOMES = {
     "api.drift": ("drift",),
+    "api.doctor": ("examine_judge",),
     "api.exports": ("ExportedRun", "export_results"),
     "api.judges": (
         "create_async_json_match_evaluator",
@@ -122,6 +125,7 @@ _HOMES = {
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
     "convert.conversion": ("import_results",),
+    "doctor.judge_examination": ("JudgeExamination",),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
     "domain.case": ("Case", "Profile"),

@@ -179,7 +179,7 @@ def _prompts(planned: PlannedCase) -> Iterator[str]:
 
 
 def _observed(planned: PlannedCase, sheets: list[Sheet], fault: Fault, dice: random.Random) -> Observed:
-    known = {key: str(value) for key, value in planned.case.metadata.items()}
+    known: dict[str, Any] = dict(planned.case.metadata)
     if len(sheets) == 2:
         first, second = (fault.compare(sheet, dice) for sheet in sheets)
         return Observed(**known, score=0.5, places=(first, second))

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.doctor.plan import DEFAULT_SIZE, DOCTOR, EMBEDDED_SIZE, Plan
 from evenhand.doctor.probe import Limits
+from evenhand.doctor.probes.catalogue import PROBES, QUICK
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.scale import is_finite_number
@@ -122,6 +123,8 @@ class DoctorJob:
         lines = [
             f"{counted(len(plan.probes), 'probe')} on {counted(plan.size, 'pair')} of answers: {counted(cases, 'case')}"
         ]
+        if plan.probes == QUICK:
+            lines.append(f"a first look, since the judge is slow; for all {len(PROBES)} probes: --probes all")
         return lines + [f"left out: {name}, since {why}" for name, why in plan.left_out.items()]
 
 
@@ -141,9 +144,10 @@ def doctor_job(
     if timeout is not None and (not is_finite_number(timeout) or timeout <= 0):
         raise ConfigError(f"timeout is {timeout!r:.80}; it must be a number of seconds above 0")
     client = None if subject.judge is None and members_of(subject.evaluator) else registry.judge(subject.judge)
-    usual = EMBEDDED_SIZE if getattr(client, "prefers_logprobs", False) else DEFAULT_SIZE
+    is_slow = getattr(client, "prefers_logprobs", False)
+    usual = EMBEDDED_SIZE if is_slow else DEFAULT_SIZE
     plan = Plan.made(
-        probes,
+        QUICK if probes is None and is_slow else probes,
         size=usual if size is None else size,
         seed=seed,
         limits=limits,

@@ -18,7 +18,7 @@ from evenhand.domain.run import PlannedCase
 # The key of a run's definition that says that it examines a judge.
 DOCTOR: Final = "doctor"
 DEFAULT_SIZE: Final = 30
-# A model on this machine takes a second or so for a question.
+# A model on this machine takes seconds for a question.
 EMBEDDED_SIZE: Final = 12
 PAIRWISE: Final = {"name": "pairwise", "type": "pairwise"}
 _NO_FAMILY: Final = "the name of the judge does not say of which family it is"

@@ -181,7 +181,7 @@ def upper_binomial(count: int, among: int, chance: float) -> float:
     """Return the chance of at least so many of a number of trials.
 
     >>> round(upper_binomial(15, 60, 0.2), 4)
-    0.2090
+    0.2065
     """
     if count <= 0:
         return 1.0

@@ -21,22 +21,25 @@ PROBES: Final[Mapping[str, Probe]] = {
     for probe in group
 }
 
+ALL: Final = "all"
+# Enough for a first look, where every question takes seconds.
+QUICK: Final = ("accuracy", "repeats", "position", "padding", "null_answers", "instructions", "planted_verdict")
+
 
 def chosen(names: Iterable[str] | None) -> tuple[Probe, ...]:
-    """Return the probes with some names, or of a kind such as ``attack``; all without names.
+    """Return the probes with some names, or of a kind such as ``attack``; all of them without names, or as ``all``.
 
     >>> [probe.name for probe in chosen(["padding", "consistency"])]
     ['repeats', 'paraphrase', 'padding']
     """
-    if names is None:
+    listed = names.split(",") if isinstance(names, str) else names
+    wanted = [ALL] if listed is None else [str(name).strip() for name in listed]
+    if ALL in wanted:
         return tuple(PROBES.values())
-    if isinstance(names, str):
-        names = names.split(",")
-    wanted = [str(name).strip() for name in names]
     kinds = {probe.kind.value for probe in PROBES.values()}
     for name in wanted:
         if name not in PROBES and name not in kinds:
-            known = (*PROBES, *sorted(kinds))
+            known = (*PROBES, *sorted(kinds), ALL)
             raise ConfigError(f"no probe {name!r:.80}{did_you_mean(name, known)}; there are {', '.join(known)}")
     if not wanted:
         raise ConfigError("probes is empty; leave it out for all of them, or name some, such as position")
