@@ -49,7 +49,9 @@ def test_the_report_and_the_gates_use_them(command: Command, capitals: Callable[
     shown = command("report")
 
     assert (without.code, done.code) == (100, 100)
-    assert "min_pass_rate_corrected: wanted at least 0.6, found no labels by people that count" in " ".join(without.out.split())
+    assert "min_pass_rate_corrected: wanted at least 0.6, found no labels by people that count" in " ".join(
+        without.out.split()
+    )
     assert "labels.csv: 40 labels stored with the run" in done.err
     assert "the draw of 40 of 80 cases with seed 7" in done.err
     corrected = done.json["summary"]["corrected"]
