@@ -44,6 +44,7 @@ PUBLIC_NAMES = [
     "ConfigError",
     "Contains",
     "Contract",
+    "CorrectedNumbers",
     "Cost",
     "Draw",
     "EndsWith",
