@@ -45,6 +45,7 @@ PUBLIC_NAMES = [
     "ConfigError",
     "Contains",
     "Contract",
+    "CorrectedNumbers",
     "Cost",
     "Draw",
     "DriftReport",

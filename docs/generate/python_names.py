@@ -21,8 +21,8 @@ ones. Names that are not here are the package's own and may change."""
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Runs": (
         "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "win_rate",
-        "WinRate", "JudgeCard", "drift", "DriftReport", "import_results", "export_results", "ExportedRun", "case_score",
-        "Weighed",
+        "WinRate", "JudgeCard", "CorrectedNumbers", "drift", "DriftReport", "import_results", "export_results",
+        "ExportedRun", "case_score", "Weighed",
     ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
     "Judges, examined": ("examine_judge", "JudgeExamination"),

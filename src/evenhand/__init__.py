@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.rubric import Rubric as Rubric
     from evenhand.domain.run import CaseResult as CaseResult
     from evenhand.domain.secret import Secret as Secret
-    from evenhand.domain.summary import Summary as Summary
+    from evenhand.domain.summary import CorrectedNumbers as CorrectedNumbers, Summary as Summary
     from evenhand.domain.verdict import Thresholds as Thresholds, Verdict as Verdict
     from evenhand.engine.run import Run as Run
     from evenhand.engine.win_rate import WinRate as WinRate
@@ -149,7 +149,7 @@ _HOMES = {
     "domain.rubric": ("Rubric",),
     "domain.run": ("CaseResult",),
     "domain.secret": ("Secret",),
-    "domain.summary": ("Summary",),
+    "domain.summary": ("CorrectedNumbers", "Summary"),
     "domain.verdict": ("Thresholds", "Verdict"),
     "engine.run": ("Run",),
     "engine.win_rate": ("WinRate",),

@@ -127,9 +127,12 @@ def test_the_run_is_read_for_its_card_once_until_somebody_labels_more(
     first, card = labelled_overview(store, run), card_of(store, run)
     asked: list[str] = []
     rows = type(store.database).rows
-    monkeypatch.setattr(
-        type(store.database), "rows", lambda self, sql, values=(): [asked.append(sql), rows(self, sql, values)][1]
-    )
+
+    def counted(self: Any, sql: str, values: Any = ()) -> Any:
+        asked.append(sql)
+        return rows(self, sql, values)
+
+    monkeypatch.setattr(type(store.database), "rows", counted)
 
     again, same = labelled_overview(store, run), card_of(store, run)
 

@@ -33,6 +33,7 @@ OTHERS = {
     "cli/commands/prompt_files.py": "hands a file to parse_strict",
     "doctor/pairs.py": "reads files of the package",
     "domain/early_decision.py": "reads an option of a run, which is JSON of our own or was parsed before",
+    "engine/judge_card.py": "reads what it has written into the store, behind a checksum",
     "engine/overview.py": "reads what it has written into the store, behind a checksum",
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",

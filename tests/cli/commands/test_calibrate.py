@@ -81,3 +81,63 @@ def test_a_judge_that_misses_what_the_suite_demands_ends_with_103(
     assert "✗ missed: min_kappa_low: wanted at least 0.4, found 2 cases" in checked.out
     assert "the judge does not reach what the suite demands: min_kappa_low" in checked.err
     assert [limit["ok"] for limit in card["limits"]] == [True, False]
+
+
+APPLIED = """# Judged by how much of the reference is there.
+name: overlap  # mine
+evaluators:
+  - {name: right, type: levenshtein}
+cases: cases.jsonl
+"""
+
+
+@pytest.fixture
+def near(command: Command, folder: Path) -> Path:
+    """Make a run whose answers people pass from a score of 0.6 on, and label it; the pass mark is 0.8."""
+    cases = [
+        {"id": f"c{number}", "input": "?", "reference_answer": "a" * 10, "candidate_answer": "a" * (number % 11)}
+        for number in range(110)
+    ]
+    (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases), encoding="utf-8")
+    (folder / "suite.yaml").write_text(APPLIED, encoding="utf-8")
+    command("run", "suite.yaml")
+    rows = [f"c{number},{'pass' if number % 11 >= 6 else 'fail'},Ann" for number in range(110)]
+    (folder / "labels.csv").write_text("\n".join(["id,human,rater", *rows]) + "\n", encoding="utf-8")
+    command("label", "last", "--from", "labels.csv")
+    return folder / "suite.yaml"
+
+
+def test_a_proposed_pass_mark_is_taken_over_and_the_next_run_uses_it(command: Command, near: Path) -> None:
+    asked = command("calibrate", "--apply", "suite.yaml")
+    written = command("calibrate", "--apply", "suite.yaml", "--yes")
+    again = command("calibrate", "--apply", "suite.yaml", "--yes")
+    next_run = command("run", "suite.yaml", "--json")
+
+    assert (asked.code, written.code, again.code) == (2, 0, 0)
+    assert "Cannot ask for confirmation without a terminal; use --yes" in asked.err
+    assert "+thresholds: {pass: 0." in asked.out
+    assert "110 cases labelled by Ann, not drawn at random" in written.err
+    assert "on labels that the mark was not chosen on" in written.err
+    assert "suite.yaml has these marks already" in again.err
+    lines = near.read_text(encoding="utf-8").splitlines()
+    assert lines[2].startswith("thresholds: {pass: 0.")
+    assert [line for line in lines if not line.startswith("thresholds")] == APPLIED.splitlines()
+    assert next_run.json["summary"]["pass"] == 50
+
+
+def test_what_cannot_be_taken_over_is_refused_and_nothing_is_written(
+    command: Command, near: Path, on_a_terminal: Callable[..., tuple[int, str]]
+) -> None:
+    refused = [
+        command("calibrate", "--apply", "suite.yaml", "--sure", "--yes"),
+        command("calibrate", "--sure"),
+        command("calibrate", "--yes"),
+        command("calibrate", "--apply", "suite.yaml", "--json"),
+        command("calibrate", "--apply", "nowhere.yaml", "--yes"),
+    ]
+    code, shown = on_a_terminal("calibrate", "--apply", "suite.yaml", question="[y/N]", answer="n")
+
+    assert {each.code for each in refused} == {2}
+    assert "there are no thresholds to take over: this holds for cases" in refused[0].err
+    assert (code, "nothing was written" in shown) == (0, True)
+    assert near.read_text(encoding="utf-8") == APPLIED

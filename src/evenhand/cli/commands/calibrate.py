@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.apply_marks import apply_marks
 from evenhand.cli.console import Console, input_bytes
 from evenhand.cli.login_name import login_name
-from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast
+from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast, Yes
 from evenhand.cli.runs.labels import labels_in_suite
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
@@ -39,6 +40,17 @@ def calibrate(
         typer.Option("--evaluator", metavar="NAME", help="The card of this evaluator, not of the cases as a whole."),
     ] = None,
     files: ComparisonFiles = None,
+    apply: Annotated[
+        str | None,
+        typer.Option(
+            "--apply", metavar="SUITE", help="Write the proposed pass mark into this suite, after showing what changes."
+        ),
+    ] = None,
+    sure: Annotated[
+        bool,
+        typer.Option("--sure", help="With --apply: the thresholds of sure verdicts, instead of the best pass mark."),
+    ] = False,
+    yes: Yes = False,
     db: Db = DB,
     json: Json = False,
     quiet: Quiet = False,
@@ -51,6 +63,9 @@ def calibrate(
     stored with the run. Those of a file are checked in the same way and not stored; `evenhand label RUN --from FILE`
     stores them.
 
+    With --apply, the proposed pass mark is written into a suite: what it was chosen on, how good it is on labels that
+    it was not chosen on, and the change in the file are shown, and you are asked first. Comments and layout stay.
+
     If the suite says under trust what its judge must reach, and it does not, the command exits with 103.
     """
     for path in files or ():
@@ -59,6 +74,7 @@ def calibrate(
         raise ConfigError(
             f"{run!r:.200} looks like a file of labels; name the run first: evenhand calibrate last {run}"
         )
+    _check_options(apply=apply, sure=sure, yes=yes, json=json)
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
@@ -71,7 +87,9 @@ def calibrate(
     for path in files or ():
         write_judge_card(card, path)
         console.note(f"wrote {path}")
-    if json:
+    if apply is not None:
+        apply_marks(card, apply, console, sure=sure, yes=yes)
+    elif json:
         console.result(card_json(card))
     elif not files and not quiet:
         console.result(card_text(card, width=console.width))
@@ -85,6 +103,13 @@ def given_labels(store: Store, run: RunRecord, file: str | None) -> list[Label] 
     """Return the labels of a file, or of the one that the suite names; None for those that are stored with the run."""
     file = labels_in_suite(run.definition, run.source) if file is None else file
     return None if file is None else _read(store, run, file)
+
+
+def _check_options(*, apply: str | None, sure: bool, yes: bool, json: bool) -> None:
+    if (sure or yes) and apply is None:
+        raise ConfigError(f"{'--sure' if sure else '--yes'} is for --apply SUITE; give that, too")
+    if apply is not None and json:
+        raise ConfigError("--apply and --json cannot be given together")
 
 
 def _read(store: Store, run: RunRecord, file: str) -> list[Label]:
