@@ -97,6 +97,7 @@ PUBLIC_NAMES = [
     "Thresholds",
     "TokenChoice",
     "TokenF1",
+    "Tuning",
     "Unanswered",
     "UnknownNameError",
     "Usage",
@@ -122,6 +123,7 @@ PUBLIC_NAMES = [
     "rank",
     "resolve",
     "score",
+    "tune",
     "win_rate",
 ]
 

@@ -23,7 +23,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "win_rate",
         "WinRate", "JudgeCard", "import_results", "export_results", "ExportedRun", "case_score", "Weighed",
     ),
-    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
+    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label", "tune", "Tuning"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",

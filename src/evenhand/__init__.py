@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         evaluate as evaluate,
         win_rate as win_rate,
     )
+    from evenhand.api.tune import tune as tune
     from evenhand.convert.conversion import import_results as import_results
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import (
@@ -105,6 +106,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
     from evenhand.trust.card import JudgeCard as JudgeCard
+    from evenhand.tuner.result import Tuning as Tuning
 
 _HOMES = {
     "api.exports": ("ExportedRun", "export_results"),
@@ -117,6 +119,7 @@ _HOMES = {
     "api.labels": ("add_labels", "draw_labels"),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
+    "api.tune": ("tune",),
     "convert.conversion": ("import_results",),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
@@ -176,6 +179,7 @@ _HOMES = {
     "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
     "trust.card": ("JudgeCard",),
+    "tuner.result": ("Tuning",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

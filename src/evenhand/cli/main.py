@@ -179,6 +179,14 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Say how far the judge of a run can be trusted.",
         examples=("evenhand calibrate last", "evenhand calibrate last labels.csv -o card.html"),
     ),
+    "tune": Command(
+        function="tune:tune",
+        help="Propose a better prompt for a judge, from labels by people.",
+        examples=(
+            "evenhand tune last --model openai/gpt-5 --estimate",
+            "evenhand tune last labels.csv --model openai/gpt-5 -o tuned.yaml",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

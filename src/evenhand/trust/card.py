@@ -187,21 +187,22 @@ class JudgeCard:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain JSON values; what is refused is a mapping with the reason under ``refused``."""
-        return {each.name: _plain(getattr(self, each.name)) for each in dataclasses.fields(self)}
+        return {each.name: plain_values(getattr(self, each.name)) for each in dataclasses.fields(self)}
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """Return values of a card as plain JSON values; what is refused is a mapping with the reason."""
     match value:
         case Refused(reason=reason):
             return {"refused": reason}
         case GateResult():
             return value.as_dict()
         case Mapping():
-            return {"" if key is None else str(key): _plain(each) for key, each in value.items()}
+            return {"" if key is None else str(key): plain_values(each) for key, each in value.items()}
         case tuple() if hasattr(value, "_asdict"):
-            return {name: _plain(each) for name, each in value._asdict().items()}
+            return {name: plain_values(each) for name, each in value._asdict().items()}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [plain_values(each) for each in value]
     if dataclasses.is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {each.name: plain_values(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return value.value if isinstance(value, StrEnum) else value

@@ -62,8 +62,7 @@ def calibrate(
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
         wanted = TrustLimits.of(record.definition.get("trust"))
-        file = labels if labels is not None or wanted.labels is None else _beside_suite(record, wanted.labels)
-        given = None if file is None else _read(store, record, file)
+        given = read_given_labels(store, record, labels)
         card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)
     if not card.labels.cases:
         told = [line for line in label_lines(card) if line.startswith("not counted")]
@@ -79,6 +78,13 @@ def calibrate(
         if not limit.ok:
             console.note(f"the judge does not reach what the suite demands: {limit.words}")
     return ExitCode.OK if card.trusted else ExitCode.JUDGE_NOT_TRUSTED
+
+
+def read_given_labels(store: Store, run: RunRecord, labels: str | None) -> list[Label] | None:
+    """Return the labels of a file, or of the one that the suite names; None for those that are stored with the run."""
+    wanted = TrustLimits.of(run.definition.get("trust"))
+    file = labels if labels is not None or wanted.labels is None else _beside_suite(run, wanted.labels)
+    return None if file is None else _read(store, run, file)
 
 
 def _beside_suite(run: RunRecord, file: str) -> str:

@@ -15,12 +15,13 @@ from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import overview_of, report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
-from evenhand.profiles.modes import report_kind_of
+from evenhand.profiles.modes import ReportKind, report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
+from evenhand.tuner.settings import is_tuning
 
 
 def report_of(store: Store, run: RunRecord) -> Report:
@@ -35,9 +36,18 @@ def report_of(store: Store, run: RunRecord) -> Report:
     return report
 
 
+def _kind_of(report: Report) -> ReportKind | None:
+    """Return how a run is reported; None where it is reported like every other."""
+    if not is_tuning(report.run.definition):
+        return report_kind_of(report.run.definition)
+    from evenhand.tuner import report as tune_report  # noqa: PLC0415 - for such runs only
+
+    return tune_report
+
+
 def show(report: Report, console: Console, *, json: bool = False, html_written: bool = False) -> None:
     """Print a report: for people, or as one JSON object for programs."""
-    kind = report_kind_of(report.run.definition)
+    kind = _kind_of(report)
     if json:
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -58,7 +68,7 @@ def write_files(report: Report, outputs: Sequence[str], console: Console) -> Non
     """Write the report to files; that of an unfinished run has the cases judged so far."""
     pending = report.summary.cases.pending
     partial = f", without {counted(pending, 'case')} not judged yet" if pending else ""
-    kind = report_kind_of(report.run.definition)
+    kind = _kind_of(report)
     for path in outputs:
         (write if kind is None else kind.write)(report, path)
         console.note(f"wrote {path}{partial}")
