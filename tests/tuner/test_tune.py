@@ -7,7 +7,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ import pytest
 
 from evenhand import Case, PromptEvaluator, Run, Tuning, add_labels, evaluate, tune
 from evenhand.domain.errors import ConfigError, RunStoppedError
+from evenhand.domain.run import RunStatus
+from evenhand.tuner.prepare import prepare
+from evenhand.tuner.settings import settings_of
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -58,14 +61,15 @@ def labelled() -> Callable[..., Labelled]:
         count: int = 60,
         *,
         clusters: int = 0,
+        repeats: int = 1,
         people: Callable[[int], bool] = people_pass,
     ) -> Labelled:
         evaluator = PromptEvaluator(name="quality", judge=judge)
         cases = [
             Case(
                 id=f"case-{number}",
-                question=f"Question {number}?",
-                candidate_answer=f"Answer {number}.",
+                question=f"Question {number // repeats}?",
+                candidate_answer=f"Answer {number // repeats}.",
                 expected_outcome="Is even",
                 cluster=f"cluster-{number // 2 % clusters}" if clusters else None,
             )
@@ -74,7 +78,8 @@ def labelled() -> Callable[..., Labelled]:
         run = evaluate(cases, evaluator, store=None)
         rows: list[dict[str, Any]] = [
             {"id": case.id, "human": "pass" if people(number) else "fail", "note": "Odd." * (not people(number))}
-            for number, case in enumerate(cases)
+            for case in cases
+            for number in [int((case.candidate_answer or "").split()[1][:-1])]
         ]
         add_labels(run, rows, rater="Ann")
         return Labelled(run, evaluator)
@@ -266,6 +271,41 @@ def test_what_cannot_be_tuned_is_refused_by_name(labelled: Make, tmp_path: Path)
     for options, message in wrong:
         with pytest.raises(ConfigError, match=re.escape(message)):
             tune(made.run, **options)
+
+
+def test_an_evaluator_without_a_prompt_is_refused_by_its_type() -> None:
+    cases = [Case(id=f"case-{number}", candidate_answer="So.", expected_outcome="Says so") for number in range(2)]
+    judges = [{"name": name, "type": "llm_judge", "judge": "recorded/none"} for name in ("strict", "kind")]
+    checks = [{"name": "exact", "type": "contains", "value": "So"}]
+
+    exact = evaluate(cases, checks, store=None)
+    several = replace(exact.record, definition={"evaluators": [*judges, *checks]})
+
+    for record, options, message in (
+        (exact.record, {}, "has 0 llm_judge evaluators; name the one to tune, it has: exact"),
+        (exact.record, {"evaluator": "exact"}, "'exact' is of type contains, which has no prompt to tune"),
+        (several, {}, "has 2 llm_judge evaluators; name the one to tune, it has: strict, kind, exact"),
+        (replace(several, definition={"profiles": {"mode": "scoring"}}), {}, "is of profiles"),
+        (replace(several, status=RunStatus.STOPPED), {}, "is not finished; complete it with: evenhand resume"),
+    ):
+        with exact.opened_store() as store, pytest.raises(ConfigError, match=message):
+            prepare(store, record, **options)
+
+
+@pytest.mark.parametrize(
+    "tuning", [{}, {"cases": 3, "notes": [], "run": "x"}, {"cases": [{"id": 1}], "notes": [], "run": "x"}, {"a": 1}]
+)
+def test_what_only_claims_to_be_a_tuning_is_refused(tuning: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="says that it tunes a prompt, and not how"):
+        settings_of({"tune": tuning})
+
+
+def test_cases_with_the_same_texts_stay_together(labelled: Make) -> None:
+    made = labelled(lenient, repeats=2)
+
+    parts = parts_of(made.run, tune(made.run, evaluator=made.evaluator))
+
+    assert all(parts[number] == parts[number + 1] for number in range(0, 60, 2))
 
 
 def test_labels_of_a_file_are_used_and_not_stored(labelled: Make, tmp_path: Path) -> None:

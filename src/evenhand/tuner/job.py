@@ -10,7 +10,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.case import Case
-from evenhand.domain.errors import MissingJudgeError
+from evenhand.domain.errors import ConfigError, MissingJudgeError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase, RunRecord
 from evenhand.domain.verdict import Verdict
@@ -36,7 +36,9 @@ _ASSUMED: Final = "x" * (MOST_INSTRUCTIONS // 2)
 
 def part_of(case: Case) -> Mapping[str, Any]:
     """Return what a case of a tuning is there for."""
-    part: Mapping[str, Any] = case.metadata[PART]
+    part = case.metadata.get(PART)
+    if not isinstance(part, Mapping) or not {"part", "without"} <= part.keys():
+        raise ConfigError(f"case {case.id!r:.80} is not of a run that tunes a prompt")
     return part
 
 

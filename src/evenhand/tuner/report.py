@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from evenhand.domain.paired_difference import PairedDifference
 from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Interval, Rate
-from evenhand.reports.blocks import Block, Grid, Sentences, as_text
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
 from evenhand.reports.line_diff import differences
 from evenhand.reports.phrases import counted, interval_text, next_step, score_text
-from evenhand.reports.report import Report, write as write_report
-from evenhand.reports.safe_text import plain, plain_lines
+from evenhand.reports.report import Report, Writer, write as write_report
+from evenhand.reports.safe_text import escaped, plain, plain_lines, strict_json
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.tuner.result import Measured, Tuning, tuning_of
@@ -45,8 +46,30 @@ def rows(report: Report) -> dict[str, Any]:
 
 
 def write(report: Report, path: str | Path) -> None:
-    """Write the run to a file, as every run is written: its cases are the judgments of all candidates."""
-    write_report(report, path)
+    """Write what was found to a file; pages, tables and JUnit files are those of every run, with all judgments."""
+    write_report(report, path, instead=WRITERS)
+
+
+def _write_json(report: Report, out: TextIO) -> None:
+    about = {
+        "schema_version": SCHEMA_VERSION,
+        "run": run_row(report.run),
+        "summary": summary_row(report.summary),
+        "gates": [gate.as_dict() for gate in report.gates],
+    }
+    out.write(strict_json(about | rows(report)) + "\n")
+
+
+def _write_markdown(report: Report, out: TextIO) -> None:
+    found = report.once(_tuning)
+    out.write(as_markdown(parts(found)))
+    if found.finished:
+        # Indented, a line is code, whatever it says.
+        out.writelines(["\n## Proposed\n\n", *(f"    {line}\n" for line in diff_lines(found))] if found.new else [])
+        out.write(f"\n{escaped(decision(found), None)}\n")
+
+
+WRITERS: Final[dict[str, Writer]] = {"json": _write_json, "md": _write_markdown}
 
 
 def _tuning(report: Report) -> Tuning:

@@ -15,7 +15,7 @@ from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.trust.card import plain_values
 from evenhand.tuner.choice import CrossValidation, Judged, Side, change, side
-from evenhand.tuner.job import FINAL, PART, verdicts_in
+from evenhand.tuner.job import FINAL, part_of, verdicts_in
 from evenhand.tuner.labelled import Labelled
 from evenhand.tuner.settings import TuneSettings, settings_of
 
@@ -107,7 +107,7 @@ def tuning_of(run: RunRecord, results: Iterable[CaseResult]) -> Tuning:
     over_folds = CrossValidation(settings.cases, verdicts, settings.ways, settings.folds)
     open_cases, held_out = settings.open_cases, settings.held_out_cases
     way = over_folds.best
-    final = {result.case.metadata[PART]["case"] for result in found if result.case.metadata[PART]["part"] == FINAL}
+    final = {part["case"] for part in (part_of(result.case) for result in found) if part["part"] == FINAL}
     proposal = _proposal(settings, found)
 
     def proposed(case: Labelled) -> bool | None:
@@ -151,7 +151,7 @@ def tuning_of(run: RunRecord, results: Iterable[CaseResult]) -> Tuning:
 def _proposal(settings: TuneSettings, results: Sequence[CaseResult]) -> dict[str, Any] | None:
     """Return the definition of the evaluator that is proposed, as its cases were judged by it."""
     for result in reversed(results):
-        part = result.case.metadata[PART]
+        part = part_of(result.case)
         if part["part"] == FINAL:
             return {**settings.current, **part["proposal"]}
     return None

@@ -101,10 +101,13 @@ def is_tuning(definition: Mapping[str, Any]) -> bool:
 
 
 def settings_of(definition: Mapping[str, Any]) -> TuneSettings:
-    """Return the settings of a stored tuning."""
+    """Return the settings of a stored tuning; those of a run that was imported may be anything."""
     kept = dict(definition[TUNE])
-    cases, notes, tuned = kept.pop("cases"), kept.pop("notes"), kept.pop("run")
-    return TuneSettings(tuned=tuned, cases=from_dicts(cases), notes=tuple(notes), **kept)
+    try:
+        cases, notes, tuned = kept.pop("cases"), kept.pop("notes"), kept.pop("run")
+        return TuneSettings(tuned=tuned, cases=from_dicts(cases), notes=tuple(notes), **kept)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"the run says that it tunes a prompt, and not how: {error}") from None
 
 
 def check_options(*, held_out: float, folds: int, shown: int, seed: int) -> None:

@@ -15,6 +15,7 @@ from evenhand.suites.document import open_document
 from evenhand.suites.evaluators import name_of
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 from evenhand.suites.values import plain
+from evenhand.suites.yaml_reader import LOADER
 
 _WIDTH: Final = 100
 _TEXT: Final = "tag:yaml.org,2002:str"
@@ -53,17 +54,24 @@ def tuned_suite(path: Path, evaluator: Mapping[str, Any]) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: the suite cannot be read: {error}") from None
     node = _evaluator_node(text, name_of(evaluator), path)
-    begin, end = node.start_mark.index, node.end_mark.index
-    kept = text[begin:end]
-    after = kept[len(kept.rstrip()) :]  # a block mapping ends where the next thing begins
+    begin, end = node.start_mark.index, _end(node)
+    end = begin + len(text[begin:end].rstrip())
     if _is_in_flow(node, text):
         written = json.dumps(evaluator, ensure_ascii=False)
     else:
         indent = "\n" + " " * node.start_mark.column
         written = indent.join(definition_text(evaluator).rstrip("\n").split("\n"))
-    changed = f"{text[:begin]}{written}{after}{text[end:]}"
+    changed = f"{text[:begin]}{written}{text[end:]}"
     _require_same(path, text, changed, evaluator)
     return changed
+
+
+def _end(node: Any) -> int:
+    """Return where a node ends. A block ends with its last value; what follows up to the next key may be comments."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)
 
 
 def _is_in_flow(node: Any, text: str) -> bool:
@@ -74,7 +82,7 @@ def _is_in_flow(node: Any, text: str) -> bool:
 
 def _evaluator_node(text: str, name: str, path: Path) -> Any:
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: the suite cannot be read as YAML: {error}") from None
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():

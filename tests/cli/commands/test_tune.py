@@ -66,7 +66,9 @@ def test_a_prompt_that_helps_is_written_into_a_copy_of_the_suite(command: Comman
     expected = command("tune", "last", "labels.csv", *model, "--folds", "3", "--estimate", "--json")
     assert len(labelled.asked) == before
 
-    done = command("tune", "last", "labels.csv", *model, "--folds", "3", "-o", "tuned.yaml")
+    done = command(
+        "tune", "last", "labels.csv", *model, "--folds", "3", "-o", "tuned.yaml", "-o", "found.md", "-o", "found.json"
+    )
     asked = len(labelled.asked) - before
     shown = command("report", "last", "--json")
 
@@ -76,6 +78,8 @@ def test_a_prompt_that_helps_is_written_into_a_copy_of_the_suite(command: Comman
     assert f"+ instructions: {RULE}" in done.out
     assert "wrote tuned.yaml" in done.err
     assert json.loads(shown.out)["tuning"]["adopted"] is True
+    assert f"    + instructions: {RULE}\n" in (folder / "found.md").read_text(encoding="utf-8")
+    assert json.loads((folder / "found.json").read_text(encoding="utf-8"))["tuning"]["way"] == "instructions"
     text = (folder / "tuned.yaml").read_text(encoding="utf-8")
     assert text.startswith("# Where we draw the line.\n")
     assert f"  - name: quality\n    type: llm_judge\n    instructions: {RULE}   # the judge\n" in text
@@ -113,6 +117,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_spent(
         "there are 0 labelled cases": ("last",),
         "name the run first: evenhand tune last labels.csv": ("labels.csv",),
         "there.yaml exists": ("last", "labels.csv", "-o", "there.yaml"),
+        "write the new one beside it": ("last", "labels.csv", "-o", "elsewhere/tuned.yaml"),
         "defines no evaluator 'nobody'": ("last", "labels.csv", "--evaluator", "nobody"),
         "held_out is 0.9": ("last", "labels.csv", "--held-out", "0.9"),
     }

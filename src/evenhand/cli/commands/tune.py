@@ -125,6 +125,11 @@ def _require_writable(run: RunRecord, suites: Sequence[str]) -> None:
     for path in suites:
         if run.source is None or not Path(run.source).is_file():
             raise ConfigError(f"{path}: run {run.id} has no suite file here that could be written with another prompt")
+        if Path(path).absolute().parent != Path(run.source).absolute().parent:
+            beside = Path(run.source).with_name(Path(path).name)
+            raise ConfigError(
+                f"{path}: paths in a suite are seen from its folder; write the new one beside it: {beside}"
+            )
         if Path(path).exists():
             raise ConfigError(f"{path} exists; name a file that does not, so that no suite is lost")
 
