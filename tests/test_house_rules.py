@@ -101,6 +101,7 @@ PUBLIC_NAMES = [
     "Thresholds",
     "TokenChoice",
     "TokenF1",
+    "Tuning",
     "Unanswered",
     "UnknownNameError",
     "Usage",
@@ -128,6 +129,7 @@ PUBLIC_NAMES = [
     "rank",
     "resolve",
     "score",
+    "tune",
     "win_rate",
 ]
 

@@ -24,7 +24,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "WinRate", "JudgeCard", "CorrectedNumbers", "drift", "DriftReport", "import_results", "export_results",
         "ExportedRun", "case_score", "Weighed",
     ),
-    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
+    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label", "tune", "Tuning"),
     "Judges, examined": ("examine_judge", "JudgeExamination"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         evaluate as evaluate,
         win_rate as win_rate,
     )
+    from evenhand.api.tune import tune as tune
     from evenhand.convert.conversion import import_results as import_results
     from evenhand.doctor.judge_examination import JudgeExamination as JudgeExamination
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
@@ -110,6 +111,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scores import ProfileScore as ProfileScore
     from evenhand.trust.card import JudgeCard as JudgeCard
     from evenhand.trust.drift import DriftReport as DriftReport
+    from evenhand.tuner.result import Tuning as Tuning
 
 _HOMES = {
     "api.drift": ("drift",),
@@ -124,6 +126,7 @@ _HOMES = {
     "api.labels": ("add_labels", "draw_labels"),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
+    "api.tune": ("tune",),
     "convert.conversion": ("import_results",),
     "doctor.judge_examination": ("JudgeExamination",),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
@@ -186,6 +189,7 @@ _HOMES = {
     "profiles.scores": ("ProfileScore",),
     "trust.card": ("JudgeCard",),
     "trust.drift": ("DriftReport",),
+    "tuner.result": ("Tuning",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

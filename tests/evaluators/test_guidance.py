@@ -19,6 +19,7 @@ CHECKS = '{"checks": [{"id": "rubric-1", "satisfied": true, "reasoning": ""}]}'
 def system_prompt(case: Case = CASE, *, reply: str = FREEFORM, **options: Any) -> str:
     evaluation = PromptEvaluator(judge=Scripted([reply]), **options).evaluate(case)
     assert evaluation.error is None
+    assert evaluation.evaluator_provider_request is not None
     return evaluation.evaluator_provider_request["systemPrompt"]
 
 

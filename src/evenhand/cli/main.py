@@ -196,6 +196,14 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
             "evenhand doctor suite.yaml --evaluator quality --probes position,attack --size 60",
         ),
     ),
+    "tune": Command(
+        function="tune:tune",
+        help="Propose a better prompt for a judge, from labels by people.",
+        examples=(
+            "evenhand tune last --model openai/gpt-5 --estimate",
+            "evenhand tune last labels.csv --model openai/gpt-5 -o tuned.yaml",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.console import Console
 from evenhand.doctor.job import is_doctor
-from evenhand.doctor.kind import report_kind_of
 from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.exit_code import ExitCode, exit_code, worst
 from evenhand.domain.failure import Failure

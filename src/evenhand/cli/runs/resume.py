@@ -34,6 +34,8 @@ from evenhand.suites.definition import Definition
 from evenhand.suites.definition_diff import definition_differences
 from evenhand.suites.drift import drift_of, resumed_job
 from evenhand.suites.suite import job_of, job_of_run
+from evenhand.tuner.prepare import stored_tuning
+from evenhand.tuner.settings import is_tuning
 from evenhand.workspace.prompt_run import is_trial
 
 _MAX_ACTIONS_SHOWN = 5
@@ -152,6 +154,10 @@ def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session
         )
     elif is_doctor(run.definition):
         job = _stored_job(store, run, overrides, cases="cases", does="examines a judge", again="evenhand doctor")
+    elif is_tuning(run.definition):
+        _require_stored(run, overrides, cases="labelled cases", does="tunes a prompt", again="evenhand tune")
+        # Its definition is that of the run itself.
+        job = replace(stored_tuning(run).job(store), definition=run.definition)
     elif (mode := mode_of(run.definition)) is not None:
         does, again = _OF_PROFILES[mode]
         job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
@@ -184,6 +190,12 @@ def _suite_job(store: Store, run: RunRecord, overrides: Overrides, session: Sess
 
 def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> Job:
     """Return the job of a run without a suite from what it stored; its source may have changed since."""
+    _require_stored(run, overrides, cases=cases, does=does, again=again)
+    return job_of_run(store, run)
+
+
+def _require_stored(run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> None:
+    """Refuse a run whose cases are not all stored, and to change the models of one that has no suite."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the {cases} of run {run.id} were not all read; start a new run with: {again}, and delete this one with: "
@@ -193,7 +205,6 @@ def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: st
         raise ConfigError(
             f"run {run.id} {does} with its own models and judge; to use others, start a new run with: {again}"
         )
-    return job_of_run(store, run)
 
 
 def _require_same(store: Store, run: RunRecord, job: Job) -> None:

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
-from evenhand.doctor.kind import report_kind_of
+from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.profiles.job import mode_of
