@@ -78,6 +78,16 @@ def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+_folders = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the folder of a test, as pytest does; but to number one, that would go through the folders of all others."""
+    name = re.sub(r"\W", "_", request.node.name)[:25]
+    return tmp_path_factory.mktemp(f"{name}-{next(_folders)}", numbered=False)
+
+
 # The key that tests give to judges, set for the whole run. It must be found nowhere afterwards (REL-S1).
 CANARY = "sk-canary-4be1/9f+07c2"
 os.environ["CANARY_KEY"] = CANARY

@@ -20,6 +20,7 @@ _CLOSE: Final = 1e-8
 # Over how many standard deviations of the error, and in how many slices, the power of a t test is summed.
 _REACH: Final = 9.0
 _SLICES: Final = 200
+_ROOT_2: Final = math.sqrt(2)
 # Five wins in five come by chance once in sixteen times: with fewer than six, nothing can be shown at 5 %.
 _FEWEST: Final = 6
 _MOST: Final = 10**9
@@ -39,31 +40,38 @@ def minimum_detectable(error: float, df: float, *, tests: int = 1) -> float:
 @functools.lru_cache(maxsize=256)
 def _detectable_shift(critical: float, df: float) -> float:
     """Return how many standard errors the truth must lie off for t to exceed a critical value four times in five."""
+    errors = _error_slices(df)
     low, high = 0.0, 2 * critical + 20.0  # of one degree of freedom, the error is less than twice too large as often
     while high - low > _CLOSE * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if _t_power(middle, critical, df) >= POWER else (middle, high)
+        low, high = (low, middle) if _t_power(middle, critical, errors) >= POWER else (middle, high)
     return high
 
 
-def _t_power(shift: float, critical: float, df: float) -> float:
-    """Return the probability that noncentral t exceeds a critical value: over all values that the error may take.
+def _t_power(shift: float, critical: float, errors: list[tuple[float, float]]) -> float:
+    """Return the probability that noncentral t exceeds a critical value: over all values that the error may take."""
+    return math.fsum(chance * math.erfc((critical * factor - shift) / _ROOT_2) / 2 for factor, chance in errors)
 
-    The error is off by a factor whose square is that of a chi-square variable over its degrees of freedom.
+
+def _error_slices(df: float) -> list[tuple[float, float]]:
+    """Return by which factors the error may be off, each with its probability.
+
+    The square of a factor is that of a chi-square variable over its degrees of freedom. The probabilities are those of
+    Simpson's rule.
     """
     reach = _REACH / math.sqrt(2 * df)
     first, last = max(0.0, 1 - reach), 1 + reach
     width = (last - first) / _SLICES
     scale = math.log(2) + df / 2 * math.log(df / 2) - math.lgamma(df / 2)
-    parts = []
+    slices = []
     for place in range(_SLICES + 1):
         factor = first + place * width
         if factor == 0:
             continue
         weight = 1 if place in (0, _SLICES) else 4 if place % 2 else 2
         density = math.exp(scale + (df - 1) * math.log(factor) - df * factor * factor / 2)
-        parts.append(weight * density * math.erfc((critical * factor - shift) / math.sqrt(2)) / 2)
-    return math.fsum(parts) * width / 3
+        slices.append((factor, weight * density * width / 3))
+    return slices
 
 
 def needed_pairs(variance: float, difference: float) -> int:
