@@ -209,5 +209,6 @@ def _lines(lines: Iterable[str]) -> Markup:
 
 
 def _sentence(line: str) -> str:
-    end = "" if line.endswith((".", "!", "?", ")", "}")) else "."
+    # What is to be copied does not end in a full stop.
+    end = "" if line.endswith((".", "!", "?", "}")) or ": evenhand " in line else "."
     return f"{line[:1].upper()}{line[1:]}{end}"
