@@ -28,10 +28,10 @@ class Postgres:
     process: int
 
 
-def make_database(url: str, name: str) -> str:
-    """Make an empty database beside that of a URL, and return the URL of the new one."""
+def make_database(url: str, name: str, *, like: str = "template1") -> str:
+    """Make a database beside that of a URL, empty or like another one, and return the URL of the new one."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {like}".encode())
     return url.replace("/postgres?", f"/{name}?")
 
 

@@ -8,10 +8,12 @@ import itertools
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -134,6 +136,24 @@ def _red_if_skipped(report: Report) -> Report:
     return report
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
+    """Return a function that puts a database with empty tables at a path, and returns the path.
+
+    It is made once and copied: all migrations take longer than most tests.
+    """
+    from evenhand.store.store import open_store  # not before the tests that need it
+
+    made = tmp_path_factory.mktemp("database") / "empty.db"
+    open_store(str(made)).close()
+
+    def copy(path: Path) -> str:
+        shutil.copy(made, path)
+        return str(path)
+
+    return copy
+
+
 # Tests that use PostgreSQL are of the group ``postgres``, so that
 # only one worker starts it.
 
@@ -152,6 +172,21 @@ _numbers = itertools.count()
 def postgres_url(postgres: str) -> str:
     """Make an empty PostgreSQL database."""
     return make_database(postgres, f"test_{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def _postgres_tables(postgres: str) -> str:
+    """Make a PostgreSQL database with empty tables, and return its name."""
+    from evenhand.store.store import open_store
+
+    open_store(make_database(postgres, "with_tables")).close()
+    return "with_tables"
+
+
+@pytest.fixture
+def empty_postgres(postgres: str, _postgres_tables: str) -> str:
+    """Make a PostgreSQL database with empty tables: a copy, as with ``empty_database``."""
+    return make_database(postgres, f"test_{next(_numbers)}", like=_postgres_tables)
 
 
 # Sets up spans and events in memory; `told()` returns what was emitted.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.doctor.pairs import TASKS
 from evenhand.server.documentation import Documentation, documentation
 from evenhand.version import __version__
 
@@ -58,7 +59,7 @@ def test_the_wheel_has_all_that_an_installation_needs(wheel: Path) -> None:
 
     data = {
         "py.typed", "reports/assets/report.css", "reports/assets/report.js", "store/migrations/0001_runs.sql",
-        "suites/suite.schema.json",
+        "suites/suite.schema.json", *(f"doctor/pairs/{task}.jsonl" for task in TASKS),
     }  # fmt: skip
     assert {f"evenhand/{name}" for name in data} <= names
     assert {"evenhand/__init__.py", f"evenhand-{__version__}.dist-info/licenses/LICENSE"} <= names

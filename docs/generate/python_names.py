@@ -21,9 +21,11 @@ ones. Names that are not here are the package's own and may change."""
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Runs": (
         "evaluate", "aevaluate", "Run", "CaseResult", "CaseScore", "Summary", "compare", "Comparison", "win_rate",
-        "WinRate", "JudgeCard", "CorrectedNumbers", "import_results", "export_results", "ExportedRun", "case_score", "Weighed",
+        "WinRate", "JudgeCard", "CorrectedNumbers", "drift", "DriftReport", "import_results", "export_results",
+        "ExportedRun", "case_score", "Weighed",
     ),
-    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
+    "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label", "tune", "Tuning"),
+    "Judges, examined": ("examine_judge", "JudgeExamination"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",
@@ -37,7 +39,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Evaluators that ask a judge": (
         "PromptEvaluator", "PairwiseEvaluator", "ProfileScoreEvaluator", "GroupRankingEvaluator", "jury",
-        "CompositeEvaluator", "FieldAccuracy",
+        "CompositeEvaluator", "Cascade", "FieldAccuracy",
     ),
     "Evaluators that ask nobody": (
         "CodeJudgeEvaluator", "SchemaEvaluator", "Equals", "Contains", "IContains", "StartsWith", "EndsWith", "Regex",

@@ -53,6 +53,7 @@ WITHIN: Final[Mapping[tuple[str, str], str]] = {
     ("gates", "slices"): "mapping from keys to [gates](#gates)",
     ("rubric", "score_ranges"): "list of [score bands](#a-score-band), or a mapping",
     ("composite", "aggregator"): "text or mapping",
+    ("cascade", "confident"): "number from 0 to 1, mapping with `from`, or a list of these",
 }
 OLD_NAMES: Final = ("rubric", "code")
 OF_EVERY_EVALUATOR: Final = ("name", "type", "weight", "required", "thresholds")
@@ -117,6 +118,8 @@ def _parts() -> Iterator[Part]:
     yield Part(heading="## A rubric item", name="rubric", schema=rubric, defaults=_of_class(Rubric), words=words)
     (bands, _) = rubric["properties"]["score_ranges"]["anyOf"]
     yield Part(heading="### A score band", name="score_range", schema=bands["items"], words="The bands cover 0 to 10.")
+    words = "One of the `examples` of an [`llm_judge`](#llm_judge): an answer that people judged."
+    yield Part(heading="## A judged example", name="judged_example", schema=PARTS["judged_example"], words=words)
     words = "Of a [`field_accuracy`](#field_accuracy). Where no other key is needed, the path alone will do."
     field = PARTS["json_field"]
     yield Part(heading="## A field", name="json_field", schema=field, defaults=_of_class(JsonField), words=words)

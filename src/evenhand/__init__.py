@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; at run time they come from _HOMES
+    from evenhand.api.doctor import examine_judge as examine_judge
+    from evenhand.api.drift import drift as drift
     from evenhand.api.exports import ExportedRun as ExportedRun, export_results as export_results
     from evenhand.api.judges import (
         create_async_json_match_evaluator as create_async_json_match_evaluator,
@@ -32,7 +34,9 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
         evaluate as evaluate,
         win_rate as win_rate,
     )
+    from evenhand.api.tune import tune as tune
     from evenhand.convert.conversion import import_results as import_results
+    from evenhand.doctor.judge_examination import JudgeExamination as JudgeExamination
     from evenhand.domain.aggregate import CaseScore as CaseScore, Weighed as Weighed, case_score as case_score
     from evenhand.domain.ask import (
         Ask as Ask,
@@ -75,6 +79,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.engine.run import Run as Run
     from evenhand.engine.win_rate import WinRate as WinRate
     from evenhand.evaluators.base import BaseEvaluator as BaseEvaluator
+    from evenhand.evaluators.cascade import Cascade as Cascade
     from evenhand.evaluators.checks.json import IsJson as IsJson, JsonMatch as JsonMatch
     from evenhand.evaluators.checks.levenshtein import Levenshtein as Levenshtein
     from evenhand.evaluators.checks.numeric import Cost as Cost, Latency as Latency, Numeric as Numeric
@@ -105,8 +110,12 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
     from evenhand.trust.card import JudgeCard as JudgeCard
+    from evenhand.trust.drift import DriftReport as DriftReport
+    from evenhand.tuner.result import Tuning as Tuning
 
 _HOMES = {
+    "api.drift": ("drift",),
+    "api.doctor": ("examine_judge",),
     "api.exports": ("ExportedRun", "export_results"),
     "api.judges": (
         "create_async_json_match_evaluator",
@@ -117,7 +126,9 @@ _HOMES = {
     "api.labels": ("add_labels", "draw_labels"),
     "api.profiles": ("audit", "evaluate_profiles", "rank", "score"),
     "api.runs": ("aevaluate", "compare", "evaluate", "win_rate"),
+    "api.tune": ("tune",),
     "convert.conversion": ("import_results",),
+    "doctor.judge_examination": ("JudgeExamination",),
     "domain.aggregate": ("CaseScore", "Weighed", "case_score"),
     "domain.ask": ("Ask", "Call", "Evaluator", "Exec", "ModelClient", "Steps"),
     "domain.case": ("Case", "Profile"),
@@ -158,6 +169,7 @@ _HOMES = {
     ),
     "evaluators.checks.text_overlap": ("Bleu", "Chrf", "Rouge", "TokenF1"),
     "evaluators.code": ("CodeJudgeEvaluator",),
+    "evaluators.cascade": ("Cascade",),
     "evaluators.composite": ("CompositeEvaluator", "jury"),
     "evaluators.field_accuracy": ("FieldAccuracy",),
     "evaluators.factory": ("EvaluatorResult", "FewShotExample"),
@@ -176,6 +188,8 @@ _HOMES = {
     "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
     "trust.card": ("JudgeCard",),
+    "trust.drift": ("DriftReport",),
+    "tuner.result": ("Tuning",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

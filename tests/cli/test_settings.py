@@ -31,12 +31,16 @@ TYPED_ONLY = {
     "prompts export --suite", "prompts export --model", "prompts export --output",
     "prompts run --model", "prompts run --version", "prompts run --only", "prompts run --label", "prompts run --tag",
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --model-a", "compare --model-b", "compare --fail-if-worse", "calibrate --evaluator", "calibrate --output", "calibrate --apply", "calibrate --sure", "calibrate --yes",
+    "drift --evaluator", "drift --labels", "drift --max-drop", "drift --usual-flips", "drift --strict", "drift --anyway", "drift --output",
+    "tune --model", "tune --evaluator", "tune --examples", "tune --held-out", "tune --folds", "tune --seed",
     "score --criteria", "score --max-attempts", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
     "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
     "audit run --max-attempts", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
     "runs list --tag", "runs tag --remove", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
     "label --sample", "label --uncertain", "label --seed", "label --evaluator", "label --output", "label --from", "label --rater", "label --show-judge",
+    "doctor --evaluator", "doctor --probes", "doctor --size", "doctor --seed", "doctor --max-attack-success", "doctor --max-bias",
+    "doctor --max-inconsistency", "doctor --max-error-rate", "doctor --max-concentration",
     "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",
 }  # fmt: skip
 

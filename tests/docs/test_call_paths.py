@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+pytestmark = pytest.mark.xdist_group("call paths")  # one worker reads the source, and no other
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "src" / "evenhand"
@@ -21,8 +24,14 @@ def steps(path: str) -> list[str]:
     return [name for name in re.findall(r"`([A-Za-z_.]+)`", path) if name != "module.function"]
 
 
-def defined() -> Iterator[str]:
-    """Yield every function, class and method as the page writes it: with its module or class, and without."""
+@functools.cache
+def defined() -> frozenset[str]:
+    """Return every function, class and method as the page writes it: with its module or class, and without."""
+    return frozenset(names())
+
+
+def names() -> Iterator[str]:
+    """Yield what is defined, module by module."""
     for file in SOURCE.rglob("*.py"):
         module = file.parent.name if file.stem == "__init__" else file.stem
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -33,12 +42,9 @@ def defined() -> Iterator[str]:
                 yield from (f"{node.name}.{method.name}" for method in methods)
 
 
-DEFINED: Final = frozenset(defined())
-
-
 @pytest.mark.parametrize("step", [*steps(TO_ROW), *steps(TO_PAGE)])
 def test_a_step_exists(step: str) -> None:
-    assert step in DEFINED
+    assert step in defined()
 
 
 def test_from_file_to_row_and_from_address_to_page_takes_few_steps() -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+pytestmark = [
+    pytest.mark.slow,  # many small ones, which together would take the fast tests beyond their minute
+    pytest.mark.xdist_group("troubleshooting"),  # one worker reads the source, and no other
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")

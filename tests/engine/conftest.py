@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,11 @@ class Made:
         return self.drive(Runner(store, run, job, Pace(**options)))
 
     def drive(self, runner: Runner) -> RunRecord:
-        return asyncio.run(runner.run(), debug=True)
+        """Bring a run to its end, on a loop that checks how it is used."""
+        with pytest.MonkeyPatch.context() as patch:
+            # The loop would note for each future where it was made, frame by frame, which takes longer than the run.
+            patch.setattr(sys, "tracebacklimit", 0, raising=False)
+            return asyncio.run(runner.run(), debug=True)
 
     def results(self, store: Store, run: RunRecord) -> list[CaseResult]:
         return list(store.results(run))
@@ -130,7 +135,7 @@ def made() -> Made:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "runs.db"))
+def store(tmp_path: Path, empty_database: Callable[[Path], str]) -> Iterator[Store]:
+    opened = open_store(empty_database(tmp_path / "runs.db"))
     yield opened
     opened.close()

@@ -15,15 +15,8 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.domain.run import PlannedCase
-from evenhand.engine.estimate import (
-    ANSWER_TOKENS,
-    ITEM_TOKENS,
-    JUDGMENT_TOKENS,
-    Estimate,
-    ModelEstimate,
-    estimate,
-    tokens_in,
-)
+from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, Estimate, ModelEstimate, estimate, tokens_in
+from evenhand.engine.first_steps import JUDGMENT_TOKENS
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.base import Target
 from evenhand.evaluators.base import BaseEvaluator

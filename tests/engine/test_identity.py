@@ -211,6 +211,8 @@ OPTIONS: dict[str, Any] = {
     "shuffle": 1,
     "evidence": True,
     "ambiguous": "last",
+    "instructions": "Be strict.",
+    "examples": [{"candidate_answer": "Soon.", "verdict": "fail"}],
 }
 
 

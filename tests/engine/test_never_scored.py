@@ -106,9 +106,9 @@ def test_a_target_that_never_answers_stops_the_run_too(store: Store, made: Any, 
     assert "no connection to the index" in run.reason
 
 
-def driven(store: Store, job: Any, confirm: Any, **pace: Any) -> tuple[Runner, Any]:
+def driven(made: Any, store: Store, job: Any, confirm: Any, **pace: Any) -> tuple[Runner, Any]:
     runner = Runner(store, plan(store, job, Scope()), job, Pace(**pace), confirm=confirm)
-    return runner, asyncio.run(runner.run(), debug=True)
+    return runner, made.drive(runner)
 
 
 @pytest.mark.parametrize("go_on", [True, False])
@@ -127,7 +127,7 @@ def test_somebody_who_is_there_is_asked_once_and_decides(store: Store, made: Any
         in_between.append(len(judge.asked) - before)
         return go_on
 
-    _, run = driven(store, made.job(made.cases(100), judge), confirm, concurrency=4)
+    _, run = driven(made, store, made.job(made.cases(100), judge), confirm, concurrency=4)
 
     assert run.status is (RunStatus.FINISHED if go_on else RunStatus.STOPPED)
     assert [(one.evaluator, one.errors, one.kind) for one in asked] == [("q-judge", 20, "server_error")]
@@ -146,7 +146,7 @@ def test_an_interrupt_while_the_question_is_open_ends_the_run_as_interrupted(
     job = made.job(made.cases(100), judging(lambda ask: DOWN))
     runner = Runner(store, plan(store, job, Scope()), job, Pace(concurrency=2), confirm=confirm)
 
-    run = asyncio.run(runner.run(), debug=True)
+    run = made.drive(runner)
 
     assert run.status is RunStatus.INTERRUPTED
     assert 20 <= errors(made, store, run) <= 21

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,6 +221,20 @@ def test_a_report_on_a_terminal_reads_the_records_of_the_cases_that_it_shows(run
 
     shown = len(report.overview.worst) + len(report.overview.broken) if report.overview else 0
     assert 0 < len(records(read)) == shown
+
+
+def test_what_one_connection_counted_the_other_knows(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with contextlib.closing(open_store(str(path))) as store, contextlib.closing(open_store(str(path))) as reading:
+        run = store.runs.mark(store.runs.create(name="any", source=None, definition={}, options={}), RunStatus.FINISHED)
+        reading.summaries.share_counts(store.summaries)
+        statements: list[str] = []
+        for one in (store, reading):
+            one.database._connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
+
+        assert store.summaries.known_coverage(run) == reading.summaries.known_coverage(run)
+
+    assert len([one for one in statements if "COUNT(*)" in one]) == len(("cases", "evaluations", "answers"))
 
 
 def test_runs_are_compared_without_reading_their_records(runs: Runs, read: list[str]) -> None:

@@ -140,9 +140,9 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> ServerSettings:
+def settings(tmp_path: Path, empty_database: Callable[[Path], str]) -> ServerSettings:
     return ServerSettings(
-        db=str(tmp_path / "evenhand.db"),
+        db=empty_database(tmp_path / "evenhand.db"),
         token=Secret(TOKEN),
         judge="vllm/judge",
         changes_a_minute=1_000_000,

@@ -28,11 +28,15 @@ POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=POSTGRES)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Each kind of database in turn, empty."""
-    if request.param == "sqlite":
-        return str(tmp_path / "runs.db")
-    found: str = request.getfixturevalue("postgres_url")
-    return found
+    """Each kind of database in turn: an empty one, or one with the tables that the test's ``store`` needs."""
+    has_tables = "store" in request.fixturenames
+    if request.param == "postgresql":
+        found: str = request.getfixturevalue("empty_postgres" if has_tables else "postgres_url")
+        return found
+    path = tmp_path / "runs.db"
+    if has_tables:
+        request.getfixturevalue("empty_database")(path)
+    return str(path)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ CASE = "cases: [{id: a}]\n"
     [
         ("evalutors: []", "suite.yaml:3: no key 'evalutors'; did you mean 'evaluators'?"),
         ("providers: [openai/x]", "suite.yaml:3: no key 'providers'; it is called 'target' here"),
-        ("trust: {min_kapa_low: 0.4}", "suite.yaml:3: trust: no key 'min_kapa_low'; did you mean 'min_kappa_low'?; there are labels, evaluator, min_agreement_low, min_kappa_low, min_sensitivity_low, min_specificity_low"),
+        ("trust: {min_kapa_low: 0.4}", "suite.yaml:3: trust: no key 'min_kapa_low'; did you mean 'min_kappa_low'?; there are labels, evaluator, min_agreement_low, min_kappa_low, min_sensitivity_low, min_specificity_low, max_drop"),
         ("trust: {min_kappa_low: 4}", "suite.yaml:3: trust: min_kappa_low is 4; it must be a number from -1 to 1"),
         ("zzz: 1", "suite.yaml:3: no key 'zzz'; known: ambiguous, cases, columns, concurrency, description, evalcases, evaluators, gates, judge, metadata, name, prices, repeat, slices, target, tests, thresholds, timeout, trust"),
         ("name: 5", "suite.yaml:3: name must be text, not a number; write it in quotes"),

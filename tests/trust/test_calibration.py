@@ -265,8 +265,22 @@ def test_a_judge_that_says_how_sure_it_is_may_decide_alone(card_of: CardOf) -> N
     assert "may decide alone: it was wrong in 0 of 100" in card_text(card)
 
 
+def test_of_a_judge_that_does_not_say_how_sure_it_is_the_distance_from_the_pass_mark_counts(card_of: CardOf) -> None:
+    # Far from the mark at 0.8 the judge is right; near it, every second verdict is wrong.
+    scores = [(0.95, 0.1, 0.82, 0.75)[place % 4] for place in range(400)]
+    wrong = {place for place in range(200) if place % 4 > 1 and place % 8 < 4}
+    labels = [said(place, "pass" if (scores[place] > 0.8) != (place in wrong) else "fail") for place in range(200)]
+
+    card = card_of(scores, labels)
+
+    assert isinstance(card.alone, Alone)
+    assert card.alone.confidence == 0.75
+
+
 def test_without_a_confidence_the_card_says_so(card_of: CardOf) -> None:
-    card = card_of(HALF, [said(0, "pass")])
+    results = [judged(place, 0.9, details={"confidence": None}) for place in range(200)]
+
+    card = card_of(HALF, [said(0, "pass")], results=results)
 
     assert "gives no confidence" in reason(card.alone)
 

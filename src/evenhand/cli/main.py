@@ -179,6 +179,31 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Say how far the judge of a run can be trusted.",
         examples=("evenhand calibrate last", "evenhand calibrate last labels.csv -o card.html"),
     ),
+    "drift": Command(
+        function="drift:drift",
+        help="Say whether a judge has changed.",
+        examples=(
+            "evenhand drift last --max-calls 200",
+            "evenhand drift 20261115-093000-k7mq last -o drift.html",
+            "evenhand drift card.json last",
+        ),
+    ),
+    "doctor": Command(
+        function="doctor:doctor",
+        help="Examine a judge: is it consistent, fair, and hard to fool?",
+        examples=(
+            "evenhand doctor openai/gpt-5-mini -o card.html",
+            "evenhand doctor suite.yaml --evaluator quality --probes position,attack --size 60",
+        ),
+    ),
+    "tune": Command(
+        function="tune:tune",
+        help="Propose a better prompt for a judge, from labels by people.",
+        examples=(
+            "evenhand tune last --model openai/gpt-5 --estimate",
+            "evenhand tune last labels.csv --model openai/gpt-5 -o tuned.yaml",
+        ),
+    ),
     "judge": Command(
         function="judge:judge_answer",
         help="Judge a single answer.",

@@ -321,10 +321,11 @@ def require_judge(judge: Named | None, *, or_in: str = "") -> Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """The options of every command that works on a run: its pace, its limits, and where it writes.
+class PaceOptions:
+    """The options of every command that asks judges: its pace, its limits, and where it logs.
 
-    ``retry_errors`` is an option only where there is a run to retry: see ``RetryOptions``.
+    ``no_cache``, ``retry_errors`` and ``output`` are options only where they have a meaning: see ``RunOptions`` and
+    ``RetryOptions``.
     """
 
     concurrency: Concurrency = None
@@ -333,14 +334,22 @@ class RunOptions:
     max_consecutive_errors: MaxConsecutiveErrors = None
     max_cost: MaxCost = None
     max_calls: MaxCalls = None
-    no_cache: NoCache = False
+    no_cache: bool = False
     retry_errors: bool = False
-    output: Output = None
+    output: list[str] | None = None
     db: Db = DB
     quiet: QuietRun = False
     json: Json = False
     verbose: Verbose = False
     log_file: LogFile = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(PaceOptions):
+    """The options of every command that works on a run and reports it."""
+
+    no_cache: NoCache = False
+    output: Output = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -209,6 +209,7 @@ def without_intervals(summary: Summary) -> Summary:
         },
         steadiness=None,
         agreement={name: replace(found, interval=None) for name, found in summary.agreement.items()},
+        cascades={name: replace(found, interval=None) for name, found in summary.cascades.items()},
     )
 
 

@@ -157,6 +157,51 @@ class JuryAgreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageTally:
+    """How often a stage of a cascade was asked, and what came of it.
+
+    It ``decided`` some evaluations, was ``unsure`` of others, failed in ``errors``, and had nothing to judge in
+    ``not_evaluated``. ``calls`` are requests; of ``unpriced`` evaluations the cost is not known.
+    """
+
+    name: str
+    asked: int = 0
+    decided: int = 0
+    unsure: int = 0
+    errors: int = 0
+    not_evaluated: int = 0
+    calls: int = 0
+    known_cost: float = 0.0
+    unpriced: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeTally:
+    """How far the evaluations of a cascade went: who decided how many, and how many are ``left_to_people``.
+
+    ``last_for_all`` is what it would have cost to ask the last stage every time, estimated from what it cost where it
+    was asked, with an interval; None where that is not known.
+    """
+
+    evaluations: int
+    left_to_people: int = 0
+    stages: tuple[StageTally, ...] = ()
+    last_for_all: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """What all stages cost; None where a price is unknown."""
+        costs = [stage.known_cost for stage in self.stages]
+        return None if any(stage.unpriced for stage in self.stages) else sum(costs)
+
+    @property
+    def spared(self) -> int:
+        """For how many evaluations the last stage was not asked."""
+        return self.evaluations - self.stages[-1].asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discarded:
     """Attempts that did not count, of one kind: invalid ``replies``, and ``failed_calls`` that brought no reply.
 
@@ -199,6 +244,7 @@ class Summary(ShownInNotebooks):
     different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those of them
     whose verdict would have been another had the other one counted. ``steadiness`` is there where cases were judged
     several times. ``agreement`` says of each jury, by the name of the evaluator, how far its jurors agree.
+    ``cascades`` says of each cascade, by the name of the evaluator, which stage decided how many evaluations.
     ``discarded`` has the attempts that did not count by their kind, the most frequent first; the kinds of the target
     begin with ``target``. ``slices`` has the slices by key of metadata and by value, for each key that the run slices
     by but for those in ``unsliced``, which have too many values.
@@ -228,6 +274,7 @@ class Summary(ShownInNotebooks):
     overturned: dict[str, int] = field(default_factory=dict)
     steadiness: Steadiness | None = None
     agreement: dict[str, JuryAgreement] = field(default_factory=dict)
+    cascades: dict[str, CascadeTally] = field(default_factory=dict)
     discarded: dict[str, Discarded] = field(default_factory=dict)
     slices: dict[str, dict[str, Slice]] = field(default_factory=dict)
     unsliced: tuple[str, ...] = ()

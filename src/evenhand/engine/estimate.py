@@ -6,32 +6,26 @@ Nothing is sent. Each evaluator is let go as far as its first questions, which a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from evenhand.domain.ask import Ask, Call, Evaluator, Exec, Steps, Want
-from evenhand.domain.case import Case
+from evenhand.domain.ask import Ask, Call, Evaluator, Exec, Steps
 from evenhand.domain.contract import Checks, FieldContract
-from evenhand.domain.evaluation import Evaluation, Usage
+from evenhand.domain.evaluation import Usage
 from evenhand.domain.run import PlannedCase
-from evenhand.domain.verdict import Verdict
 from evenhand.engine.budget import Budget, Limits
 from evenhand.engine.cached_replies import cache_key
+from evenhand.engine.first_steps import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS, all_steps, first_wants
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.targets.base import Target
-from evenhand.evaluators.aggregators import ByModel, ByProgram, Member
-from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
-from evenhand.evaluators.composite import CompositeEvaluator
 from evenhand.models.prices import PRICES_AS_OF, PriceBook, cost
 from evenhand.store.store import Store
 
-CHARACTERS_A_TOKEN: Final = 4
 # Outside ASCII a token holds less: in most scripts a character or two.
 OTHER_CHARACTERS_A_TOKEN: Final = 1.5
-JUDGMENT_TOKENS: Final = 200
 ITEM_TOKENS: Final = 50
 ANSWER_TOKENS: Final = 200
 
@@ -41,6 +35,9 @@ RULES: Final = (
     f"An answer yet to be generated is assumed to be as long as the reference answer, or {ANSWER_TOKENS} tokens.",
     "Reasoning tokens are billed too, but are not included in these figures.",
     "The upper end assumes that every question takes as many attempts as are allowed.",
+)
+CASCADE_RULE: Final = (
+    "The lower end assumes that the first stage of a cascade always decides, the upper end that all stages are asked."
 )
 
 
@@ -81,6 +78,7 @@ class Estimate:
     models: tuple[ModelEstimate, ...] = ()
     programs: int = 0
     functions: int = 0
+    has_cascade: bool = False
 
     @property
     def calls(self) -> int:
@@ -108,6 +106,11 @@ class Estimate:
         return _sum(model.high for model in self.models)
 
     @property
+    def rules(self) -> tuple[str, ...]:
+        """What the figures assume."""
+        return (*RULES, CASCADE_RULE) if self.has_cascade else RULES
+
+    @property
     def in_short(self) -> str:
         """The estimate in one line: calls, tokens, dollars."""
         tokens = sum(model.input_tokens for model in self.models)
@@ -129,7 +132,7 @@ class Estimate:
             "models": [model.as_dict() for model in self.models],
             "cost": _range(self.low, self.high),
             "prices_as_of": PRICES_AS_OF,
-            "rules": list(RULES),
+            "rules": list(self.rules),
         }
 
     def text(self) -> str:
@@ -154,7 +157,7 @@ class Estimate:
             for model in self.models
         ]
         rows.append(("total", _format_range(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
-        notes = [*RULES, f"Prices are as of {PRICES_AS_OF}, or your own; unknown ones can be set under 'prices'."]
+        notes = [*self.rules, f"Prices are as of {PRICES_AS_OF}, or your own; unknown ones can be set under 'prices'."]
         return "\n".join([", ".join(parts), "", *_table(rows), "", *notes])
 
 
@@ -226,14 +229,15 @@ def estimate(
             tally.count(target.steps(case), attempts=1, reply_tokens=tokens_in(answer))
             case, is_known = replace(case, candidate_answer=answer), False
         for evaluator in evaluators_for(planned):
-            for steps, attempts in all_steps(evaluator, case):
-                tally.count(steps, attempts=attempts, is_known=is_known)
+            for steps, attempts, is_sure in all_steps(evaluator, case):
+                tally.count(steps, attempts=attempts, is_known=is_known, is_sure=is_sure)
     return Estimate(
         cases=count,
         repeat=repeat,
         models=tuple(tally.models[name] for name in sorted(tally.models)),
         programs=tally.programs,
         functions=tally.functions,
+        has_cascade=tally.has_cascade,
     )
 
 
@@ -257,27 +261,40 @@ class _Tally:
     models: dict[str, ModelEstimate] = field(default_factory=dict)
     programs: int = 0
     functions: int = 0
+    has_cascade: bool = False
 
     def count(
-        self, steps: Steps[Any], *, attempts: int, reply_tokens: int | None = None, is_known: bool = True
+        self,
+        steps: Steps[Any],
+        *,
+        attempts: int,
+        reply_tokens: int | None = None,
+        is_known: bool = True,
+        is_sure: bool = True,
     ) -> None:
-        """Count what a step generator wants first; ``is_known`` says whether that is known to the letter."""
+        """Count what a step generator wants first; ``is_known`` says whether that is known to the letter.
+
+        What is not sure to be wanted at all counts at the upper end only.
+        """
+        self.has_cascade = self.has_cascade or not is_sure
         for want in first_wants(steps):
             match want:
                 case Ask():
-                    self._ask(want, attempts, _reply_tokens(want) if reply_tokens is None else reply_tokens, is_known)
+                    tokens = _reply_tokens(want) if reply_tokens is None else reply_tokens
+                    self._ask(want, attempts, tokens, is_known, is_sure)
                 case Exec():
                     self.programs += self.repeat
                 case Call():
                     self.functions += self.repeat
 
-    def _ask(self, ask: Ask, attempts: int, reply_tokens: int, is_known: bool) -> None:
+    def _ask(self, ask: Ask, attempts: int, reply_tokens: int, is_known: bool, is_sure: bool) -> None:
         name = ask.judge.name
         so_far = self.models.get(name) or ModelEstimate(model=name)
         free = sum(is_known and self.cached(ask, sample) for sample in range(self.repeat))
         calls = self.repeat - free
         # Without a contract any reply will do, and is never asked for again.
         most_calls = calls * (attempts if ask.contract is not None else 1)
+        calls, free = (calls, free) if is_sure else (0, 0)
         usage = Usage(
             input_tokens=sum(tokens_in(message.content) for message in ask.messages),
             output_tokens=reply_tokens,
@@ -294,46 +311,6 @@ class _Tally:
             low=_plus(so_far.low, calls, each),
             high=_plus(so_far.high, most_calls, each),
         )
-
-
-def first_wants(steps: Steps[Any]) -> tuple[Want, ...]:
-    """Return what an evaluator or a target wants first; nothing is done."""
-    try:
-        return next(steps)
-    except StopIteration:  # there is nothing that it would have to ask
-        return ()
-    finally:
-        steps.close()
-
-
-def all_steps(evaluator: Evaluator, case: Case) -> Iterator[tuple[Steps[Any], int]]:
-    """Yield the steps of an evaluator, or of a composite's members and meta-judge, and how often each may ask."""
-    if not isinstance(evaluator, CompositeEvaluator):
-        yield evaluator.steps(case), _attempts(evaluator)
-        return
-    members = cast("tuple[Evaluator, ...]", evaluator.members)
-    for member in members:
-        yield from all_steps(member, case)
-    # A meta-judge asks when the members have answered, which nobody can wait for here.
-    if isinstance(evaluator.aggregator, (ByModel, ByProgram)) and case.candidate_answer is not None:
-        steps = evaluator.aggregator.steps(case, [_assumed(member) for member in members])
-        yield steps, _attempts(evaluator.aggregator.judge)
-
-
-def _attempts(evaluator: Evaluator) -> int:
-    attempts = getattr(evaluator, "max_attempts", None)
-    return attempts if isinstance(attempts, int) else DEFAULT_ATTEMPTS
-
-
-def _assumed(member: Evaluator) -> Member:
-    evaluation = Evaluation.with_score(
-        evaluator=member.name,
-        type=member.type,
-        score=1.0,
-        verdict=Verdict.PASS,
-        reasoning="." * (JUDGMENT_TOKENS * CHARACTERS_A_TOKEN),
-    )
-    return Member(name=member.name, evaluation=evaluation, weight=member.weight, required=member.required)
 
 
 def _reply_tokens(ask: Ask) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from evenhand.domain.errors import StoreError
 from evenhand.domain.label import Label
 from evenhand.domain.run import RunRecord
+from evenhand.engine.anchors import labelled_anchors
 from evenhand.engine.overview import is_at_work
 from evenhand.store.rows import dumps, loads
 from evenhand.store.store import Store
@@ -25,12 +26,11 @@ def card_of(
     The whole run is read for it once. The card is kept with what it covers, as the overview of a run is.
     """
     if labels is not None:
-        return judge_card(store.results(run), run, labels, store.labels.draw(run, evaluator), evaluator=evaluator)
+        return _made(store, run, evaluator, list(labels))
     if (kept := kept_card(store, run, evaluator)) is not None:
         return kept
     covers = _covers(store, run, store.summaries.coverage(run))
-    given = store.labels.of(run)
-    card = judge_card(store.results(run), run, given, store.labels.draw(run, evaluator), evaluator=evaluator)
+    card = _made(store, run, evaluator, store.labels.of(run))
     if not is_at_work(store, run) and _covers(store, run, store.summaries.coverage(run)) == covers:
         with contextlib.suppress(StoreError):  # a store that can only be read
             store.judge_cards.keep(run, evaluator, covers, dumps(card.as_dict()), format=card_format())
@@ -52,3 +52,8 @@ def kept_card(store: Store, run: RunRecord, evaluator: str | None = None) -> Jud
 def _covers(store: Store, run: RunRecord, coverage: str) -> str:
     state = store.labels.state(run)
     return coverage if state is None else f"{coverage} {state.key}"
+
+
+def _made(store: Store, run: RunRecord, evaluator: str | None, labels: Sequence[Label]) -> JudgeCard:
+    card = judge_card(store.results(run), run, labels, store.labels.draw(run, evaluator), evaluator=evaluator)
+    return replace(card, anchors=labelled_anchors(store, run, evaluator=evaluator, labels=labels))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.run import PlannedCase, RunRecord
-from evenhand.engine.estimate import all_steps, cached_replies, first_wants
+from evenhand.engine.estimate import cached_replies
+from evenhand.engine.first_steps import all_steps, first_wants
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job
 from evenhand.store.store import Store
@@ -39,7 +40,7 @@ def _is_free(planned: PlannedCase, job: Job, repeat: int, cached: Callable[[Ask,
         wants = [
             want
             for evaluator in job.evaluators_for(planned)
-            for steps, _ in all_steps(evaluator, planned.case)
+            for steps, *_ in all_steps(evaluator, planned.case)
             for want in first_wants(steps)
         ]
     except Exception:  # evaluators are anybody's code; what fails here fails again when it is judged, and is reported

@@ -11,18 +11,19 @@ from typing import Any, ClassVar, cast
 from evenhand import registry
 from evenhand.domain.ask import Evaluator, Steps
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, ScriptExhaustedError, about
-from evenhand.domain.evaluation import Evaluation, Status, total_usage
+from evenhand.domain.errors import ConfigError, about
+from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.verdict import Verdict
 from evenhand.drive.driver import together
 from evenhand.evaluators.aggregators import Aggregator, Member, aggregator_of
 from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.cascade import Cascade
+from evenhand.evaluators.members import distinct_names, guarded, made_members, on_record, trail_of
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.evaluators.reading import AMBIGUOUS
 
 MEMBERS_LEFT_OUT = "members_left_out"
-_EVALUATOR = ("name", "type", "weight", "required", "steps")
 # What jurors may differ in: who they are, how often they are asked, how much they count, and what passes.
 _OF_A_JUROR = frozenset(("name", "judge", "max_attempts", "weight", "required", "thresholds"))
 
@@ -49,45 +50,43 @@ class CompositeEvaluator(BaseEvaluator):
 
     def __post_init__(self) -> None:
         BaseEvaluator.__post_init__(self)
-        if isinstance(self.members, (str, Mapping)) or not isinstance(self.members, Sequence) or not self.members:
-            raise ConfigError(f"{self.where}: members must be a list with at least one evaluator", key="members")
-        with about("members"):
-            made = [registry.evaluator(member) if isinstance(member, Mapping) else member for member in self.members]
+        made = made_members(self.members, where=self.where, key="members", what="member")
         for number, member in enumerate(made, start=1):
-            if isinstance(member, type) or not all(hasattr(member, name) for name in _EVALUATOR):
+            if isinstance(member, Cascade) and member.then is not None:
                 raise ConfigError(
-                    f"{self.where}: member {number} is {member!r:.80}, not an evaluator or its definition",
+                    f"{self.where}: member {number} is a cascade that leaves cases to people, and the other members "
+                    "would decide them; leave out its 'then'",
                     key="members",
                 )
         if sum(member.weight for member in made) <= 0:
             raise ConfigError(
                 f"{self.where}: the members' weights are all 0; at least one must be above 0", key="members"
             )
-        self._set("members", tuple(made))
+        self._set("members", made)
         with about("aggregator"):
             self._set("aggregator", aggregator_of(self.aggregator, where=self.where))
 
     def steps(self, case: Case) -> Steps[Evaluation]:
         """Let all members judge, then combine those that could."""
         evaluators = cast("tuple[Evaluator, ...]", self.members)
-        evaluations = yield from together([_guard(evaluator, case) for evaluator in evaluators])
+        evaluations = yield from together([guarded(evaluator, case) for evaluator in evaluators])
         members = [
             Member(name=name, evaluation=evaluation, weight=evaluator.weight, required=evaluator.required)
-            for name, evaluation, evaluator in zip(_distinct_names(evaluators), evaluations, evaluators, strict=True)
+            for name, evaluation, evaluator in zip(distinct_names(evaluators), evaluations, evaluators, strict=True)
         ]
         counted = [member for member in members if member.evaluation.status is Status.SCORED]
         details = _details(members, counted)
         if _is_jury(evaluators):
             details["jury"] = True
         if problem := _problem(members, counted, has_answer=case.candidate_answer is not None):
-            return self.failed(problem, details=details, **_trail(evaluations))
+            return self.failed(problem, details=details, **trail_of(evaluations))
         if not counted:
-            return self.not_evaluated("There is no candidate answer.", details=details, **_trail(evaluations))
+            return self.not_evaluated("There is no candidate answer.", details=details, **trail_of(evaluations))
         combined = yield from cast("Aggregator", self.aggregator).steps(case, counted)
-        trail = _trail(evaluations)
+        trail = trail_of(evaluations)
         if combined.own is not None:
-            details["meta_judge"] = _summary(combined.own)
-            trail = _trail([*evaluations, combined.own]) | {
+            details["meta_judge"] = on_record(combined.own)
+            trail = trail_of([*evaluations, combined.own]) | {
                 "evaluator_provider_request": combined.own.evaluator_provider_request
             }
             if combined.own.status is not Status.SCORED:
@@ -142,20 +141,6 @@ def _is_jury(evaluators: Sequence[Evaluator]) -> bool:
     )
 
 
-def _guard(evaluator: Evaluator, case: Case) -> Steps[Evaluation]:
-    """Turn a member's crash into its failed evaluation, so that it does not take the others with it."""
-    try:
-        evaluation = yield from evaluator.steps(case)
-        if not isinstance(evaluation, Evaluation):
-            raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
-    except ScriptExhaustedError:
-        raise
-    except Exception as error:  # members are anybody's code
-        crash = Failure("crashed", f"{type(error).__name__}: {error}")
-        return Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=crash)
-    return evaluation
-
-
 def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer: bool) -> Failure | None:
     """Say why the members' findings cannot be combined; None where they can, or where there is nothing to judge."""
     broken = [member for member in members if member.evaluation.status is Status.ERROR]
@@ -168,17 +153,6 @@ def _problem(members: Sequence[Member], counted: Sequence[Member], *, has_answer
     return Failure("members", f"none could be counted ({'; '.join(reasons)})")
 
 
-def _distinct_names(evaluators: Sequence[Evaluator]) -> list[str]:
-    """Make the names of the members unique, by numbering those that share one."""
-    names = [evaluator.name for evaluator in evaluators]
-    distinct: list[str] = []
-    for name in names:
-        numbered = (f"{name}-{number}" for number in itertools.count(1))
-        free = (candidate for candidate in numbered if candidate not in names and candidate not in distinct)
-        distinct.append(name if names.count(name) == 1 else next(free))
-    return distinct
-
-
 def _details(members: Sequence[Member], counted: Sequence[Member]) -> dict[str, Any]:
     left_out = {
         member.name: member.evaluation.error or member.evaluation.reasoning
@@ -186,7 +160,7 @@ def _details(members: Sequence[Member], counted: Sequence[Member]) -> dict[str, 
         if member.evaluation.status is not Status.SCORED
     }
     details: dict[str, Any] = {
-        "members": [_summary(member.evaluation) | {"evaluator": member.name} for member in members],
+        "members": [on_record(member.evaluation) | {"evaluator": member.name} for member in members],
         "left_out": left_out,
     }
     if len(counted) > 1:
@@ -202,22 +176,6 @@ def _agreement(counted: Sequence[Member]) -> dict[str, Any]:
         "same_verdict": sum(first is second for first, second in pairs) / len(pairs),
         "score_spread": statistics.stdev([member.score for member in counted]),
         "n": len(counted),
-    }
-
-
-def _summary(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation for the details; its attempts are, in order, in the composite's own list."""
-    summary = evaluation.as_dict()
-    summary["attempts"] = len(evaluation.attempts)
-    return summary
-
-
-def _trail(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    attempts = tuple(attempt for evaluation in evaluations for attempt in evaluation.attempts)
-    return {
-        "attempts": attempts,
-        "retry_count": sum(evaluation.retry_count for evaluation in evaluations),
-        "usage": total_usage(attempts),
     }
 
 

@@ -34,6 +34,9 @@ class PromptEvaluator(PromptSettings):
     ``{{ metadata.key }}``; a case that lacks one of the last two is not evaluated. ``prompt`` is the name of a ready
     prompt, such as ``faithfulness``, which says what is judged and needs some fields of the case. ``choices`` maps
     labels to numbers: the judge gives one of the labels, which the evaluation has as its ``label``.
+    ``instructions`` tell the judge what to heed beside that, and ``examples`` are answers that people judged: mappings
+    with ``question``, ``candidate_answer``, ``verdict`` (pass or fail) and, if there is one, the ``reasoning``. An
+    example of the very answer that is judged is not shown.
     ``score_from`` is ``text``, ``samples`` (the mean of several replies, with their spread) or ``logprobs`` (the
     probabilities of the first token). ``rubric_mode`` asks for all items in one request (``joint``) or for each in its
     own (``separate``); ``shuffle`` is the seed of a recorded item order; ``evidence`` demands quotes, which are looked

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from evenhand import registry
 from evenhand.domain.ask import ModelClient, Steps
-from evenhand.domain.case import Case
+from evenhand.domain.case import Case, is_blank
 from evenhand.domain.contract import Contract
 from evenhand.domain.errors import ConfigError, TemplateError, about, require_flag
 from evenhand.domain.message import Message
@@ -19,6 +19,7 @@ from evenhand.domain.scale import UNIT, Choices, Labels, Range, Scale, scale_of
 from evenhand.domain.template import METADATA, Template, value_text
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS, Answered, GaveUp, check_attempts, inquire
 from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.judged_examples import ExampleLike, judged_examples, shown_examples
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.prompts.ready import READY, ReadyPrompt, named_prompt
 from evenhand.evaluators.reading import AMBIGUOUS, Ambiguous, check_ambiguous
@@ -42,6 +43,14 @@ def _identity_of(ambiguous: str) -> dict[str, Any]:
 def _identity_of_prompt(name: str | None) -> dict[str, Any]:
     """Say by what a ready prompt is known: by its text, which another version may change."""
     return {} if name is None else {"prompt": READY[name].text}
+
+
+def _identity_of_instructions(instructions: str | None) -> dict[str, Any]:
+    return {} if instructions is None else {"instructions": instructions}
+
+
+def _identity_of_examples(examples: Sequence[Any]) -> dict[str, Any]:
+    return {"examples": [example.as_dict() for example in examples]} if examples else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +79,8 @@ class PromptSettings(BaseEvaluator):
     ambiguous: Ambiguous = field(default="first", metadata={"identity": _identity_of})
     strict: InitVar[bool | None] = None
     model: InitVar[str | None] = None
+    instructions: str | None = field(default=None, metadata={"identity": _identity_of_instructions})
+    examples: Sequence[ExampleLike] = field(default=(), metadata={"identity": _identity_of_examples})
 
     def __post_init__(self, max_retries: int | None, strict: bool | None, model: str | None) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
@@ -84,6 +95,7 @@ class PromptSettings(BaseEvaluator):
         self._check_template()
         self._check_prompt()
         self._check_options()
+        self._settle_guidance()
         with about("judge"):
             self._set("judge", registry.judge(self.judge, model=model))
 
@@ -161,6 +173,15 @@ class PromptSettings(BaseEvaluator):
                     key="score_from",
                 )
             self.token_scale()  # refuses one that does not fit
+
+    def _settle_guidance(self) -> None:
+        if self.instructions is not None and (not isinstance(self.instructions, str) or is_blank(self.instructions)):
+            raise ConfigError(
+                f"{self.where}: instructions is {self.instructions!r:.80}; write what the judge is to heed",
+                key="instructions",
+            )
+        with about("examples"):
+            self._set("examples", judged_examples(self.examples, where=f"{self.where}: examples"))
 
     def _settle_ambiguous(self, strict: bool | None) -> None:
         """Take ``strict`` too, the old name: true was to ask again."""
@@ -257,12 +278,20 @@ class PromptSettings(BaseEvaluator):
 
     def system_message(self, case: Case, *parts: str) -> Message:
         """Write the system message: who judges, what the material is, then the task and the format of the reply."""
+        guidance = self.guidance(case)
         if self.prompt is not None:
-            return _system_message(texts.READY_JUDGE, *parts)
+            return _system_message(texts.READY_JUDGE, *guidance, *parts)
         material = (
             texts.TEMPLATE_MATERIAL if self.template is not None else texts.with_context(self.material_text, case)
         )
-        return _system_message(texts.JUDGE, material, *parts)
+        return _system_message(texts.JUDGE, material, *guidance, *parts)
+
+    def guidance(self, case: Case) -> tuple[str, ...]:
+        """Return what the judge is told beyond the usual: the instructions, and the examples but the case's own."""
+        if self.instructions is None and not self.examples:
+            return ()
+        shown = shown_examples(self.examples, case)  # type: ignore[arg-type]  # since it was made
+        return tuple(part for part in (self.instructions, shown) if part)
 
     def inquire(self, case: Case, contract: Contract, task: str, *, sample: int = 0) -> Steps[Answered | GaveUp]:
         """Put a question about a case to the judge."""

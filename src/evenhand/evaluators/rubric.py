@@ -164,7 +164,8 @@ def _by_probability(evaluator: PromptSettings, case: Case, items: tuple[Rubric, 
 
     The item comes after the case, unlike elsewhere: a small local model then reads the case once for all items.
     """
-    system = Message("system", texts.YES_OR_NO if evaluator.template is None else texts.TEMPLATE_YES_OR_NO)
+    task = texts.YES_OR_NO if evaluator.template is None else texts.TEMPLATE_YES_OR_NO
+    system = Message("system", "\n\n".join((task, *evaluator.guidance(case))))
     user = Message("user", evaluator.short_prompt(case))
     prompts = [appended((system, user), texts.one_item(item.description)) for item in items]
     asked = yield from together([ask_first_token(messages, judge=evaluator.client) for messages in prompts])

@@ -125,6 +125,12 @@ def require_scores(run: RunRecord) -> None:
         raise ConfigError(f"run {run.id} ranks profiles, and a rank is not a score; compare the two rankings instead")
 
 
+def require_suite(run: RunRecord) -> None:
+    """Refuse a run over profiles, where cases with verdicts are needed."""
+    if (mode := mode_of(run.definition)) is not None:
+        raise ConfigError(f"run {run.id} is one over profiles ({mode}); name a run of a suite or a prompt")
+
+
 def is_audit(definition: Mapping[str, Any]) -> bool:
     """Return whether a run audits a judge."""
     return mode_of(definition) == AUDIT

@@ -66,7 +66,7 @@ def _ambiguities(verdict: object, details: object) -> Iterator[tuple[str, bool]]
     other = fields.get("ambiguous")
     if isinstance(other, Mapping) and isinstance(other.get("counted"), str):
         yield other["counted"], other.get("verdict") != verdict
-    for member in _within(fields):
+    for member in within(fields):
         yield from _ambiguities(member.get("verdict"), member.get("details"))
 
 
@@ -80,7 +80,7 @@ def juries_of(evaluation: Evaluation) -> Iterator[tuple[str, list[Rating], int]]
 
 
 def _juries(name: str, details: object) -> Iterator[tuple[str, list[Rating], int]]:
-    members = list(_within(details)) if isinstance(details, Mapping) else []
+    members = list(within(details)) if isinstance(details, Mapping) else []
     if members and isinstance(details, Mapping) and details.get("jury") is True:
         jurors = [member for member in members if member is not details.get("meta_judge")]
         ratings = [rating for rating in map(_rating, jurors) if rating is not None]
@@ -97,7 +97,8 @@ def _rating(member: Mapping[str, Any]) -> Rating | None:
     return Rating(str(member.get("evaluator")), score, label if isinstance(label, str) else None)
 
 
-def _within(details: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def within(details: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the evaluations within another: members, stages, and a meta-judge."""
     members = details.get("members")
     for member in [*(members if isinstance(members, list) else []), details.get("meta_judge")]:
         if isinstance(member, Mapping):
@@ -111,7 +112,7 @@ def _parts(kind: object, attempts: object, details: object) -> Iterator[Part]:
     yield Part(str(kind), judge if isinstance(judge, str) else None, attempts if isinstance(attempts, int) else 0)
     if "members" not in fields and "meta_judge" not in fields:  # as in most, and there are many
         return
-    for member in _within(fields):
+    for member in within(fields):
         yield from _parts(member.get("type"), member.get("attempts"), member.get("details"))
 
 

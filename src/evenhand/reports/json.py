@@ -107,6 +107,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "steadiness": _steadiness(summary.steadiness),
         "discarded": {kind: asdict(part) for kind, part in summary.discarded.items()},
         "agreement": {name: asdict(agreement) for name, agreement in summary.agreement.items()},
+        **({"cascades": {name: asdict(tally) for name, tally in summary.cascades.items()}} if summary.cascades else {}),
         "evaluators": {name: tally_row(tally) for name, tally in summary.evaluators.items()},
         **({"models": by_model} if by_model else {}),
         **({"slices": _slices(summary)} if summary.slices or summary.unsliced else {}),

@@ -14,7 +14,19 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.slices import slice_value
-from evenhand.domain.summary import Discarded, Interval, JuryAgreement, PassOfK, Rate, Slice, Steadiness, Summary, Tally
+from evenhand.domain.summary import (
+    CascadeTally,
+    Discarded,
+    Interval,
+    JuryAgreement,
+    PassOfK,
+    Rate,
+    Slice,
+    StageTally,
+    Steadiness,
+    Summary,
+    Tally,
+)
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds
 from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.phrases import Standing
@@ -83,6 +95,7 @@ class Overview:
                 "steadiness": _steadiness(summary_data["steadiness"]),
                 "discarded": {name: Discarded(**part) for name, part in summary_data["discarded"].items()},
                 "agreement": {name: _agreement(part) for name, part in summary_data["agreement"].items()},
+                "cascades": {name: _cascade(part) for name, part in summary_data["cascades"].items()},
                 "slices": {
                     key: {value: _slice(part) for value, part in parts.items()}
                     for key, parts in summary_data["slices"].items()
@@ -131,11 +144,19 @@ def _agreement(data: Mapping[str, Any]) -> JuryAgreement:
     return JuryAgreement(**{**data, "interval": _interval(data["interval"])})
 
 
+def _cascade(data: Mapping[str, Any]) -> CascadeTally:
+    stages = tuple(StageTally(**stage) for stage in data["stages"])
+    return CascadeTally(**{**data, "stages": stages, "interval": _interval(data["interval"])})
+
+
 def _format() -> str:
     """Return an id of the format of overviews, so that none is read that was written in an older format."""
     # To be raised when numbers of the same name are worked out in another way.
     version = 2
-    parts = (Overview, Summary, Tally, Interval, Steadiness, PassOfK, JuryAgreement, Discarded, Slice)
+    parts = (
+        Overview, Summary, Tally, Interval, Steadiness, PassOfK, JuryAgreement, CascadeTally, StageTally, Discarded,
+        Slice,
+    )  # fmt: skip
     names = [[each.name for each in fields(part)] for part in parts]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 

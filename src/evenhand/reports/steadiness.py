@@ -11,6 +11,7 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Discarded, JuryAgreement, Rate, Steadiness, Summary
 from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.reports.blocks import Grid
+from evenhand.reports.cascades import cascade_sentences
 from evenhand.reports.phrases import cost_text, counted, interval_text, score_text
 from evenhand.reports.safe_text import plain
 from evenhand.stats.agreement import FEWEST
@@ -28,7 +29,9 @@ def steady_sentences(
     has_verdicts: bool = True,
     written: Callable[[str, int], str] = plain,
 ) -> list[str]:
-    """Say how far the pass rate could move, which gates are close, how far juries agree, and what was for nothing.
+    """Say how far the pass rate could move, which gates are close, and how far juries agree.
+
+    Also how far cascades went, and what was for nothing.
 
     >>> from evenhand.domain.summary import Tally
     >>> steady_sentences(Summary(cases=Tally(n=10, scored=8, passed=6, errors=2)))
@@ -42,6 +45,7 @@ def steady_sentences(
             *_verdict_sentences(summary),
             *(sentence for gate in gates for sentence in _gate_sentences(gate, summary)),
             *(agreement_sentence(written(name, 60), agreement) for name, agreement in summary.agreement.items()),
+            *cascade_sentences(summary, written),
         ]
     return sentences + ([discarded_sentence(summary)] if summary.discarded else [])
 

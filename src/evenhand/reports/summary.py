@@ -13,6 +13,7 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.slices import slice_value
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Verdict
+from evenhand.reports.cascades import CascadeCounts, cascades_of
 from evenhand.reports.counts import (
     NO_ANSWER,
     Counts,
@@ -78,6 +79,7 @@ class Summarizer:
         self._repeats: Counter[Samples] = Counter()
         self._discarded = DiscardedCounts()
         self._juries: dict[str, tuple[Place, Ratings]] = {}
+        self._cascades: dict[str, tuple[Place, CascadeCounts]] = {}
 
     def add(self, result: CaseResult, outcome: CaseScore | None = None) -> None:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
@@ -99,6 +101,7 @@ class Summarizer:
             parts = parts_of(evaluation)
             self._note(judgment, parts, position)
             self._add_effort(judgment, parts)
+            self._add_cascades(judgment, (position, len(by_evaluator)))
         for order, (name, evaluations) in enumerate(by_evaluator.items()):
             of_all_samples = over_samples(evaluations)
             for evaluators in (self._evaluators, *(counts.evaluators for counts in sliced)):
@@ -121,6 +124,13 @@ class Summarizer:
             first, collected = self._juries.get(name) or (place, Ratings())
             self._juries[name] = min(first, place), collected
             collected.add(rated, cluster)
+
+    def _add_cascades(self, judgment: Judgment, place: Place) -> None:
+        """Take in how far the cascades of a judgment went."""
+        for passed in cascades_of(judgment.evaluation):
+            first, counts = self._cascades.get(passed.name) or (place, CascadeCounts())
+            self._cascades[passed.name] = min(first, place), counts
+            counts.add(passed, has_prices=judgment.cost is not None)
 
     def add_alike(self, result: CaseResult, outcome: CaseScore, times: int) -> None:
         """Take in that many cases with one judgment like this one, all but for what it spent: see ``spend``."""
@@ -248,6 +258,7 @@ class Summarizer:
             steadiness=steadiness(self._repeats),
             discarded=self._discarded.discarded(),
             agreement={name: ratings.agreement() for name, (_, ratings) in sorted(self._juries.items(), key=_order)},
+            cascades={name: counts.tally() for name, (_, counts) in sorted(self._cascades.items(), key=_order)},
         )
 
 
@@ -264,7 +275,7 @@ def blamed(result: CaseResult) -> str:
     return "the target" if no_answer(result.outcome.evaluations) else "the judge"
 
 
-def _order(item: tuple[str, tuple[Place, Ratings]]) -> tuple[Place, str]:
+def _order(item: tuple[str, tuple[Place, Ratings | CascadeCounts]]) -> tuple[Place, str]:
     name, (place, _) = item
     return place, name
 

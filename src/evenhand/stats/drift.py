@@ -95,6 +95,27 @@ def _share_of_ok(changed: int, anchors: int, max_drop: float) -> float:
     return 1.0 if low == 0 else incomplete_beta(low, changed - low + 1, 0.5)
 
 
+def has_few_flips(flips: int, anchors: int, max_drop: float = MAX_DROP) -> bool:
+    """Return whether surely less than such a share of anchors flips: then no agreement fell by as much (exact test).
+
+    >>> has_few_flips(0, 59), has_few_flips(0, 58), has_few_flips(3, 200)
+    (True, False, True)
+    """
+    return flips < anchors and incomplete_beta(anchors - flips, flips + 1, 1 - max_drop) <= SIGNIFICANT
+
+
+def chance_of_few_flips(anchors: int, *, flips: float = USUAL_FLIPS, max_drop: float = MAX_DROP) -> float:
+    """Return how likely so many anchors without labels show that a judge has not changed, if it has not.
+
+    >>> round(chance_of_few_flips(100, flips=0.01), 2), round(chance_of_few_flips(100), 2)
+    (0.74, 0.02)
+    """
+    most = -1
+    while most < anchors and has_few_flips(most + 1, anchors, max_drop):
+        most += 1
+    return incomplete_beta(anchors - most, most + 1, 1 - flips) if most >= 0 else 0.0
+
+
 def flip_e_value(flips: int, anchors: int, usual: float) -> float:
     """Return how much the flips speak for more than the usual rate of them; below 1 they speak for it.
 

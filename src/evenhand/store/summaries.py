@@ -41,6 +41,10 @@ class Summaries:
                 self._counted[run.number] = run.finished, covers
         return covers
 
+    def share_counts(self, other: Summaries) -> None:
+        """Count finished runs together with another connection to the same database: what one counted, both know."""
+        self._counted = other._counted
+
     def find(self, run: RunRecord, coverage: str, *, format: str) -> str | None:  # noqa: A002 - what it is called
         """Return the summary of a run; None if there is none, or it is damaged or out of date."""
         rows = self._db.rows("SELECT format, covers, checksum, content FROM summaries WHERE run = ?", [run.number])

@@ -70,7 +70,9 @@ _OF_THE_WAY: Final = frozenset(
 _ABSENT: Final = object()
 
 
-def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+def judging_differences(
+    a: Mapping[str, Any], b: Mapping[str, Any], *, sides: tuple[str, str] = ("in A", "in B")
+) -> list[str]:
     """Return how the definitions of two runs differ in what judges, or in how a model was asked for the answers.
 
     The model that answers may be another, and so may gates and costs: that is what runs are compared for.
@@ -88,7 +90,7 @@ def judging_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]
     for path in dict.fromkeys((*ours, *theirs)):
         left, right = ours.get(path, _ABSENT), theirs.get(path, _ABSENT)
         if left != right or isinstance(left, bool) != isinstance(right, bool):  # Python takes true for 1
-            lines.append(f"{path}: {_field_words(left)} in A, {_field_words(right)} in B")
+            lines.append(f"{path}: {_field_words(left)} {sides[0]}, {_field_words(right)} {sides[1]}")
     return lines
 
 

@@ -12,11 +12,14 @@ from evenhand import registry
 from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import ConfigError
 from evenhand.models.environment import program_env
+from evenhand.suites.judge_cards import CONFIDENT, as_numbers, with_cards
 
 # An evaluator as a suite defines it.
 Defined: TypeAlias = Mapping[str, Any]
 
 JUDGE_TYPE: Final = "llm_judge"
+# The keys of an evaluator that list others: members of a composite, stages of a cascade.
+NESTED: Final = ("members", "stages")
 PROGRAM_TYPE: Final = "code_judge"
 OLD_NAMES: Final = {"rubric": JUDGE_TYPE, "code": PROGRAM_TYPE}
 # Who checks the rubrics of a case that no other evaluator reads.
@@ -38,9 +41,8 @@ def name_of(definition: Defined) -> str:
 
 
 def members_of(definition: Defined) -> list[Defined]:
-    """Return the members of a composite, as far as they are definitions."""
-    members = definition.get("members")
-    return [member for member in members if isinstance(member, Mapping)] if isinstance(members, list) else []
+    """Return the members of a composite or the stages of a cascade, as far as they are definitions."""
+    return [member for key in _lists_in(definition) for member in definition[key] if isinstance(member, Mapping)]
 
 
 def reads_rubrics(definition: Defined) -> bool:
@@ -116,9 +118,9 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
             made["judge"] = judge
         if takes_ambiguous(made["type"]):
             _settle_ambiguous(made, ambiguous)
-    if isinstance(made.get("members"), list):
-        made["members"] = [
-            settled(member, judge, ambiguous) if isinstance(member, Mapping) else member for member in made["members"]
+    for key in _lists_in(made):
+        made[key] = [
+            settled(member, judge, ambiguous) if isinstance(member, Mapping) else member for member in made[key]
         ]
     if (aggregator := _aggregator(made)) is not None:
         made["aggregator"] = aggregator = dict(aggregator)
@@ -127,6 +129,18 @@ def settled(definition: Defined, judge: object, ambiguous: str | None = None) ->
                 aggregator["judge"] = judge
             _settle_ambiguous(aggregator, ambiguous)
     return made
+
+
+def with_read_cards(definition: Any, judge: object, folder: Path) -> Any:
+    """Return a definition with what the judge cards say that it names, members and all: so it is kept with a run."""
+    if not isinstance(definition, Mapping):
+        return definition
+    made = dict(definition)
+    for key in _lists_in(made):
+        made[key] = [with_read_cards(member, judge, folder) for member in made[key]]
+    if not isinstance(made.get("type"), str) or CONFIDENT not in made:
+        return made
+    return made | {CONFIDENT: with_cards(settled(made, judge), folder, anew=True)[CONFIDENT]}
 
 
 def _settle_ambiguous(made: dict[str, Any], ambiguous: str | None) -> None:
@@ -145,7 +159,9 @@ def build(definition: Defined, *, folder: Path | None, client: Callable[[object]
 
 
 def _with_clients(definition: Defined, folder: Path | None, client: Callable[[object], ModelClient]) -> dict[str, Any]:
-    made = dict(definition)
+    made = with_cards(definition, folder)
+    if CONFIDENT in made:
+        made[CONFIDENT] = as_numbers(made[CONFIDENT])
     kind = made.get("type")
     if isinstance(kind, str) and takes_judge(kind):
         if "model" in made:  # which goes with a client, an object
@@ -157,10 +173,9 @@ def _with_clients(definition: Defined, folder: Path | None, client: Callable[[ob
             made["judge"] = client(made.get("judge"))
     if kind == PROGRAM_TYPE:
         _prepare_program(made, folder)
-    if isinstance(made.get("members"), list):
-        made["members"] = [
-            _with_clients(member, folder, client) if isinstance(member, Mapping) else member
-            for member in made["members"]
+    for key in _lists_in(made):
+        made[key] = [
+            _with_clients(member, folder, client) if isinstance(member, Mapping) else member for member in made[key]
         ]
     if (aggregator := _aggregator(made)) is not None:
         made["aggregator"] = dict(aggregator)
@@ -169,6 +184,10 @@ def _with_clients(definition: Defined, folder: Path | None, client: Callable[[ob
         if aggregator["type"] == PROGRAM_TYPE:
             _prepare_program(made["aggregator"], folder)
     return made
+
+
+def _lists_in(definition: Defined) -> list[str]:
+    return [key for key in NESTED if isinstance(definition.get(key), list)]
 
 
 def _aggregator(definition: Defined) -> Defined | None:

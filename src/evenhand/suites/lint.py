@@ -19,7 +19,7 @@ from evenhand.evaluators.prompts.ready import IN_A_CASE, READY, value_in
 from evenhand.evaluators.value_text import shown
 from evenhand.models.families import same_family
 from evenhand.suites.definition import Definition
-from evenhand.suites.evaluators import JUDGE_TYPE, lacks_judge, members_of, name_of, names_judge, type_of
+from evenhand.suites.evaluators import JUDGE_TYPE, NESTED, lacks_judge, members_of, name_of, names_judge, type_of
 from evenhand.suites.values import MOST_GUESSED, Fault
 
 _MOST_NAMED = 5
@@ -252,7 +252,7 @@ def _judge_names(part: Any) -> Iterator[str]:
         for key, value in part.items():
             if key == "judge" and (name := _model_name(value)) is not None:
                 yield name
-            elif key in {"evaluators", "members", "aggregator"}:
+            elif key in {"evaluators", "aggregator", *NESTED}:
                 yield from _judge_names(value)
     elif isinstance(part, list):
         for item in part:

@@ -14,7 +14,7 @@ from evenhand.domain.run import PlannedCase
 from evenhand.engine.identity import canonical, describe
 from evenhand.evaluators.function import FunctionEvaluator
 from evenhand.suites.credentials import literal_credentials
-from evenhand.suites.evaluators import JUDGE_TYPE, build, evaluators_of, settled
+from evenhand.suites.evaluators import JUDGE_TYPE, NESTED, build, evaluators_of, settled
 from evenhand.suites.values import doubles
 
 # What users may write for an evaluator.
@@ -114,9 +114,10 @@ def _description(evaluator: Evaluator) -> dict[str, Any]:
     if evaluator.type == JUDGE_TYPE:  # by these, it judges the answer as a whole, whatever the rubrics of a case
         options = {name: getattr(evaluator, name, None) for name in ("prompt", "choices")}
         fields |= {name: describe(value) for name, value in options.items() if value is not None}
-    members = getattr(evaluator, "members", None)
-    if isinstance(members, list | tuple):
-        fields["members"] = [_description(member) for member in members if hasattr(member, "steps")]
+    for key in NESTED:
+        members = getattr(evaluator, key, None)
+        if isinstance(members, list | tuple):
+            fields[key] = [_description(member) for member in members if hasattr(member, "steps")]
     return fields
 
 

@@ -28,6 +28,7 @@ from evenhand.suites.cases import CaseMaker, id_problem
 from evenhand.suites.checks import Checks
 from evenhand.suites.definition import NO_JUDGE, Definition
 from evenhand.suites.document import Document, open_document
+from evenhand.suites.evaluators import with_read_cards
 from evenhand.suites.header import SuiteSlices, check_header, definition_of, gate_names
 from evenhand.suites.lint import AskedJudge, LackedTexts, TargetPrompts, Unanswered
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
@@ -233,7 +234,16 @@ def examine(
         header.pop(key, None)
     faults = {*document.faults, *check_header(header, checks)}
     mistakes += [format_fault(document.path, fault) for fault in sorted(faults)]
-    return Suite(document, definition_of(header) | replaced, checks), mistakes
+    settings = definition_of(header) | replaced
+    if not mistakes and isinstance(settings.get("evaluators"), list):
+        try:
+            settings["evaluators"] = [
+                with_read_cards(each, settings.get("judge"), document.path.absolute().parent)
+                for each in settings["evaluators"]
+            ]
+        except ConfigError as error:
+            mistakes.append(format_fault(document.path, Fault(header.lines.get("evaluators", header.line), str(error))))
+    return Suite(document, settings, checks), mistakes
 
 
 def _in_place_of(own: object, model: object, key: str, name: str, checks: Checks) -> object:
@@ -362,7 +372,7 @@ def job_of(suite: Suite, *, target: Target | None = None) -> Job:
     )
 
 
-def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
+def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True, with_target: bool = True) -> Job:
     """Make the job of a stored run, whose suite need not be there any more."""
     if any(
         MADE_IN_PYTHON in evaluator
@@ -377,7 +387,7 @@ def job_of_run(store: Store, run: RunRecord, *, trusted: bool = True) -> Job:
         definition=run.definition,
         cases=lambda: itertools.chain.from_iterable(store.planned(run)),
         evaluators_for=built.evaluators_for,
-        target=built.target(trusted=trusted),
+        target=built.target(trusted=trusted) if with_target else None,
         prices=built.prices,
         timeout=built.timeout,
     )

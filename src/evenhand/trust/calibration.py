@@ -16,7 +16,7 @@ from evenhand.stats.score_difference import ScoreDifference, score_difference
 from evenhand.stats.shares import share
 from evenhand.trust.card import Basis, CurvePoint, Differing, JudgeCard
 from evenhand.trust.correction import mean_by_people, rate_by_labels, rate_by_people
-from evenhand.trust.evidence import Evidence, LabelledCase, gather
+from evenhand.trust.evidence import Evidence, LabelledCase, definition_of, gather
 from evenhand.trust.limits import TrustLimits
 from evenhand.trust.marks import decides_alone, proposed_mark, separation, sure_marks
 from evenhand.trust.next_step import next_step
@@ -51,6 +51,7 @@ def judge_card(
         run=run.id,
         name=run.name,
         evaluator=evaluator,
+        definition=definition_of(run, evaluator),
         pass_mark=evidence.pass_mark,
         judged=len(views),
         left_out=evidence.left_out,

@@ -16,6 +16,7 @@ from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.stats.score_difference import ScoreDifference
 from evenhand.stats.selective import Alone
+from evenhand.trust.anchors import AnchorSet
 
 
 class Basis(StrEnum):
@@ -136,17 +137,19 @@ class Differing:
 class JudgeCard:
     """What labels by people say of the judge of a run: of one evaluator, or of its cases as a whole.
 
+    ``definition`` is that evaluator as the run defines it, with its judge; None where it is not one of the run's list.
     A number that the labels do not support is ``Refused``, with the reason. ``judge_rate`` is the share of all judged
     cases that the judge passes, ``corrected`` what people would say of them, ``corrected_mean`` the same for scores.
     ``scores`` says whether people gave scores. ``sure`` has the thresholds for borderline, ``alone`` the confidence
     from which on the judge may decide alone. ``differences`` has the cases where judge and people differ most, of
     ``differing`` in all. ``limits`` are those of the suite. ``notes`` say what to know of the numbers, and
-    ``next_step`` what to do.
+    ``next_step`` what to do. ``anchors`` are the labelled cases, for the judge to be asked about again.
     """
 
     run: str
     name: str
     evaluator: str | None
+    definition: Mapping[str, Any] | None
     pass_mark: float
     judged: int
     left_out: Mapping[str, int]
@@ -178,6 +181,7 @@ class JudgeCard:
     limits: tuple[GateResult, ...] = ()
     notes: tuple[str, ...]
     next_step: str
+    anchors: AnchorSet | None = None
 
     @property
     def trusted(self) -> bool:
@@ -186,21 +190,22 @@ class JudgeCard:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain JSON values; what is refused is a mapping with the reason under ``refused``."""
-        return {each.name: _plain(getattr(self, each.name)) for each in dataclasses.fields(self)}
+        return {each.name: plain_values(getattr(self, each.name)) for each in dataclasses.fields(self)}
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """Return a value as plain JSON values; what is refused is a mapping with the reason."""
     match value:
         case Refused(reason=reason):
             return {"refused": reason}
         case GateResult():
             return value.as_dict()
         case Mapping():
-            return {"" if key is None else str(key): _plain(each) for key, each in value.items()}
+            return {"" if key is None else str(key): plain_values(each) for key, each in value.items()}
         case tuple() if hasattr(value, "_asdict"):
-            return {name: _plain(each) for name, each in value._asdict().items()}
+            return {name: plain_values(each) for name, each in value._asdict().items()}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [plain_values(each) for each in value]
     if dataclasses.is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {each.name: plain_values(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return value.value if isinstance(value, StrEnum) else value

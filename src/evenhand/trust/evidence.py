@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.label import Draw, Label, answer_hash, answer_of, require_evaluator
@@ -14,14 +14,14 @@ from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds, Verdict, median_verdict, reaches
 from evenhand.trust.card import Basis, LabelCounts
+from evenhand.trust.confidence import CONFIDENCE, distance
 
-# The key under which an evaluator may say how sure it is, from 0 to 1.
-CONFIDENCE: Final = "confidence"
 _MOST_QUESTION: Final = 100
+_USUAL_MARK: Final = Thresholds().pass_at
 
 
 class View(NamedTuple):
-    """What the judge said of an answer; ``confidence`` is None where it gave none."""
+    """What the judge said of an answer, and how sure it is; None where nobody can say."""
 
     score: float
     passes: bool
@@ -65,11 +65,27 @@ class Evidence:
 
 def pass_mark_of(run: RunRecord, evaluator: str | None = None) -> float:
     """Return the pass mark in use: that of an evaluator that has its own, or that of the run."""
-    defined = run.definition.get("evaluators")
-    for one in defined if evaluator is not None and isinstance(defined, list | tuple) else ():
-        if isinstance(one, Mapping) and evaluator == (one.get("name") or one.get("type")) and one.get("thresholds"):
+    for one in _defined(run) if evaluator is not None else ():
+        if evaluator == (one.get("name") or one.get("type")) and one.get("thresholds"):
             return Thresholds.of(one["thresholds"]).pass_at
     return run.thresholds.pass_at
+
+
+def definition_of(run: RunRecord, evaluator: str | None = None) -> dict[str, Any] | None:
+    """Return an evaluator as the run defines it, with the run's judge where it names none.
+
+    Without a name it is the only one; None where there are several, or none of that name.
+    """
+    named = [one for one in _defined(run) if evaluator in (None, one.get("name") or one.get("type"))]
+    if len(named) != 1:
+        return None
+    judge = named[0].get("judge") or run.definition.get("judge")
+    return {**named[0], **({} if judge is None else {"judge": judge})}
+
+
+def _defined(run: RunRecord) -> list[Mapping[str, Any]]:
+    defined = run.definition.get("evaluators")
+    return [one for one in defined if isinstance(one, Mapping)] if isinstance(defined, list | tuple) else []
 
 
 def passes(label: Label, pass_mark: float) -> bool:
@@ -86,7 +102,7 @@ def majority(verdicts: Sequence[bool]) -> bool:
     return 2 * sum(verdicts) > len(verdicts)
 
 
-def judge_view(result: CaseResult, evaluator: str | None = None) -> View | None:
+def judge_view(result: CaseResult, evaluator: str | None = None, pass_mark: float = _USUAL_MARK) -> View | None:
     """Return what the judge said of the answer that people read; None if that is no score.
 
     Where each sample has an answer of its own, people read the first one; otherwise all samples judge the same answer.
@@ -110,16 +126,22 @@ def judge_view(result: CaseResult, evaluator: str | None = None) -> View | None:
         return None
     score = math.fsum(score for score, _ in scored) / len(scored)
     verdict = median_verdict(verdict for _, verdict in scored)
-    return View(score, verdict is Verdict.PASS, _confidence(judgments))
+    passed = verdict is Verdict.PASS
+    return View(score, passed, _confidence(judgments, distance(score, passes=passed, pass_mark=pass_mark)))
 
 
-def _confidence(evaluations: Sequence[Evaluation]) -> float | None:
-    """Return how sure the evaluator says it is; of several, nobody knows how sure they are together."""
-    given = [evaluation.details.get(CONFIDENCE) for evaluation in evaluations]
-    numbers = [number for number in given if is_finite_number(number) and 0 <= number <= 1]
-    if len({evaluation.evaluator for evaluation in evaluations}) != 1 or len(numbers) != len(given):
+def _confidence(evaluations: Sequence[Evaluation], far: float | None) -> float | None:
+    """Return how sure the evaluator says it is, or else how far its score lies from the pass mark.
+
+    Of several evaluators, nobody knows how sure they are together.
+    """
+    if len({evaluation.evaluator for evaluation in evaluations}) != 1:
         return None
-    return math.fsum(numbers) / len(numbers)
+    given = [evaluation.details[CONFIDENCE] for evaluation in evaluations if CONFIDENCE in evaluation.details]
+    if not given:
+        return far
+    numbers = [number for number in given if is_finite_number(number) and 0 <= number <= 1]
+    return math.fsum(numbers) / len(numbers) if len(numbers) == len(evaluations) else None
 
 
 def gather(
@@ -130,12 +152,12 @@ def gather(
     evaluator: str | None = None,
 ) -> Evidence:
     """Put the judge's view of every case beside the labels that count for it; the cases are gone through once."""
-    gathered = _Gathered(labels, evaluator)
+    mark = pass_mark_of(run, evaluator)
+    gathered = _Gathered(labels, evaluator, mark)
     for result in results:
         gathered.take(result)
     if evaluator is not None and run.cases:
         require_evaluator(run, evaluator, gathered.names)
-    mark = pass_mark_of(run, evaluator)
     cases = tuple(gathered.labelled(mark))
     basis = _basis(cases, draw)
     return Evidence(
@@ -152,8 +174,9 @@ def gather(
 class _Gathered:
     """What was found so far: views by position, the labels of answers that the run has, and how many do not count."""
 
-    def __init__(self, labels: Iterable[Label], evaluator: str | None) -> None:
+    def __init__(self, labels: Iterable[Label], evaluator: str | None, pass_mark: float) -> None:
         self._evaluator = evaluator
+        self._pass_mark = pass_mark
         self._elsewhere = Counter[str | None]()
         # Labels that were not met yet.
         self._waiting: dict[int, list[Label]] = {}
@@ -171,7 +194,7 @@ class _Gathered:
     def take(self, result: CaseResult) -> None:
         """Take in a case."""
         self.names.update([judgment.evaluation.evaluator for judgment in result.judgments])
-        answer, view = answer_of(result), judge_view(result, self._evaluator)
+        answer, view = answer_of(result), judge_view(result, self._evaluator, self._pass_mark)
         if answer is None or view is None:
             self.left_out["without an answer" if answer is None else "without a score"] += 1
         else:

@@ -60,6 +60,8 @@ def _kinds(kind: Any, seen: set[type]) -> set[type]:
 
 def _value(kind: Any, data: Any) -> Any:
     """Return plain data as what a type says it is."""
+    if kind is Any:
+        return data
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, types.UnionType):
         return _one_of(parts, data)

@@ -22,11 +22,14 @@ RULES: Final[Mapping[str, tuple[str, float]]] = {
     "min_specificity_low": ("specificity", 0.0),
 }
 _TEXTS: Final = ("labels", "evaluator")
+_MAX_DROP: Final = "max_drop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustLimits:
     """The limits of a suite, by rule; ``labels`` is the file of labels, and ``evaluator`` whose card they are about.
+
+    ``max_drop`` is by how much the agreement with people may fall before the judge has drifted.
 
     >>> TrustLimits.of({"min_kappa_low": 0.4}).limits
     {'min_kappa_low': 0.4}
@@ -34,6 +37,7 @@ class TrustLimits:
 
     labels: str | None = None
     evaluator: str | None = None
+    max_drop: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -48,8 +52,11 @@ class TrustLimits:
             if name in _TEXTS:
                 if not isinstance(value, str) or not value.strip():
                     raise ConfigError(f"trust: {name} is {value!r:.80}; it must be text", key=str(name))
+            elif name == _MAX_DROP:
+                if not is_finite_number(value) or not 0 < value < 1:
+                    raise ConfigError(f"trust: {name} is {value!r:.80}; it must be above 0 and below 1", key=name)
             elif name not in RULES:
-                names = (*_TEXTS, *RULES)
+                names = (*_TEXTS, *RULES, _MAX_DROP)
                 hint = did_you_mean(str(name)[:80], names)
                 raise ConfigError(f"trust: no key {name!r:.80}{hint}; there are {', '.join(names)}", key=str(name))
             elif not is_finite_number(value) or not RULES[name][1] <= value <= 1:
@@ -57,7 +64,12 @@ class TrustLimits:
                 raise ConfigError(f"trust: {name} is {value!r:.80}; it must be a number from {least:g} to 1", key=name)
             else:
                 limits[name] = value
-        return cls(labels=given.get("labels"), evaluator=given.get("evaluator"), limits=limits)
+        return cls(
+            labels=given.get("labels"),
+            evaluator=given.get("evaluator"),
+            max_drop=given.get(_MAX_DROP),
+            limits=limits,
+        )
 
     def check(self, found: Mapping[str, Any]) -> tuple[GateResult, ...]:
         """Hold the numbers of a card, by their names, against the limits; a number that is refused has failed."""

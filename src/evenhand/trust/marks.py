@@ -81,8 +81,8 @@ def decides_alone(evidence: Evidence) -> Alone | Refused:
         return NO_LABELS
     if not sure:
         return Refused(
-            "the judge gives no confidence; an evaluator of your own can give one from 0 to 1, as confidence in its "
-            "details"
+            "the judge gives no confidence: of several evaluators nobody knows how sure they are together, so make the "
+            "card of one (--evaluator NAME)"
         )
     if (refused := _not_alike(evidence)) is not None:
         return refused

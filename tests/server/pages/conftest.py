@@ -109,9 +109,10 @@ def look_at(response: Any) -> None:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
+def client(tmp_path: Path, empty_database: Callable[[Path], str]) -> Iterator[TestClient]:
     """Talk to a server with a store of its own."""
-    app = make_app(ServerSettings(db=str(tmp_path / "evenhand.db"), token=Secret(TOKEN), page_wait_seconds=60.0))
+    db = empty_database(tmp_path / "evenhand.db")
+    app = make_app(ServerSettings(db=db, token=Secret(TOKEN), page_wait_seconds=60.0))
     with TestClient(app, base_url="http://localhost:8642", follow_redirects=False) as made:
         made.event_hooks = {"request": [], "response": [look_at]}
         yield made

@@ -79,8 +79,7 @@ def calibrate(
     with StoreLocation(db).opened(to_read=True) as store:
         record = store.runs.find(run)
         wanted = TrustLimits.of(record.definition.get("trust"))
-        file = labels if labels is not None else labels_in_suite(record.definition, record.source)
-        given = None if file is None else _read(store, record, file)
+        given = given_labels(store, record, labels)
         card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)
     if not card.labels.cases:
         told = [line for line in label_lines(card) if line.startswith("not counted")]
@@ -98,6 +97,12 @@ def calibrate(
         if not limit.ok:
             console.note(f"the judge does not reach what the suite demands: {limit.words}")
     return ExitCode.OK if card.trusted else ExitCode.JUDGE_NOT_TRUSTED
+
+
+def given_labels(store: Store, run: RunRecord, file: str | None) -> list[Label] | None:
+    """Return the labels of a file, or of the one that the suite names; None for those that are stored with the run."""
+    file = labels_in_suite(run.definition, run.source) if file is None else file
+    return None if file is None else _read(store, run, file)
 
 
 def _check_options(*, apply: str | None, sure: bool, yes: bool, json: bool) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.console import Console
+from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import gate_results, stopped_decided
-from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.exit_code import ExitCode, exit_code, worst
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
@@ -16,7 +18,6 @@ from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import report_from
 from evenhand.models.retry import BUDGET
 from evenhand.profiles.job import is_audit
-from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
@@ -80,6 +81,10 @@ def code_of(report: Report) -> ExitCode:
         budget_reached=kind == BUDGET,
         never_scored=kind == NEVER_SCORED,
     )
+    if is_doctor(run.definition):
+        from evenhand.doctor.report import found_in  # noqa: PLC0415 - few runs examine a judge
+
+        return worst((code, ExitCode.JUDGE_NOT_TRUSTED)) if found_in(report).failed else code
     # Audits have gates that only their report knows of.
     return ExitCode.GATE_FAILED if code is ExitCode.OK and not all(gate.ok for gate in report.gates) else code
 
@@ -91,12 +96,16 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
     else:
         console.result(report.run.id)
     write_files(report, outputs, console)
-    run = report.run
+    tell_end(report.run, console, resume_command, is_told=not json and console.shows_results)
+    return code_of(report)
+
+
+def tell_end(run: RunRecord, console: Console, resume_command: str, *, is_told: bool = False) -> None:
+    """Say why a run that is not finished ended, and how to resume it; ``is_told`` says that a report told why."""
     if run.status is RunStatus.INTERRUPTED:
         console.error(f"interrupted; resume with: {resume_command}")
     elif run.status is not RunStatus.FINISHED and not stopped_decided(run):
-        _tell_stop(Failure.of(run.reason), console, resume_command, is_told=not json and console.shows_results)
-    return code_of(report)
+        _tell_stop(Failure.of(run.reason), console, resume_command, is_told=is_told)
 
 
 def _tell_stop(reason: Failure, console: Console, resume_command: str, *, is_told: bool) -> None:

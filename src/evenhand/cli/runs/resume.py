@@ -15,6 +15,7 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_prices
+from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
@@ -31,7 +32,10 @@ from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.definition import Definition
 from evenhand.suites.definition_diff import definition_differences
+from evenhand.suites.drift import drift_of, resumed_job
 from evenhand.suites.suite import job_of, job_of_run
+from evenhand.tuner.prepare import stored_tuning
+from evenhand.tuner.settings import is_tuning
 from evenhand.workspace.prompt_run import is_trial
 
 _MAX_ACTIONS_SHOWN = 5
@@ -139,38 +143,59 @@ def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecor
 
 
 def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
-    """Return the job from the suite file, or from what the run stored if the file is gone."""
+    """Return what a run is to do, by what it is: of a suite, or of a command with cases of its own."""
+    if drift_of(run) is not None:
+        if overrides != Overrides():
+            raise ConfigError(f"run {run.id} judges anchors again by the same judge; leave out --judge and --target")
+        return resumed_job(store, run)
     if is_trial(run.definition):
         job = _stored_job(
             store, run, overrides, cases="test cases", does="tries a prompt", again="evenhand prompts run"
         )
+    elif is_doctor(run.definition):
+        job = _stored_job(store, run, overrides, cases="cases", does="examines a judge", again="evenhand doctor")
+    elif is_tuning(run.definition):
+        _require_stored(run, overrides, cases="labelled cases", does="tunes a prompt", again="evenhand tune")
+        # Its definition is that of the run itself.
+        job = replace(stored_tuning(run).job(store), definition=run.definition)
     elif (mode := mode_of(run.definition)) is not None:
         does, again = _OF_PROFILES[mode]
         job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
-    elif run.source is not None and Path(run.source).is_file():
-        job = job_of(overrides.read(run.source))
-    elif run.source is None and not is_imported(run):
+    else:
+        job = _suite_job(store, run, overrides, session)
+    return job if scope_of(run).answers_from is None else replace(job, target=None)
+
+
+def _suite_job(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
+    """Return the job from the suite file, or from what the run stored if the file is gone."""
+    if run.source is not None and Path(run.source).is_file():
+        return job_of(overrides.read(run.source))
+    if run.source is None and not is_imported(run):
         raise ConfigError(
             f"run {run.id} was started by a program, and only that program can resume it; start a new run"
         )
-    elif run.status is RunStatus.PLANNING:
+    if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the cases of run {run.id} were not all read, and {run.source} is gone; "
             f"delete the run with: evenhand runs delete {run.id}"
         )
-    elif overrides != Overrides.of(run):
+    if overrides != Overrides.of(run):
         raise ConfigError(f"{run.source or 'the suite'} is not here, so its judge and target cannot be changed")
-    else:
-        if run.source is not None:
-            session.console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
-        # The paths of an imported run are relative to the working directory: programs and functions are found here.
-        placed = replace(run, source=run.source or str(Path.cwd() / run.name))
-        job = replace(job_of_run(store, placed), source=run.source)
-    return job if scope_of(run).answers_from is None else replace(job, target=None)
+    if run.source is not None:
+        session.console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
+    # The paths of an imported run are relative to the working directory: programs and functions are found here.
+    placed = replace(run, source=run.source or str(Path.cwd() / run.name))
+    return replace(job_of_run(store, placed), source=run.source)
 
 
 def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> Job:
     """Return the job of a run without a suite from what it stored; its source may have changed since."""
+    _require_stored(run, overrides, cases=cases, does=does, again=again)
+    return job_of_run(store, run)
+
+
+def _require_stored(run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> None:
+    """Refuse a run whose cases are not all stored, and to change the models of one that has no suite."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the {cases} of run {run.id} were not all read; start a new run with: {again}, and delete this one with: "
@@ -180,7 +205,6 @@ def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: st
         raise ConfigError(
             f"run {run.id} {does} with its own models and judge; to use others, start a new run with: {again}"
         )
-    return job_of_run(store, run)
 
 
 def _require_same(store: Store, run: RunRecord, job: Job) -> None:

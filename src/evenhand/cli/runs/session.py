@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import typer
 
 from evenhand.cli.console import Console, write_from_signal
-from evenhand.cli.options import RunOptions, display_name, is_typed
+from evenhand.cli.options import PaceOptions, display_name, is_typed
 from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
@@ -127,6 +127,10 @@ class Session:
         self, store: Store, run: RunRecord, job: Job, pace: Pace, *, when_done: WhenDone | None = None
     ) -> ExitCode:
         """Work on a run until it ends, report the result, and return the exit code; ``when_done`` gets the report."""
+        return self.end(store, self.judge(store, run, job, pace), when_done=when_done)
+
+    def judge(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
+        """Work on a run until it ends, and return it; nothing is reported."""
         expected, done = store.extent(run)
         if job.following is not None:
             expected = job.following.total(store, run)
@@ -136,13 +140,12 @@ class Session:
         self.interrupts.farewell = f"stopped at once; resume with: {self.resume_command(run)}"
         self.journal.began(run, evaluations=expected, done=done, concurrency=pace.concurrency)
         try:
-            ended = asyncio.run(self._work(store, run, job, pace))
+            return asyncio.run(self._work(store, run, job, pace))
         except RunBusyError:  # another process works on it
             raise
         except Exception:
             self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
             raise
-        return self.end(store, ended, when_done=when_done)
 
     def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
         """Report the result of a run, and return the exit code."""
@@ -205,7 +208,7 @@ async def _watch(runner: Runner, journal: Journal) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def pace_of(options: RunOptions, suite_concurrency: int | None = None) -> Pace:
+def pace_of(options: PaceOptions, suite_concurrency: int | None = None) -> Pace:
     """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has."""
     return Pace.of(
         concurrency=options.concurrency or suite_concurrency,
@@ -219,7 +222,7 @@ def pace_of(options: RunOptions, suite_concurrency: int | None = None) -> Pace:
 
 
 @contextlib.contextmanager
-def open_session(ctx: typer.Context, options: RunOptions) -> Iterator[Session]:
+def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
     """Open a session; an unknown report format or a log file that cannot be opened is an error before any work."""
     for path in options.output or ():
         format_of(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from evenhand.cli.options import RunOptions
+from evenhand.cli.options import PaceOptions, RunOptions
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, WhenDone, pace_of
 from evenhand.domain.errors import ConfigError
@@ -54,10 +54,10 @@ def start_run(
             expected = forecast(opened, new.estimated or job, scope, use_cache=not options.no_cache)
         if estimate:
             _show_notes(session, new)
-            _show_estimate(session, expected, new.outline)
+            show_estimate(session, expected, new.outline)
             return ExitCode.OK
         if options.max_cost is not None:
-            _require_prices(expected)
+            require_known_prices(expected)
         lines += new.announce(expected) if new.announce is not None else []
     with StoreLocation(options.db if store is None else store).opened() as opened:
         run = _plan(session, opened, job, _with_whole_id(opened, new.scope))
@@ -67,13 +67,14 @@ def start_run(
         return session.work_on(opened, run, job, pace_of(options, new.concurrency), when_done=new.when_done)
 
 
-def require_prices(store: Store, job: Job, scope: Scope, options: RunOptions) -> None:
+def require_prices(store: Store, job: Job, scope: Scope, options: PaceOptions) -> None:
     """Refuse ``--max-cost`` for models whose price is unknown."""
     if options.max_cost is not None:
-        _require_prices(forecast(store, job, scope, use_cache=not options.no_cache))
+        require_known_prices(forecast(store, job, scope, use_cache=not options.no_cache))
 
 
-def _require_prices(expected: Estimate) -> None:
+def require_known_prices(expected: Estimate) -> None:
+    """Refuse ``--max-cost`` where the price of a model is unknown."""
     unknown = [model.model for model in expected.models if model.low is None]
     if unknown:
         raise ConfigError(
@@ -103,7 +104,7 @@ def _show_notes(session: Session, new: NewRun) -> None:
         session.console.note(f"note: {note}")
 
 
-def _show_estimate(session: Session, expected: Estimate, outline: Sequence[str]) -> None:
+def show_estimate(session: Session, expected: Estimate, outline: Sequence[str]) -> None:
     """Print an estimate: tokens and dollars only where a model is asked."""
     if session.json:
         session.console.result(strict_json(({"plan": list(outline)} if outline else {}) | expected.as_dict()))

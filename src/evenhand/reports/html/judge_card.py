@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from evenhand.domain.summary import Corrected, Interval, Rate
 from evenhand.reports.blocks import Grid
+from evenhand.reports.html.card_parts import as_sentence, figures, scroll, section, sentences
 from evenhand.reports.html.charts import Axis, forest, interval_mark, outcome_bar
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.page import whole_document
@@ -54,19 +55,19 @@ def judge_card_parts(card: JudgeCard, address: CaseAddress | None = None) -> Mar
     """Return everything below the title."""
     return join(
         tag("p", *_headline(card), class_="headline"),
-        _lines(label_lines(card)),
-        _section("Next", tag("p", _sentence(card.next_step), class_="next")),
-        _section("Limits of the suite", _lines(limit_lines(card))) if card.limits else None,
-        _section("Pass rate", _rates(card), _lines(rate_lines(card))),
-        _section("Agreement with people", _shares(card), _lines(agreement_lines(card))),
-        _section("What people and the judge said", _bars(card), _matrix(card)) if card.counts.n else None,
-        _section("Scores and people", *_curve(card)) if card.curve else None,
-        _section("Pass mark", _lines(mark_lines(card))),
-        _section("Borderline", _lines(sure_lines(card))),
-        _section("Deciding alone", _lines(alone_lines(card))),
-        _section("People", _lines(people_lines(card)), _table(rater_table(card)) if len(card.raters) > 1 else None),
+        sentences(label_lines(card)),
+        section("Next", tag("p", as_sentence(card.next_step), class_="next")),
+        section("Limits of the suite", sentences(limit_lines(card))) if card.limits else None,
+        section("Pass rate", _rates(card), sentences(rate_lines(card))),
+        section("Agreement with people", _shares(card), sentences(agreement_lines(card))),
+        section("What people and the judge said", _bars(card), _matrix(card)) if card.counts.n else None,
+        section("Scores and people", *_curve(card)) if card.curve else None,
+        section("Pass mark", sentences(mark_lines(card))),
+        section("Borderline", sentences(sure_lines(card))),
+        section("Deciding alone", sentences(alone_lines(card))),
+        section("People", sentences(people_lines(card)), _table(rater_table(card)) if len(card.raters) > 1 else None),
         _differences(card, address) if card.differences else None,
-        _section("Notes", _lines(card.notes)) if card.notes else None,
+        section("Notes", sentences(card.notes)) if card.notes else None,
     )
 
 
@@ -116,7 +117,7 @@ def _forest(first: str, rows: Iterable[tuple[str, Rate | Corrected | Kappa | Ref
         described = f"{name}: {score_text(found.value)} {interval_text(around)}"
         mark = interval_mark(name, found.value, ends, _SHARES, description=described)
         shown.append((name, mark, (score_text(found.value), interval_text(around))))
-    return _scroll(forest((first, "Estimate", "95 %"), shown, _SCALE), first) if shown else None
+    return scroll(forest((first, "Estimate", "95 %"), shown, _SCALE), first) if shown else None
 
 
 def _bars(card: JudgeCard) -> Markup:
@@ -149,7 +150,7 @@ def _matrix(card: JudgeCard) -> Markup:
             *(tag("td", cell, class_="number same" if at == number else "number") for at, cell in enumerate(cells)))
         for number, (name, *cells) in enumerate(grid.rows)
     )  # fmt: skip
-    return _scroll(tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix"), "What was said")
+    return scroll(tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix"), "What was said")
 
 
 def _curve(card: JudgeCard) -> Iterator[Markup]:
@@ -160,8 +161,8 @@ def _curve(card: JudgeCard) -> Iterator[Markup]:
     )
     yield tag("figure", tag("figcaption", tag("p", told)), reliability_chart(card.curve, card.pass_mark))
     headings = ("Score", "Cases", "Judge, mean", "People", "95 %")
-    numbers = _plain_table(headings, reliability_rows(card.curve), (True, False, False, False, False))
-    yield tag("details", tag("summary", "Numbers"), _scroll(numbers, "Numbers of the chart"), class_="numbers")
+    numbers = figures(headings, reliability_rows(card.curve), (True, False, False, False, False))
+    yield tag("details", tag("summary", "Numbers"), scroll(numbers, "Numbers of the chart"), class_="numbers")
 
 
 def _differences(card: JudgeCard, address: CaseAddress | None) -> Markup:
@@ -178,37 +179,8 @@ def _differences(card: JudgeCard, address: CaseAddress | None) -> Markup:
         )
     head = tag("tr", *(tag("th", name.capitalize(), scope="col") for name in grid.headings))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="figures")
-    return _section(grid.title, _scroll(table, "Cases where judge and people differ"))
+    return section(grid.title, scroll(table, "Cases where judge and people differ"))
 
 
 def _table(grid: Grid) -> Markup:
-    return _scroll(_plain_table([name.capitalize() for name in grid.headings], grid.rows, grid.to_the_left), "People")
-
-
-def _plain_table(headings: Iterable[str], rows: Iterable[tuple[str, ...]], to_the_left: tuple[bool, ...]) -> Markup:
-    kinds = [None if left else "number" for left in to_the_left]
-    head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in zip(headings, kinds, strict=True)))
-    body = (
-        tag("tr", tag("th", first, scope="row", dir="auto"),
-            *(tag("td", cell, class_=kind) for cell, kind in zip(cells, kinds[1:], strict=True)))
-        for first, *cells in rows
-    )  # fmt: skip
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="figures")
-
-
-def _scroll(table: Markup, name: str) -> Markup:
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=name)
-
-
-def _section(title: str, *parts: Markup | None) -> Markup:
-    return tag("section", tag("h2", title), *parts, class_="section")
-
-
-def _lines(lines: Iterable[str]) -> Markup:
-    return tag("ul", *(tag("li", _sentence(line), dir="auto") for line in lines), class_="card-lines")
-
-
-def _sentence(line: str) -> str:
-    # What is to be copied does not end in a full stop.
-    end = "" if line.endswith((".", "!", "?", "}")) or ": evenhand " in line else "."
-    return f"{line[:1].upper()}{line[1:]}{end}"
+    return scroll(figures([name.capitalize() for name in grid.headings], grid.rows, grid.to_the_left), "People")

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from evenhand.server.api import (
     case_import,
+    drift,
     filters,
     judge_card,
     labels,
@@ -33,6 +34,7 @@ for _part in (
     results.router,
     results.profile_router,
     results.comparison_router,
+    drift.router,
     trend.router,
     prompts.transfer_router,
     models.router,

@@ -20,6 +20,7 @@ class JudgeCardShape(Shape):
     run: str
     name: str
     evaluator: str | None
+    definition: dict[str, Any] | None
     pass_mark: float
     judged: int
     left_out: dict[str, int]
@@ -51,6 +52,7 @@ class JudgeCardShape(Shape):
     limits: list[dict[str, Any]]
     notes: list[str]
     next_step: str
+    anchors: dict[str, Any] | None
 
 
 @router.get("/runs/{run}/card", response_model=JudgeCardShape)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
@@ -27,6 +27,7 @@ from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.server.runs.views import MOST_CASES_IN_LIST, judge_of
 from evenhand.store.results import cases_at, positions_with_errors
 from evenhand.store.store import Store
+from evenhand.suites.drift import drift_of
 from evenhand.suites.lint import kinship_notes
 from evenhand.workspace.prompt_run import PROMPT
 
@@ -175,6 +176,14 @@ def fact_links(run: RunRecord) -> dict[str, str]:
     if run.forked_from is not None:
         links["Forked from"] = f"/runs/{quote(run.forked_from, safe='')}"
     return links
+
+
+def drift_link(run: RunRecord) -> str:
+    """Return where a run that judged the anchors of another one again is held against it; "" for other runs."""
+    if (again := drift_of(run)) is None:
+        return ""
+    query = {"then": again["of"], "now": run.id, "evaluator": again.get("evaluator") or ""}
+    return f"/drift?{urlencode({name: value for name, value in query.items() if value})}"
 
 
 def _noun(run: RunRecord) -> str:

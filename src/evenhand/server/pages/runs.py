@@ -19,10 +19,10 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
+from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.profiles.job import mode_of
-from evenhand.profiles.modes import report_kind_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
@@ -207,6 +207,7 @@ def one_run(
         kinship=run_view.kinship(run),
         facts=run_view.facts(run, numbers),
         fact_links=run_view.fact_links(run),
+        drift_at=run_view.drift_link(run),
         numbers=numbers,
         view=None if numbers is None else run_view.view_of(run, numbers),
         verdict_links=run_view.verdict_links(run),

@@ -26,6 +26,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.suite import job_of_run
+from evenhand.tuner.settings import is_tuning
 from evenhand.workspace.prompt_run import PROMPT, Trial, asks_judge, is_trial
 
 
@@ -121,6 +122,8 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
         raise ConfigError(f"run {run.id} was imported; see what it would use with: evenhand resume {run.id}")
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
+    if is_tuning(run.definition):
+        raise ConfigError(f"run {run.id} tunes a prompt; resume it on the command line: evenhand resume {run.id}")
     if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
         raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
     job = with_next_rounds(job_of_run(store, run))

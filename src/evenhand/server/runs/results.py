@@ -144,6 +144,7 @@ class Results:
 
     def __init__(self, store: Store, reading: Store) -> None:
         self._store = store
+        reading.summaries.share_counts(store.summaries)
         self._listing = Listing(reading, CASE_READER)
         self._background = ThreadPoolExecutor(1, thread_name_prefix="results")
         self._prepared: set[str] = set()

@@ -1,0 +1,1 @@
+"""Put a judge to the test before it is trusted, with answers whose truth is known."""

@@ -1,0 +1,1 @@
+"""The probes of the doctor, a module for each group."""

@@ -1,0 +1,1 @@
+"""Better prompts from labels: candidates, cross-validation, and whether one is adopted."""
