@@ -797,6 +797,34 @@ def test_answers_are_labelled_by_keys_and_the_page_stands_in_nobodys_way(visit: 
     expect(page.locator(".page-head")).to_contain_text("1 of 3")
 
 
+def test_two_people_label_one_after_the_other_and_the_card_says_how_they_agree(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.targets}/label")
+    said = {"Carla": ("1", "1", "2", "1"), "Dan": ("1", "1", "2", "2")}
+    for rater, keys in said.items():
+        page.get_by_label("Your name").fill(rater)
+        page.get_by_role("button", name="Begin" if rater == "Carla" else "Change").click()
+        if rater == "Carla":
+            page.get_by_label("Cases", exact=True).fill("4")
+            page.get_by_role("button", name="Draw cases").click()
+        expect(page.locator(".page-head")).to_contain_text("0 of 4")
+        for number, key in enumerate(keys, start=1):
+            wait_for_keys(page)
+            press(page, key)
+            expect(page.locator(".page-head")).to_contain_text(f"{number} of 4")
+        expect(page.get_by_role("heading", name="All 4 cases of the draw are labelled")).to_be_visible()
+
+    expect(page.get_by_role("row", name="Dan 4 2 0")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("On 4 cases that several people labelled, 3 of 4 pairs of labels")
+    page.get_by_role("link", name="Judge card").click()
+    main = page.locator("main")
+    expect(main).to_contain_text("4 cases labelled by Carla, Dan, drawn at random")
+    expect(main).to_contain_text("On 4 cases that several people labelled, Krippendorff's alpha is 0.")
+    expect(main.get_by_role("row", name="Carla 4 3")).to_be_visible()
+    expect(main.get_by_role("row", name="Dan 4 2")).to_be_visible()
+    page.goto(f"{site.address}/runs/{site.targets}")
+    expect(page.locator(".rate.corrected")).to_contain_text("corrected pass rate")
+
+
 def test_evaluations_are_sorted_filtered_and_opened(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.many}/results")
     page.get_by_role("link", name="Evaluations").click()

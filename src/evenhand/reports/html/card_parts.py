@@ -38,7 +38,8 @@ def as_sentence(line: str) -> str:
     >>> as_sentence("no bias shown")
     'No bias shown.'
     """
-    end = "" if line.endswith((".", "!", "?", ")", "}")) else "."
+    # What is to be copied does not end in a full stop.
+    end = "" if line.endswith((".", "!", "?", "}")) or ": evenhand " in line else "."
     return f"{sentence_case(line)}{end}"
 
 
