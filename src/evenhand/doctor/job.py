@@ -26,7 +26,7 @@ from evenhand.suites.suite import Suite
 _NAME: Final = "judge"
 _PAIRWISE: Final = "pairwise"
 _ITEM: Final = {"id": "right", "description": "The answer is right: it meets the expected outcome"}
-_NO_JUDGE: Final = "the evaluator has several judges, none of which compares answers alone"
+_NO_JUDGE: Final = "the evaluator has no judge of its own: its members have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def doctor_job(
         seed=seed,
         limits=limits,
         family=None if client is None else family_of(client.name),
-        no_comparison=_NO_JUDGE if client is None else "",
+        no_single_judge=_NO_JUDGE if client is None else "",
         compares_only=type_of(subject.evaluator) == _PAIRWISE,
     )
     called = name or f"doctor of {_called(subject, client)}"
