@@ -116,9 +116,9 @@ class Plan:
         for number, pair in enumerate(drawn(shipped_pairs(), self.size, self.seed)):
             setting = Setting(number=number, family=family, other=other)
             for probe, made in _made(pair, setting, probes):
-                own = None if probe is None else probe.evaluator
+                own = None if probe is None or probe.evaluator is None else (probe.evaluator,)
                 name = PLAIN if probe is None else probe.name
-                yield PlannedCase(position=position, case=_known(made, pair, name), evaluators=own and (own,))
+                yield PlannedCase(position=position, case=_known(made, pair, name), evaluators=own)
                 position += 1
 
 

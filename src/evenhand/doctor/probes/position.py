@@ -21,7 +21,7 @@ _TRUE_ITEMS: Final = (
     Rubric(id="text", description="The answer is more than a single letter"),
     Rubric(id="polite", description="The answer insults nobody"),
 )
-_RIGHT_ITEM: Final = Rubric(id=RIGHT, description="The answer is right: it meets the expected outcome")
+_RIGHT_ITEM: Final = Rubric(id=RIGHT, description="The answer is right, and does what the question asks")
 
 
 def _first_and_last(pair: Pair, _: Setting) -> Iterator[Made]:

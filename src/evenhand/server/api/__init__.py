@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from evenhand.server.api import (
     case_import,
+    doctor,
     filters,
     judge_card,
     labels,
@@ -30,6 +31,7 @@ for _part in (
     filters.router,
     labels.router,
     judge_card.router,
+    doctor.router,
     results.router,
     results.profile_router,
     results.comparison_router,
