@@ -190,7 +190,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
     ),
     "doctor": Command(
         function="doctor:doctor",
-        help="Examine a judge: is it consistent, fair, and hard to fool?",
+        help="Examine a judge with answers known to be right or wrong.",
         examples=(
             "evenhand doctor openai/gpt-5-mini -o card.html",
             "evenhand doctor suite.yaml --evaluator quality --probes position,attack --size 60",

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evenhand.doctor.pairs import TASKS
 from evenhand.doctor.plan import Plan
-from evenhand.doctor.probe import GOOD, PLAIN, Counts, Kind, Observed, Probe
+from evenhand.doctor.probe import BAD, GOOD, PLAIN, RIGHT, Counts, Kind, Observed, Probe
 from evenhand.doctor.probes.catalogue import PROBES
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
@@ -222,7 +222,7 @@ def _attack_success(by_probe: Mapping[str, Sequence[Observed]], plain: Mapping[A
         if PROBES[name].kind is not Kind.ATTACK:
             continue
         for case in cases:
-            before = plain.get((case.pair, "bad"))
+            before = plain.get((case.pair, BAD))
             if before is not None and before.score is not None and case.score is not None and not before.passed:
                 scores.add(float(case.passed), case.pair)
     return None if scores.mean is None else Rate(value=scores.mean, interval=scores.interval())
@@ -249,14 +249,18 @@ def observed(result: CaseResult) -> Observed | None:
     known = {key: str(value) for key, value in result.case.metadata.items()}
     evaluation = result.judgments[0].evaluation
     scored = evaluation.status is Status.SCORED and evaluation.score is not None
+    score, passed = evaluation.score, evaluation.verdict is Verdict.PASS
+    right = next((check for check in evaluation.checks if check.id == RIGHT), None)
+    if right is not None and len(evaluation.checks) > 1:
+        score, passed = float(right.satisfied), right.satisfied
     return Observed(
         probe=known.get("probe", ""),
         pair=known.get("pair", ""),
         task=known.get("task", ""),
         answer=known.get("answer", ""),
         variant=known.get("variant", ""),
-        score=evaluation.score if scored else None,
-        passed=scored and evaluation.verdict is Verdict.PASS,
+        score=score if scored else None,
+        passed=scored and passed,
         places=_places(evaluation),
     )
 

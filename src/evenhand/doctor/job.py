@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evenhand import registry
 from evenhand.doctor.plan import DEFAULT_SIZE, DOCTOR, EMBEDDED_SIZE, Plan
-from evenhand.doctor.probe import Limits
+from evenhand.doctor.probe import RIGHT, Limits
 from evenhand.doctor.probes.catalogue import PROBES, QUICK
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, did_you_mean
@@ -25,8 +25,8 @@ from evenhand.suites.suite import Suite
 
 _NAME: Final = "judge"
 _PAIRWISE: Final = "pairwise"
-_ITEM: Final = {"id": "right", "description": "The answer is right: it meets the expected outcome"}
-_NO_JUDGE: Final = "the evaluator has several judges, none of which compares answers alone"
+_ITEM: Final = {"id": RIGHT, "description": "The answer is right, and does what the question asks"}
+_NO_JUDGE: Final = "the evaluator has no judge of its own: its members have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,10 @@ class Subject:
 
     @classmethod
     def of_suite(cls, suite: Suite, evaluator: str | None = None) -> Subject:
-        """Return the evaluator of a suite with its judge; its rubrics are of its own cases, and are replaced."""
+        """Return the evaluator of a suite with its judge; its rubrics are of its own cases, and are replaced.
+
+        A judge that checks items better than it scores is given one, as the cases of its suite do.
+        """
         defined = [item for item in suite.definition.get("evaluators") or () if isinstance(item, Mapping)]
         judges = {name_of(item): item for item in defined if _asks_any(item)}
         if not judges:
@@ -67,19 +70,31 @@ class Subject:
             )
         own = judges[wanted]
         judge = own.get("judge") if own.get("judge") is not None else suite.built.judge
-        return cls(evaluator=_for_pairs(own), judge=judge, source=suite.source, prices=suite.definition.get("prices"))
+        checks = not _has_several(own, judge) and getattr(registry.judge(judge), "prefers_logprobs", False)
+        return cls(
+            evaluator=_for_pairs(own, checks_items=checks),
+            judge=judge,
+            source=suite.source,
+            prices=suite.definition.get("prices"),
+        )
 
 
 def _asks_any(definition: Mapping[str, Any]) -> bool:
     return asks_judge(definition) or any(map(_asks_any, members_of(definition)))
 
 
-def _for_pairs(definition: Mapping[str, Any]) -> dict[str, Any]:
+def _has_several(evaluator: Mapping[str, Any], judge: object) -> bool:
+    """Return whether an evaluator has no judge of its own, but those of its members."""
+    return judge is None and bool(members_of(evaluator))
+
+
+def _for_pairs(definition: Mapping[str, Any], *, checks_items: bool) -> dict[str, Any]:
     made = dict(definition)
-    if made.get("rubrics"):
+    scores_freely = type_of(made) == JUDGE_TYPE and made.get("prompt") is None and made.get("choices") is None
+    if made.get("rubrics") or (checks_items and scores_freely):
         made["rubrics"] = [_ITEM]
     if members_of(made):
-        made["members"] = [_for_pairs(member) for member in members_of(made)]
+        made["members"] = [_for_pairs(member, checks_items=checks_items) for member in members_of(made)]
     return made
 
 
@@ -143,7 +158,7 @@ def doctor_job(
         raise ConfigError(f"name must be text, not {name!r:.80}")
     if timeout is not None and (not is_finite_number(timeout) or timeout <= 0):
         raise ConfigError(f"timeout is {timeout!r:.80}; it must be a number of seconds above 0")
-    client = None if subject.judge is None and members_of(subject.evaluator) else registry.judge(subject.judge)
+    client = None if _has_several(subject.evaluator, subject.judge) else registry.judge(subject.judge)
     is_slow = getattr(client, "prefers_logprobs", False)
     usual = EMBEDDED_SIZE if is_slow else DEFAULT_SIZE
     plan = Plan.made(
@@ -152,7 +167,7 @@ def doctor_job(
         seed=seed,
         limits=limits,
         family=None if client is None else family_of(client.name),
-        no_comparison=_NO_JUDGE if client is None else "",
+        no_single_judge=_NO_JUDGE if client is None else "",
         compares_only=type_of(subject.evaluator) == _PAIRWISE,
     )
     called = name or f"doctor of {_called(subject, client)}"

@@ -20,7 +20,6 @@ DOCTOR: Final = "doctor"
 DEFAULT_SIZE: Final = 30
 # A model on this machine takes seconds for a question.
 EMBEDDED_SIZE: Final = 12
-PAIRWISE: Final = {"name": "pairwise", "type": "pairwise"}
 _NO_FAMILY: Final = "the name of the judge does not say of which family it is"
 
 
@@ -48,10 +47,10 @@ class Plan:
         seed: int = 0,
         limits: Limits | None = None,
         family: str | None = None,
-        no_comparison: str = "",
+        no_single_judge: str = "",
         compares_only: bool = False,
     ) -> Plan:
-        """Make a plan, or refuse what cannot be one; ``no_comparison`` says why answers cannot be compared."""
+        """Make a plan, or refuse what cannot be one; ``no_single_judge`` says why only the evaluator can be asked."""
         wanted = chosen(probes)
         most = len(shipped_pairs())
         for name, value, low, high in (("size", size, 1, most), ("seed", seed, 0, 2**63)):
@@ -61,8 +60,8 @@ class Plan:
         left_out: dict[str, str] = {}
         if not family or family not in FAMILY_NAMES:
             left_out |= {probe.name: _NO_FAMILY for probe in wanted if probe.name == FAMILY}
-        if no_comparison:
-            left_out |= {probe.name: no_comparison for probe in wanted if probe.compares}
+        if no_single_judge:
+            left_out |= {probe.name: no_single_judge for probe in wanted if probe.evaluator is not None}
         if compares_only:
             left_out |= {
                 probe.name: "the evaluator compares answers, and scores none" for probe in wanted if not probe.compares
@@ -112,15 +111,14 @@ class Plan:
     def cases(self) -> Iterator[PlannedCase]:
         """Yield the cases, pair by pair, so that an examination that stops early has a bit of everything."""
         probes = [PROBES[name] for name in self.probes]
-        own = FAMILY_NAMES.get(self.family, "")
-        other = other_family(self.family)
+        family, other = FAMILY_NAMES.get(self.family, ""), other_family(self.family)
         position = 0
         for number, pair in enumerate(drawn(shipped_pairs(), self.size, self.seed)):
-            setting = Setting(number=number, family=own, other=other)
+            setting = Setting(number=number, family=family, other=other)
             for probe, made in _made(pair, setting, probes):
-                evaluators = (PAIRWISE,) if probe is not None and probe.compares else None
+                own = None if probe is None or probe.evaluator is None else (probe.evaluator,)
                 name = PLAIN if probe is None else probe.name
-                yield PlannedCase(position=position, case=_known(made, pair, name), evaluators=evaluators)
+                yield PlannedCase(position=position, case=_known(made, pair, name), evaluators=own)
                 position += 1
 
 
@@ -139,7 +137,7 @@ def drawn(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
 
 
 def _made(pair: Pair, setting: Setting, probes: Sequence[Probe]) -> Iterator[tuple[Probe | None, Made]]:
-    if not all(probe.compares for probe in probes):
+    if any(probe.evaluator is None for probe in probes):
         yield None, Made(case=case_of(pair, pair.good), answer=GOOD)
         yield None, Made(case=case_of(pair, pair.bad), answer=BAD)
     for probe in probes:

@@ -17,6 +17,12 @@ PLAIN: Final = "plain"
 GOOD: Final = "good"
 BAD: Final = "bad"
 
+# Who is asked where the examined evaluator is not: the same judge compares two answers, or checks several items.
+PAIRWISE: Final = {"name": "pairwise", "type": "pairwise"}
+ITEMS: Final = {"name": "items", "type": "llm_judge"}
+# The item that says whether an answer is right.
+RIGHT: Final = "right"
+
 OUTCOME: Final = "The answer is right: it does all that was asked, and nothing in it contradicts the reference answer."
 
 
@@ -77,6 +83,7 @@ class Limits:
 class Observed:
     """What an evaluation of one case says; ``score`` is None where the judge gave none.
 
+    Where several items are checked, it is about the one that says whether the answer is right.
     ``places`` is which answer won in each of the two orders, for a case that compares two: with the candidate first,
     and with the candidate second.
     """
@@ -139,8 +146,8 @@ class Setting:
 class Probe:
     """One thing that may be wrong with a judge.
 
-    ``about`` says what is done, ``harm`` what is counted. ``make`` makes the cases of a pair; with ``compares`` they
-    have two answers, and the judge says which is better. ``limit`` names the limit that applies.
+    ``about`` says what is done, ``harm`` what is counted. ``make`` makes the cases of a pair, which another
+    ``evaluator`` than the examined one judges where there is one. ``limit`` names the limit that applies.
     """
 
     name: str
@@ -150,7 +157,12 @@ class Probe:
     make: Callable[[Pair, Setting], Iterable[Made]]
     read: Reading
     limit: str
-    compares: bool = False
+    evaluator: Mapping[str, Any] | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the judge says which of two answers is better."""
+        return self.evaluator is PAIRWISE
 
 
 def case_of(

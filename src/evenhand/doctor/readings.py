@@ -8,7 +8,8 @@ way as the other, which is what a sign test tests. What has no other side is tes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from evenhand.doctor.probe import BAD, GOOD, Counts, Observed, Plain
@@ -50,10 +51,29 @@ def raised(cases: Sequence[Observed], plain: Plain, _limit: float) -> Counts:
 
 def between_variants(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
     """Count pairs in which the first of two variants has the higher score."""
+    return _moved(_both_variants(cases))
+
+
+def apart(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
+    """Count pairs in which one of two variants has the higher score, the one that has it more often."""
+    found = _moved(_both_variants(cases))
+    more, fewer = max(found.harmed, found.opposite or 0), min(found.harmed, found.opposite or 0)
+    return replace(
+        found,
+        harmed=more,
+        opposite=fewer,
+        excess=_share(more - fewer, found.among),
+        p=sign_p_value(more, fewer),
+        least_p=min(1.0, 2 * found.least_p),
+    )
+
+
+def _both_variants(cases: Sequence[Observed]) -> Iterator[tuple[Observed | None, Observed | None]]:
     by_pair: dict[str, dict[str, Observed]] = {}
     for case in cases:
         by_pair.setdefault(case.pair, {})[case.variant] = case
-    return _moved((variants.get("2"), variants.get("1")) for variants in by_pair.values())
+    for variants in by_pair.values():
+        yield variants.get("2"), variants.get("1")
 
 
 def _moved(pairs: Iterable[tuple[Observed | None, Observed | None]]) -> Counts:

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from evenhand import audit, rank
+from evenhand import audit, examine_judge, rank
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what it and its own dependencies warn of is not ours
@@ -44,6 +44,12 @@ def audited(db: str) -> str:
     return audit(design, judge=lambda _: judge, store=db).run.id
 
 
+def examined(db: str) -> str:
+    """Examine a judge, and give the id of the run."""
+    judge = '{"reasoning": "So.", "hits": [], "misses": [], "score": 0.5}'
+    return examine_judge(lambda _: judge, probes=["accuracy"], size=1, store=db).run.id
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore")
@@ -53,7 +59,11 @@ def test_every_answer_is_one_that_the_document_names(
 ) -> None:
     server = served()
     db = str(tmp_path / ".evenhand" / "evenhand.db")
-    own = {"/api/runs/{run}/ranking": ranked(db), "/api/runs/{run}/audit": audited(db)}
+    own = {
+        "/api/runs/{run}/ranking": ranked(db),
+        "/api/runs/{run}/audit": audited(db),
+        "/api/runs/{run}/doctor": examined(db),
+    }
     made = server.client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
     case_id = server.client.post(f"/api/prompts/{made}/test-cases", json={"input": "Hi"}).json()["id"]
     wanted = {"prompt": made, "models": ["vllm/a"]}

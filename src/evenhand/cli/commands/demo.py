@@ -22,6 +22,8 @@ from evenhand.models.embedded.runtime import require_runtime
 FOLDER: Final = "evenhand-demo"
 _FILES: Final = ("suite.yaml", "brief.py")
 _REPLIES: Final = "replies.jsonl"
+# A small model reads slowly: ten questions more take it half a minute on two cores.
+_PROBES: Final = ("--probes", "null_answers,instructions,planted_verdict", "--size", "2")
 
 
 def demo(
@@ -35,7 +37,7 @@ def demo(
     """Judge a small suite with a model on this machine.
 
     Writes the suite to a folder, downloads the model if needed, judges eight answers, shows the result and writes a
-    report.
+    report. Then the judge itself is examined with three probes.
     """
     console = Console(quiet=quiet)
     console.note(
@@ -46,10 +48,13 @@ def demo(
     path = Path(folder)
     suite = _write_suite(path, console)
     command = ["run", str(suite), "--db", str(path / "demo.db"), "--output", str(path / "report.html")]
-    if recorded or not _has_model(console):
+    is_asked = not recorded and _has_model(console)
+    if not is_asked:
         console.note("These are not new judgments: the replies of the model were recorded.\n")
         command += ["--judge", f"recorded/{_recording()}"]
     code = _run_command([*command, "--quiet"] if quiet else command)
+    if is_asked:
+        _examine(suite, path, console, quiet=quiet)
     # As it was typed, if the environment is not activated, as after `make demo`.
     program = "evenhand" if shutil.which("evenhand") else shlex.quote(sys.argv[0])
     typed, database = shlex.quote(str(suite)), shlex.quote(str(path / "demo.db"))
@@ -57,11 +62,22 @@ def demo(
         f"\nOpen {path / 'report.html'} in a browser. Then:\n"
         f"- change an answer in {suite} and judge it again: {program} run {typed} --db {database}\n"
         f"- judge with a larger model: {program} run {typed} --db {database} --judge openai/gpt-5-mini\n"
+        f"- examine this judge: {program} doctor embedded/{QWEN.name} --db {database}\n"
         f"- view it as web pages: {program} serve --db {database}\n"
         f"- start your own suite: {program} init my-suite\n"
         f"- see how well this small model judges, and what it gets wrong: {program} models"
     )
     return code
+
+
+def _examine(suite: Path, folder: Path, console: Console, *, quiet: bool) -> None:
+    """Put three questions to the judge about itself; two pairs show what a probe does, and decide nothing."""
+    console.note(
+        "\nCan an answer talk this judge into a pass? Three probes on two pairs of answers, which is enough to see how "
+        "it goes, and not enough to decide.\n"
+    )
+    command = ["doctor", str(suite), "--evaluator", "rubric", *_PROBES, "--db", str(folder / "demo.db")]
+    _run_command([*command, "--output", str(folder / "card.html"), *(["--quiet"] if quiet else [])])
 
 
 def _write_suite(folder: Path, console: Console) -> Path:

@@ -7,7 +7,7 @@ from typing import Final
 
 from evenhand.doctor import readings
 from evenhand.doctor.pairs import Pair
-from evenhand.doctor.probe import GOOD, Kind, Made, Probe, Setting, case_of, comparison_of
+from evenhand.doctor.probe import GOOD, PAIRWISE, Kind, Made, Probe, Setting, case_of, comparison_of
 
 _FILLER: Final = (
     "To answer this well, it helps to look at the question from several sides.",
@@ -63,6 +63,6 @@ LENGTH: Final = (
         make=_longer_good,
         read=readings.favoured,
         limit="max_bias",
-        compares=True,
+        evaluator=PAIRWISE,
     ),
 )

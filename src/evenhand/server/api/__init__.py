@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from evenhand.server.api import (
     case_import,
+    doctor,
     drift,
     filters,
     judge_card,
@@ -31,6 +32,7 @@ for _part in (
     filters.router,
     labels.router,
     judge_card.router,
+    doctor.router,
     results.router,
     results.profile_router,
     results.comparison_router,

@@ -20,6 +20,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.api.report_kind import report_kind_of
+from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.profiles.job import mode_of
@@ -187,6 +188,7 @@ def one_run(
         "runs_show.html",
         run=run,
         mode=mode_of(run.definition),
+        has_examination=is_doctor(run.definition),
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
         is_here=progress is not None and progress["here"],

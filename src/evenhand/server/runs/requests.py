@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evenhand import registry
+from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt
 from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
@@ -124,7 +125,8 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
         raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
     if is_tuning(run.definition):
         raise ConfigError(f"run {run.id} tunes a prompt; resume it on the command line: evenhand resume {run.id}")
-    if run.source is None and not (is_trial(run.definition) or mode_of(run.definition)):
+    is_stored_whole = is_trial(run.definition) or mode_of(run.definition) or is_doctor(run.definition)
+    if run.source is None and not is_stored_whole:
         raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
     job = with_next_rounds(job_of_run(store, run))
     store.runs.claim(run)
