@@ -24,6 +24,10 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "WinRate", "JudgeCard", "drift", "DriftReport", "import_results", "export_results", "ExportedRun", "case_score",
         "Weighed",
     ),
+    "Judges": (
+        "compare_judges", "JudgesComparison", "agreement", "Agreement", "position_table", "PositionTable", "holm",
+        "benjamini_hochberg",
+    ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",

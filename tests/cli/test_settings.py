@@ -32,6 +32,7 @@ TYPED_ONLY = {
     "prompts run --model", "prompts run --version", "prompts run --only", "prompts run --label", "prompts run --tag",
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --model-a", "compare --model-b", "compare --fail-if-worse", "calibrate --evaluator", "calibrate --output",
     "drift --evaluator", "drift --labels", "drift --max-drop", "drift --usual-flips", "drift --strict", "drift --anyway", "drift --output",
+    "judges compare --evaluator", "judges compare --labels", "judges compare --margin", "judges compare --anyway", "judges compare --output",
     "score --criteria", "score --max-attempts", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
     "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
