@@ -116,7 +116,7 @@ def test_the_judges_of_pandalm_are_held_against_its_people(command: Command, sha
         return [{key: str(value) for key, value in row.items()} for row in rows]
 
     pairs = read("testset-v1")
-    said = {
+    said: dict[str, dict[str, float | None]] = {
         "PandaLM-7B": {row["idx"]: float(row["pandalm_result"] == "1") for row in read("pandalm-7b-testset-v1")},
         "GPT-3.5": {
             row["idx"]: None if row["gpt_result"] == "garbage" else float(row["gpt_result"] == "1")
