@@ -24,8 +24,11 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "WinRate", "JudgeCard", "CorrectedNumbers", "drift", "DriftReport", "import_results", "export_results",
         "ExportedRun", "case_score", "Weighed",
     ),
+    "Judges": (
+        "examine_judge", "JudgeExamination", "compare_judges", "JudgesComparison", "agreement", "Agreement", "position_table", "PositionTable", "holm",
+        "benjamini_hochberg",
+    ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label", "tune", "Tuning"),
-    "Judges, examined": ("examine_judge", "JudgeExamination"),
     "Profiles": (
         "score", "rank", "audit", "evaluate_profiles", "Profile", "ScoredProfiles", "ProfileScore", "RankedProfiles",
         "RankedProfile", "Audit",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.api.doctor import examine_judge as examine_judge
     from evenhand.api.drift import drift as drift
     from evenhand.api.exports import ExportedRun as ExportedRun, export_results as export_results
+    from evenhand.api.judge_panel import compare_judges as compare_judges
     from evenhand.api.judges import (
         create_async_json_match_evaluator as create_async_json_match_evaluator,
         create_async_llm_as_judge as create_async_llm_as_judge,
@@ -109,14 +110,20 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.profiles.ranking.result import RankedProfile as RankedProfile
     from evenhand.profiles.scored_profiles import ScoredProfiles as ScoredProfiles
     from evenhand.profiles.scores import ProfileScore as ProfileScore
+    from evenhand.stats.false_discoveries import benjamini_hochberg as benjamini_hochberg
+    from evenhand.stats.paired import holm as holm
+    from evenhand.stats.position_table import PositionTable as PositionTable, position_table as position_table
+    from evenhand.stats.rater_agreement import Agreement as Agreement, agreement as agreement
     from evenhand.trust.card import JudgeCard as JudgeCard
     from evenhand.trust.drift import DriftReport as DriftReport
+    from evenhand.trust.judge_panel import JudgesComparison as JudgesComparison
     from evenhand.tuner.result import Tuning as Tuning
 
 _HOMES = {
     "api.drift": ("drift",),
     "api.doctor": ("examine_judge",),
     "api.exports": ("ExportedRun", "export_results"),
+    "api.judge_panel": ("compare_judges",),
     "api.judges": (
         "create_async_json_match_evaluator",
         "create_async_llm_as_judge",
@@ -187,8 +194,13 @@ _HOMES = {
     "profiles.ranking.ranked_profiles": ("RankedProfiles",),
     "profiles.scored_profiles": ("ScoredProfiles",),
     "profiles.scores": ("ProfileScore",),
+    "stats.false_discoveries": ("benjamini_hochberg",),
+    "stats.paired": ("holm",),
+    "stats.position_table": ("PositionTable", "position_table"),
+    "stats.rater_agreement": ("Agreement", "agreement"),
     "trust.card": ("JudgeCard",),
     "trust.drift": ("DriftReport",),
+    "trust.judge_panel": ("JudgesComparison",),
     "tuner.result": ("Tuning",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

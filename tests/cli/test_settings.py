@@ -33,6 +33,7 @@ TYPED_ONLY = {
     "compare --evaluator", "compare --limit", "compare --output", "compare --anyway", "compare --model-a", "compare --model-b", "compare --fail-if-worse", "calibrate --evaluator", "calibrate --output", "calibrate --apply", "calibrate --sure", "calibrate --yes",
     "drift --evaluator", "drift --labels", "drift --max-drop", "drift --usual-flips", "drift --strict", "drift --anyway", "drift --output",
     "tune --model", "tune --evaluator", "tune --examples", "tune --held-out", "tune --folds", "tune --seed",
+    "judges compare --evaluator", "judges compare --labels", "judges compare --margin", "judges compare --anyway", "judges compare --output",
     "score --criteria", "score --max-attempts", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
     "rank --criteria", "rank --max-attempts", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",

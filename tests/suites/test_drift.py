@@ -62,6 +62,8 @@ def test_two_runs_of_a_program_are_compared_and_a_scripted_judge_that_drifted_is
     assert drift(before, changed, anyway=True).drifted
     with pytest.raises(ConfigError, match="were made in Python"):
         drift(before)
+    with pytest.raises(ConfigError, match="was judged by a program's own judge"):
+        drift(evaluate(cases[:1], {"type": "llm_judge"}, judge=lambda _: '{"score": 1}', store=None))
 
 
 def anchors(said: str, people: str = "") -> AnchorSet:

@@ -63,7 +63,8 @@ def drift(
     place = then._place if isinstance(then, Run) else StoreLocation.of(store)  # a run shows no store to its users
     if now is None:
         pace = Pace.of(concurrency=concurrency, max_calls=max_calls, max_cost=max_cost, use_cache=False)
-        with place.opened() as opened:
+        with place.opened(to_read=True) as opened:
+            opened.require_writable()
             origin, anchors = _anchors(opened, then.id if isinstance(then, Run) else then, evaluator)
             if origin is None:
                 raise ConfigError(

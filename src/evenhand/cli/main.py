@@ -109,6 +109,21 @@ MODELS: Final = Group(
         "remove": Command(function="models:remove_model", examples=("evenhand models remove smollm2-135m",)),
     },
 )
+JUDGES: Final = Group(
+    help="Compare several judges of the same answers.",
+    examples=("evenhand judges compare last",),
+    default="compare",
+    default_takes_argument=True,
+    commands={
+        "compare": Command(
+            function="judges:compare_judges",
+            examples=(
+                "evenhand judges compare 20261115-093000-k7mq 20261116-101500-w3xn -o judges.html",
+                "evenhand judges compare last --labels labels.csv",
+            ),
+        ),
+    },
+)
 CACHE: Final = Group(
     help="Show or clear the cached replies.",
     examples=("evenhand cache show",),
@@ -209,6 +224,7 @@ COMMANDS: Final[Mapping[str, Command | Group]] = {
         help="Judge a single answer.",
         examples=("evenhand judge --question 'Capital of France?' --answer Paris --criteria 'Names Paris'",),
     ),
+    "judges": JUDGES,
     "score": Command(
         function="profiles:score",
         help="Score profiles from 0 to 10 by criteria.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.domain.errors import ConfigError, IncomparableError, RunNotFoundError
+from evenhand.domain.errors import ConfigError, IncomparableError, RunNotFoundError, UnknownNameError
 from evenhand.domain.label import Label
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
 from evenhand.engine.anchors import all_anchors, anchors_called, labelled_anchors
@@ -129,6 +129,7 @@ def anchor_job(store: Store, run: RunRecord, anchors: AnchorSet) -> tuple[Job, A
         source=None,
         cases=lambda: _answered(store, run, anchors),
     )
+    _require_judge(run, job)
     scope = AnchorScope(
         # Where each sample has an answer of its own, people read the first, and it was judged once.
         repeat=1 if anchors.own_answers else run.repeat,
@@ -138,6 +139,19 @@ def anchor_job(store: Store, run: RunRecord, anchors: AnchorSet) -> tuple[Job, A
         source=run.source,
     )
     return job, scope
+
+
+def _require_judge(run: RunRecord, job: Job) -> None:
+    """Refuse a run whose judge was an object of a program: what is stored of it is only a description."""
+    try:
+        job.evaluators_for(next(iter(job.cases())))
+    except UnknownNameError:
+        if run.source is not None:
+            raise
+        raise ConfigError(
+            f"run {run.id} was judged by a program's own judge, which is not here; judge the same answers again by that "
+            "program, without the cache, and name both runs"
+        ) from None
 
 
 def resumed_job(store: Store, run: RunRecord) -> Job:

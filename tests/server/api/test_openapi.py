@@ -96,6 +96,8 @@ def test_every_answer_is_one_that_the_document_names(
                     case.path_parameters["run"] = own[case.path]
                 if case.path == "/api/compare":
                     case.query |= {"a": a, "b": b}
+                if case.path == "/api/judges/compare":
+                    case.query |= {"run": [a, b]}
                 if case.path == "/api/drift":
                     case.query |= {"then": a, "now": b}
             answer = case.call(base_url=server.url, headers=dict(server.client.headers), timeout=120)

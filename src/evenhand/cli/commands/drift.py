@@ -113,7 +113,9 @@ def drift(
 
 def _judge_again(session: Session, then: str, wanted: DriftOptions, options: PaceOptions) -> ExitCode:
     """Judge the anchors again in a run of their own, and compare."""
-    with StoreLocation(options.db).opened(to_read=wanted.estimate) as store:
+    with StoreLocation(options.db).opened(to_read=True) as store:
+        if not wanted.estimate:
+            store.require_writable()
         run, anchors = _anchors(store, then, wanted)
         if run is None:
             raise ConfigError(
