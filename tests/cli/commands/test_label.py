@@ -173,7 +173,9 @@ def test_what_a_cascade_left_to_people_is_labelled_as_not_drawn(command: Command
     rows = list(csv.DictReader(io.StringIO((folder / "left.csv").read_text(encoding="utf-8-sig"))))
     refused = [command("label", "--undecided", *more) for more in (["--sample", "2"], ["--from", "left.csv"])]
 
-    assert "of 3 cases, 1 decided by stage 1 (cheap), 0 by stage 2 (strong); 2 left to people" in " ".join(ran.out.split())
+    assert "of 3 cases, 1 decided by stage 1 (cheap), 0 by stage 2 (strong); 2 left to people" in " ".join(
+        ran.out.split()
+    )
     assert "1 of 2 labelled; go on with: evenhand label" in labelled.err
     assert "--undecided" in labelled.err
     assert (written.code, [(row["id"], row["human"], row["p"], row["seed"]) for row in rows]) == (
