@@ -25,8 +25,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "ExportedRun", "case_score", "Weighed",
     ),
     "Judges": (
-        "examine_judge", "JudgeExamination", "compare_judges", "JudgesComparison", "agreement", "Agreement", "position_table", "PositionTable", "holm",
-        "benjamini_hochberg",
+        "examine_judge", "JudgeExamination", "compare_judges", "JudgesComparison", "agreement", "Agreement",
+        "position_table", "PositionTable", "holm", "benjamini_hochberg",
     ),
     "Labels by people": ("draw_labels", "Draw", "add_labels", "AddedLabels", "Label", "tune", "Tuning"),
     "Profiles": (

@@ -39,7 +39,7 @@ TYPED_ONLY = {
     "rank --seed",
     "audit run --max-attempts", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
     "runs list --tag", "runs tag --remove", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
-    "label --sample", "label --uncertain", "label --seed", "label --evaluator", "label --output", "label --from", "label --rater", "label --show-judge",
+    "label --sample", "label --uncertain", "label --seed", "label --evaluator", "label --output", "label --from", "label --rater", "label --show-judge", "label --undecided",
     "doctor --evaluator", "doctor --probes", "doctor --size", "doctor --seed", "doctor --max-attack-success", "doctor --max-bias",
     "doctor --max-inconsistency", "doctor --max-error-rate", "doctor --max-concentration",
     "serve --host", "serve --port", "serve --allow-host", "serve --model", "serve --token-file",

@@ -20,6 +20,7 @@ from evenhand.engine.first_steps import JUDGMENT_TOKENS
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.base import Target
 from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.cascade import Cascade
 from evenhand.evaluators.checks.text import Contains
 from evenhand.evaluators.code import CodeJudgeEvaluator
 from evenhand.evaluators.composite import CompositeEvaluator
@@ -129,6 +130,17 @@ def test_the_members_of_a_composite_are_counted_one_by_one() -> None:
     found = estimated(CompositeEvaluator(members=[judge("a", max_attempts=4), inner]))
 
     assert [(one.model, one.calls, one.most_calls) for one in found.models] == [("a", 1, 4), ("b", 1, 1)]
+
+
+def test_later_stages_of_a_cascade_are_in_the_upper_end_only() -> None:
+    cascade = Cascade(stages=[judge("cheap"), judge("strong", max_attempts=1)], confident=0.5)
+
+    found = estimated(cascade, CompositeEvaluator(members=[cascade]), cases=[CASE, CASE])
+    calls = {model.model: (model.calls, model.most_calls) for model in found.models}
+
+    assert calls == {"cheap": (4, 12), "strong": (0, 4)}
+    assert "first stage of a cascade always decides" in found.text()
+    assert found.as_dict()["rules"][-1].startswith("The lower end assumes")
 
 
 def test_a_meta_judge_is_counted_although_it_asks_later() -> None:

@@ -41,6 +41,10 @@ SCORES = {
     "Yeast is alive": {"openai": 0.9, "anthropic": 0.9, "gemini": 0.9},
     "obliquity of the ecliptic": {"openai": 0.85, "anthropic": 0.3, "gemini": 0.4},
     "has to hurry": {"openai": 0.3, "anthropic": 0.1, "gemini": 0.7},
+    "unworn and in their box": {"anthropic": 1.0},
+    "Two weeks.": {"anthropic": 0.1, "openai": 0.2},
+    "30 days from the delivery": {"anthropic": 0.7, "openai": 0.3},
+    "usually kind about it": {"anthropic": 0.65, "openai": 0.7},
     "The council will keep": {"openai": 1.0},
     "The museum and its café": {"openai": 0.2},
     "Well, there is quite some news": {"openai": 0.9},
@@ -218,6 +222,27 @@ def test_a_jury_goes_by_its_majority(example: Enter, evenhand: Command, answerin
     assert code == 0
     assert verdicts(cases) == {"rainbow": "pass", "yeast": "pass", "seasons": "fail", "wing": "fail"}
     assert cases["seasons"]["score"] == pytest.approx(0.35)
+
+
+@pytest.mark.slow
+def test_a_cascade_asks_the_strong_judge_where_the_cheap_one_is_unsure(
+    example: Enter, evenhand: Command, answering: Answering
+) -> None:
+    example("cascade")
+    answering(lambda asked: None if "weeks" in asked.answer and asked.provider == "anthropic" else attentive(asked))
+
+    code, cases = results(evenhand, "suite.yaml")
+
+    assert code == 0
+    assert {name: case["score"] for name, case in cases.items()} == {
+        "thirty-days": 1.0,
+        "two-weeks": 0.2,
+        "worn": 0.3,
+        "depends": None,
+    }
+    assert [name for name, case in cases.items() if case["evaluations"][0]["flags"] == ["stage_failed"]] == [
+        "two-weeks"
+    ]
 
 
 @pytest.mark.slow

@@ -16,8 +16,14 @@ from typing import Any
 
 import pytest
 
+from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided, stopped_decided
+from evenhand.domain.exit_code import ExitCode
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.job import Scope
+from evenhand.engine.plan import plan
 from evenhand.store.sqlite import SQLite
 from evenhand.store.store import Store, open_store
+from evenhand.suites.suite import job_of, read_suite
 
 AT_ONCE = 32
 
@@ -59,9 +65,9 @@ def has_run(database: str) -> bool:
         store.close()
 
 
-def go_on(database: str, suite: Path) -> subprocess.Popen[bytes]:
+def go_on(database: str, suite: Path, at_once: int = AT_ONCE) -> subprocess.Popen[bytes]:
     begin: tuple[object, ...] = ("resume", "last") if has_run(database) else ("run", suite)
-    return evenhand(*begin, "--db", database, "-j", AT_ONCE, "--quiet", folder=suite.parent)
+    return evenhand(*begin, "--db", database, "-j", at_once, "--quiet", folder=suite.parent)
 
 
 def run_and_kill(database: str, suite: Path, provider: Any, *, kills: int, cases: int, chance: random.Random) -> int:
@@ -225,3 +231,51 @@ def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any
     suite = write_suite(tmp_path, provider.port, 2000)
 
     check(postgres_url, suite, provider, kills=10, cases=2000, seed=3)
+
+
+# Until the gates are decided
+
+
+def planned_until_decided(database: str, suite: Path, *, seed: int) -> None:
+    """Plan a run that stops when its gates are decided, with the order of its cases drawn by that seed."""
+    store = open_store(database)
+    run = plan(store, job_of(read_suite(suite)), Scope(until_decided=UntilDecided(seed=seed)))
+    store.runs.mark(run, RunStatus.STOPPED)  # so that another process may have it
+    store.close()
+
+
+def decided(database: str, suite: Path) -> RunRecord:
+    """Go on with a run until its gates are decided, and return it."""
+    ended(go_on(database, suite, 8), ExitCode.GATE_FAILED)
+    store = open_store(database)
+    (run,) = store.runs.newest()
+    store.close()
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_run_is_decided_as_an_undisturbed_one(tmp_path: Path, provider: Any) -> None:
+    # Three of eleven scores pass, and the mean is a half: with this order, it takes more than a hundred cases.
+    suite = write_suite(tmp_path, provider.port, 600)
+    gates = {"min_pass_rate": 0.45, "min_mean": 0.4}
+    suite.write_text(json.dumps(json.loads(suite.read_text()) | {"gates": gates}))
+    calm, disturbed = str(tmp_path / "calm.db"), str(tmp_path / "killed.db")
+    for database in (calm, disturbed):
+        planned_until_decided(database, suite, seed=2)
+    expected = decided(calm, suite)
+
+    for calls in (1, 40, 40):
+        process = go_on(disturbed, suite, 8)
+        assert provider.wait_for(provider.calls + calls, seconds=120)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    run = decided(disturbed, suite)
+
+    assert stopped_decided(run)
+    assert stopped_decided(expected)
+    assert run.options == expected.options
+    assert run.reason == expected.reason
+    after = {gate["name"]: gate["after"] for gate in run.options[UNTIL_DECIDED]["gates"]}
+    assert 100 < after["min_pass_rate"] < 600

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from evenhand import Case, evaluate
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.label import Label
 from evenhand.domain.run import RunRecord
 from evenhand.labels.draw import make_draw
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
+from evenhand.labels.undecided import undecided_queue
 from evenhand.store.store import Store
 
 Judged = Callable[..., RunRecord]
@@ -67,3 +69,27 @@ def test_agreement_is_counted_over_cases_that_several_people_labelled() -> None:
     assert found.share == pytest.approx(5 / 6)
     assert found.alpha == pytest.approx(1 - 11 * 2 / (2 * 7 * 5), abs=1e-9)
     assert people_agreement([]).share is None
+
+
+def test_what_a_cascade_left_to_people_is_a_queue_of_its_own(store: Store) -> None:
+    stages = [
+        {"name": "cheap", "type": "levenshtein", "value": "Paris"},
+        {"name": "same", "type": "levenshtein", "value": "paris"},
+    ]
+    cascade = {"name": "way", "type": "cascade", "stages": stages, "confident": 0.5, "then": "people"}
+    answers = ["Paris", "Pari", "xyz", "Parus"]
+    cases = [Case(id=f"c{number}", candidate_answer=answer) for number, answer in enumerate(answers)]
+    run = evaluate(cases, [cascade, {"type": "contains", "value": "P"}], store=store)
+    record = store.runs.find(run.id)
+
+    queue = undecided_queue(store, record, rater="Ann", evaluator="way")
+    first = queue.next()
+
+    assert [case.case for case in queue.draw.cases] == ["c1", "c3"]
+    assert first is not None
+    label = give_label(store, record, case_of(store, record, first), rater="Ann", value="pass", from_draw=False)
+    assert not label.is_drawn
+    assert (after := undecided_queue(store, record, rater="Ann")).done == 1
+    assert (after.next(), after.last) == (after.draw.cases[1], label)
+    with pytest.raises(NotFoundError, match="has left no case to people; a cascade with then: people does"):
+        undecided_queue(store, record, rater="Ann", evaluator="contains")

@@ -41,6 +41,16 @@ def test_a_run_keeps_what_the_card_said_when_it_began(tmp_path: Path) -> None:
     assert evaluator.needed == (0.25, None)
 
 
+def test_a_stage_that_hands_nothing_on_is_noted(tmp_path: Path) -> None:
+    graded = read_suite(suite(tmp_path, 0.5))
+    binary = read_suite(suite(tmp_path, 0.5, JUDGE | {"scale": "binary"}, STRONG))
+    last = read_suite(suite(tmp_path, 0.5, then="people"))
+
+    said = ["the scores of stage 1 are 0 or 1" in " ".join(read.notes) for read in (graded, binary, last)]
+    assert said == [False, True, False]
+    assert "the scores of stage 2 are 0 or 1, so its confidence is always 1" in " ".join(last.notes)
+
+
 def test_each_stage_may_have_its_own(tmp_path: Path) -> None:
     read = read_suite(suite(tmp_path, [{"from": "card.json"}, 0.9], then="people"))
 

@@ -10,10 +10,11 @@ from typing import Final
 
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.label import MOST_NOTE, Label, LabelValue, answer_of, label_value
+from evenhand.domain.label import MOST_NOTE, Draw, Label, LabelValue, answer_of, label_value
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.labels.file import reference_text
 from evenhand.labels.queue import Queue, case_of, give_label
+from evenhand.labels.undecided import undecided_queue
 from evenhand.reports.phrases import counted, score_text
 from evenhand.reports.safe_text import plain, plain_lines
 from evenhand.store.store import Store
@@ -35,9 +36,12 @@ class LabelSession:
         rater: str,
         evaluator: str | None = None,
         shows_judge: bool = False,
+        undecided: Draw | None = None,
     ) -> None:
         self._console, self._store, self._run = console, store, run
         self._rater, self._evaluator, self._shows_judge = rater, evaluator, shows_judge
+        # Cases that were left to people, in the place of a draw.
+        self._undecided = undecided
         self._skipped: set[int] = set()
         self._note = ""
 
@@ -48,7 +52,8 @@ class LabelSession:
             queue = self._queue()
             drawn = queue.next(self._skipped)
             if drawn is None:
-                self._console.note(f"all {counted(queue.size, 'case')} of the draw are labelled")
+                those = "of the draw" if self._undecided is None else "left to people"
+                self._console.note(f"all {counted(queue.size, 'case')} {those} are labelled")
                 if self._key("u undo, q quit> ") != "u":
                     return
                 self._undo(queue.last)
@@ -58,9 +63,14 @@ class LabelSession:
                 self._skipped.clear()
             if not self._case(queue, case_of(self._store, self._run, drawn)):
                 break
-        self._console.note(f"{queue.done:,} of {queue.size:,} labelled; go on with: evenhand label {self._run.id}")
+        again = f"evenhand label {self._run.id}{'' if self._undecided is None else ' --undecided'}"
+        self._console.note(f"{queue.done:,} of {queue.size:,} labelled; go on with: {again}")
 
     def _queue(self) -> Queue:
+        if self._undecided is not None:
+            return undecided_queue(
+                self._store, self._run, rater=self._rater, evaluator=self._evaluator, draw=self._undecided
+            )
         return Queue.of(self._store, self._run, rater=self._rater, evaluator=self._evaluator)
 
     def _case(self, queue: Queue, result: CaseResult) -> bool:
@@ -93,7 +103,7 @@ class LabelSession:
             value=value,
             note=self._note,
             evaluator=self._evaluator,
-            from_draw=True,
+            from_draw=self._undecided is None,
         )
         self._note = ""
         said = f"stored: {label.value}"

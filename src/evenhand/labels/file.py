@@ -71,12 +71,19 @@ def reference_text(result: CaseResult) -> str:
 
 
 def write_labels(
-    store: Store, run: RunRecord, out: TextIO, *, draw: Draw | None, labels: Sequence[Label], rater: str = ""
+    store: Store,
+    run: RunRecord,
+    out: TextIO,
+    *,
+    draw: Draw | None,
+    labels: Sequence[Label],
+    rater: str = "",
+    has_chances: bool = True,
 ) -> int:
     """Write the drawn cases in their order and the labels there are, and return how many rows; no view of the judge.
 
     A case that has several labels has several rows; one that has none has an empty cell for ``human``. Labels outside
-    the draw follow.
+    the draw follow. ``has_chances`` is false for cases that were not drawn at random.
     """
     given: dict[int, list[Label]] = {}
     for label in labels:
@@ -89,18 +96,25 @@ def write_labels(
     for position in [*positions, *sorted(given.keys() - set(positions))]:
         said: Sequence[Label | None] = given.get(position) or [None]
         for one in said:
-            writer.writerow(_row(store, run, position, draw, one, rater=rater))
+            writer.writerow(_row(store, run, position, draw, one, rater=rater, has_chances=has_chances))
             count += 1
     return count
 
 
 def _row(
-    store: Store, run: RunRecord, position: int, draw: Draw | None, label: Label | None, *, rater: str
+    store: Store,
+    run: RunRecord,
+    position: int,
+    draw: Draw | None,
+    label: Label | None,
+    *,
+    rater: str,
+    has_chances: bool,
 ) -> list[object]:
     result = case_at(store, run, position)
     if result is None:
         raise ConfigError(f"run {run.id} has no case at position {position} any more")
-    drawn = None if draw is None else draw.at(position)
+    drawn = None if draw is None or not has_chances else draw.at(position)
     answer = answer_of(result) or ""
     chance = drawn.p if drawn is not None and (label is None or label.is_drawn) else None
     values: dict[str, Any] = {

@@ -165,6 +165,8 @@ def _saved(tally: CascadeTally, noun: str) -> str:
     share = tally.spared / tally.evaluations
     words = f"the last stage was spared {tally.spared:,} of {counted(tally.evaluations, noun)} ({share:.0%})"
     if tally.last_for_all is None:
+        if last.asked and not last.unpriced:  # it calls no model, or its replies were in the cache
+            return words
         why = "its price is not known" if last.unpriced else "it was never asked"
         return f"{words}; what all of them would have cost there is unknown, since {why}"
     around = "" if tally.interval is None else f" [{cost_text(tally.interval.low)}, {cost_text(tally.interval.high)}]"

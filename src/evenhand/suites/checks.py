@@ -17,6 +17,7 @@ from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.engine.targets.several import NAME, own_name, single_targets, stands_for_several, twice
+from evenhand.evaluators.cascade import CASCADE
 from evenhand.models.resolve import normal_name
 from evenhand.suites.credentials import literal_credentials, without_credentials
 from evenhand.suites.definition import with_paths
@@ -35,6 +36,8 @@ from evenhand.suites.values import (
 
 _MOST_KNOWN: Final = 10_000
 _TARGETS: Final = ("model", "command", "python")
+# Checks that find something or not.
+_ZERO_OR_ONE: Final = ("equals", "contains", "icontains", "starts_with", "ends_with", "regex", "is_json")
 _PYTHON_TARGET: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -175,6 +178,8 @@ class Checks:
                 lambda settings: build(settled(settings, None), folder=self._folder, client=lambda _: _STAND_IN),
                 message_of=lambda error: str(error) if isinstance(error, ConfigError) else f"{who}: {error}",
             )
+        if not faults and definition.get("type") == CASCADE:
+            self._note_sure_stages(definition, line)
         for part in own:
             faults += self.judge(part["judge"], _line_of(part, "judge", line))
         yield from faults
@@ -206,6 +211,18 @@ class Checks:
                 text = f"evaluator {name_of(definition)!r}: 'strict' is an old name; write ambiguous: {way}"
                 self.note(f"{OLD_AMBIGUOUS} {strict}", _line_of(part, OLD_AMBIGUOUS, line), text)
 
+    def _note_sure_stages(self, definition: Mapping[str, Any], line: int) -> None:
+        """Note stages that hand no case on: their scores are 0 or 1, as far from any pass mark as can be."""
+        stages = members_of(definition)
+        for number, stage in enumerate(stages if definition.get("then") else stages[:-1], start=1):
+            if _is_zero_or_one(stage):
+                self.note(
+                    f"sure {name_of(definition)} {number}",
+                    getattr(stage, "line", line),
+                    f"evaluator {name_of(definition)!r}: the scores of stage {number} are 0 or 1, so its confidence is "
+                    "always 1, and it hands on only what it fails to judge",
+                )
+
     def _trial_faults(self, make: Callable[[Any], object], settings: Any, place: _Place) -> Iterator[Fault]:
         tried = without_credentials(settings)
 
@@ -226,6 +243,16 @@ class Checks:
     def note(self, about: str, line: int, text: str) -> None:
         """Note something once, however often it comes up."""
         self.notes.setdefault(about, format_fault(self.file, Fault(line, text)))
+
+
+def _is_zero_or_one(definition: Mapping[str, Any]) -> bool:
+    """Return whether an evaluator can only give 0 or 1, as far as its definition says so."""
+    if definition.get("type") in _ZERO_OR_ONE:
+        return True
+    choices = definition.get("choices")
+    if isinstance(choices, Mapping) and set(choices.values()) <= {0, 1}:
+        return definition.get("samples") is None and definition.get("score_from") != "samples"
+    return definition.get("scale") == "binary" and definition.get("samples") is None
 
 
 def _nearest_provider(model: object) -> str | None:

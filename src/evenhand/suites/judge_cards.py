@@ -28,19 +28,17 @@ def with_cards(definition: Mapping[str, Any], folder: Path | None, *, anew: bool
     Each ``{from: card.json}`` gets the ``confidence`` of that card; ``anew`` also where one was taken before. A card
     that has none, or is of another evaluator than the stage, raises ``ConfigError``.
     """
-    confident, stages = definition.get(CONFIDENT), definition.get("stages")
-    if not isinstance(stages, list) or not _names_card(confident):
+    given_all, stages = definition.get(CONFIDENT), definition.get("stages")
+    confident: list[Any] = given_all if isinstance(given_all, list) else [given_all]
+    if not isinstance(stages, list) or not any(isinstance(each, Mapping) for each in confident):
         return dict(definition)
     needed = len(stages) - (definition.get("then") is None)
     who = f"evaluator {definition.get('name') or 'cascade'!r} (cascade)"
-    if isinstance(confident, Mapping):
-        if needed != 1:
-            raise ConfigError(
-                f"{who}: confident: a judge card is of one judge, and {needed} stages need a confidence; list one for "
-                "each",
-                key=CONFIDENT,
-            )
-        confident = [confident]
+    if isinstance(given_all, Mapping) and needed != 1:
+        raise ConfigError(
+            f"{who}: confident: a judge card is of one judge, and {needed} stages need a confidence; list one for each",
+            key=CONFIDENT,
+        )
     taken = []
     for number, (given, stage) in enumerate(zip(confident, stages, strict=False), start=1):
         if not isinstance(given, Mapping) or (SAID in given and not anew):
@@ -59,12 +57,6 @@ def as_numbers(confident: Any) -> Any:
     if isinstance(confident, list):
         return [as_numbers(each) for each in confident]
     return confident[SAID] if isinstance(confident, Mapping) and SAID in confident else confident
-
-
-def _names_card(confident: object) -> bool:
-    return isinstance(confident, Mapping) or (
-        isinstance(confident, list) and any(isinstance(each, Mapping) for each in confident)
-    )
 
 
 def _said(given: Mapping[str, Any], stage: Any, folder: Path | None) -> float:

@@ -159,3 +159,28 @@ def test_at_a_terminal_a_key_is_enough(
     assert code == 0
     assert "2 of 3 labelled" in shown
     assert labels_of(command) == [("Ann", "pass", ""), ("Ann", "fail", "short")]
+
+
+def test_what_a_cascade_left_to_people_is_labelled_as_not_drawn(command: Command, folder: Path) -> None:
+    stages = [{"name": name, "type": "levenshtein", "value": "Paris"} for name in ("cheap", "strong")]
+    cascade = {"type": "cascade", "stages": stages, "confident": 0.5, "then": "people"}
+    cases = [{"id": f"c{n}", "candidate_answer": text} for n, text in enumerate(["Paris", "Pari", "Parus"])]
+    (folder / "suite.yaml").write_text(json.dumps({"evaluators": [cascade], "cases": cases}), encoding="utf-8")
+    ran = command("run", "suite.yaml")
+
+    labelled = command("label", "--undecided", "--rater", "Ann", given="1\nq\n")
+    written = command("label", "--undecided", "-o", "left.csv")
+    rows = list(csv.DictReader(io.StringIO((folder / "left.csv").read_text(encoding="utf-8-sig"))))
+    refused = [command("label", "--undecided", *more) for more in (["--sample", "2"], ["--from", "left.csv"])]
+
+    assert "of 3 cases, 1 decided by stage 1 (cheap), 0 by stage 2 (strong); 2 left to people" in " ".join(
+        ran.out.split()
+    )
+    assert "1 of 2 labelled; go on with: evenhand label" in labelled.err
+    assert "--undecided" in labelled.err
+    assert (written.code, [(row["id"], row["human"], row["p"], row["seed"]) for row in rows]) == (
+        0,
+        [("c1", "", "", ""), ("c2", "", "", "")],
+    )
+    assert [one.code for one in refused] == [2, 2]
+    assert labels_of(command) == [("Ann", "pass", "")]

@@ -80,3 +80,16 @@ def test_what_cannot_be_done_is_said(client: TestClient, run: Run) -> None:
     for answer, status, told in answers:
         assert answer.status_code == status, answer.text
         assert told in answer.text
+
+
+def test_cases_that_were_left_to_people_are_a_queue_of_their_own(client: TestClient) -> None:
+    app: Any = client.app
+    stages = [{"name": name, "type": "levenshtein", "value": "Paris"} for name in ("cheap", "strong")]
+    cascade = {"type": "cascade", "stages": stages, "confident": 0.5, "then": "people"}
+    cases = [Case(id=f"c{n}", candidate_answer=text) for n, text in enumerate(["Paris", "Pari"])]
+    run = evaluate(cases, [cascade], store=app.state.store)
+
+    queue = client.get(f"/api/runs/{run.id}/label-queue", params={"rater": "Ann", "undecided": True}).json()
+
+    assert (queue["seed"], queue["size"], queue["done"]) == (None, 1, 0)
+    assert queue["next"].items() >= {"case": "c1", "p": None, "answer": "Pari"}.items()

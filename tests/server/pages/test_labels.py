@@ -219,3 +219,31 @@ def test_texts_of_models_do_nothing_on_the_page(
         page = parsed(client.get(f"/runs/{run.id}/label?at={case}"))
         own = "article details summary section textarea option select progress pre strong h3 h4 table tbody td th thead tr kbd code b i bdi mark"
         assert {one.name for one in page.elements} <= elements(own)
+
+
+def test_what_a_cascade_left_to_people_is_labelled_as_not_drawn(
+    client: TestClient, post: Post, store: Store, parsed: Parsed
+) -> None:
+    stages = [{"name": name, "type": "levenshtein", "value": "Paris"} for name in ("cheap", "strong")]
+    cascade = {"type": "cascade", "stages": stages, "confident": 0.5, "then": "people"}
+    cases = [Case(id=f"c{n}", candidate_answer=text) for n, text in enumerate(["Paris", "Pari", "Parus"])]
+    run = evaluate(cases, [cascade], store=store)
+    address = f"/runs/{run.id}/label"
+
+    assert parsed(client.get(address)).all("a", href=f"{address}?undecided=1")
+    assert post(f"{address}-as", rater="Ann", undecided="1").headers["location"] == f"{address}?undecided=1"
+    shown = parsed(client.get(f"{address}?undecided=1"))
+    assert (shown.value("position"), shown.value("drawn")) == ("1", "0")
+    given = post(
+        f"/runs/{run.id}/labels",
+        position="1",
+        drawn="0",
+        undecided="1",
+        value="pass",
+        answer_hash=shown.value("answer_hash"),
+    )
+
+    assert given.headers["location"] == f"{address}?decided=1&undecided=1"
+    assert parsed(client.get(given.headers["location"])).value("position") == "2"
+    assert [(label.case, label.p) for label in store.labels.of(store.runs.find(run.id))] == [("c1", None)]
+    assert post(f"{address}-undo", undecided="1").headers["location"] == f"{address}?at=1&undecided=1"

@@ -18,6 +18,7 @@ from evenhand.domain.run import RunRecord
 from evenhand.engine.store_location import StoreLocation
 from evenhand.labels.draw import draw_words, make_draw
 from evenhand.labels.file import AddedLabels, add_labels_file, write_labels
+from evenhand.labels.undecided import undecided_queue
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import written_whole
 from evenhand.reports.safe_text import plain, strict_json
@@ -41,6 +42,9 @@ def label(
         str | None,
         typer.Option("--evaluator", metavar="NAME", help="Label what this evaluator judges, not the whole case."),
     ] = None,
+    undecided: Annotated[
+        bool, typer.Option("--undecided", help="Label the cases that a cascade has left to people.")
+    ] = False,
     # Not called output: that is a setting of other commands, and means reports.
     file: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write a CSV file to fill in, and stop.")
@@ -65,13 +69,23 @@ def label(
     Without a file, the cases are shown one by one in the terminal, and every label is stored at once. What the judge
     said is not shown before you have decided. With --json, the labels of the run are printed.
 
+    --undecided takes the cases that a cascade has left to people instead of a draw. Their labels count as not drawn.
+
     These are labels by people; what a run is called is set with `evenhand runs label`.
     """
     _check_options(
         from_file=from_file,
         json=json,
-        others={"--sample": sample, "--output": file, "--uncertain": uncertain, "--seed": seed},
+        others={
+            "--sample": sample,
+            "--output": file,
+            "--uncertain": uncertain,
+            "--seed": seed,
+            "--undecided": undecided or None,
+        },
     )
+    if undecided and sample is not None:
+        raise ConfigError("--undecided and --sample cannot be given together: what is left to people is not drawn")
     if sample is None and (uncertain is not None or seed is not None):
         raise ConfigError("--uncertain and --seed say how to draw; give --sample N too")
     if rater is not None and not is_rater(rater.strip()):
@@ -86,15 +100,32 @@ def label(
             store.require_writable()
             _note_added(console, _add(store, record, from_file, name), record)
         else:
-            draw = _draw(console, store, record, sample=sample, uncertain=uncertain, seed=seed, evaluator=evaluator)
+            left = undecided_queue(store, record, rater=name or "", evaluator=evaluator).draw if undecided else None
+            draw = left or _draw(
+                console, store, record, sample=sample, uncertain=uncertain, seed=seed, evaluator=evaluator
+            )
             if file is not None:
                 _write(
-                    console, store, record, file, draw=draw, evaluator=evaluator, rater=name, is_new=sample is not None
+                    console,
+                    store,
+                    record,
+                    file,
+                    draw=draw,
+                    evaluator=evaluator,
+                    rater=name,
+                    is_new=sample is not None or undecided,
+                    has_chances=not undecided,
                 )
             else:
                 store.require_writable()
                 LabelSession(
-                    console, store, record, rater=name or login_name(), evaluator=evaluator, shows_judge=show_judge
+                    console,
+                    store,
+                    record,
+                    rater=name or login_name(),
+                    evaluator=evaluator,
+                    shows_judge=show_judge,
+                    undecided=left,
                 ).run()
 
 
@@ -137,13 +168,14 @@ def _write(
     evaluator: str | None,
     rater: str | None,
     is_new: bool,
+    has_chances: bool = True,
 ) -> None:
     """Write the draw for a person to fill in, or all labels if neither a person nor a draw is asked for."""
     labels = [] if is_new and rater is None else store.labels.of(run, rater=rater, evaluator=evaluator)
     if draw is None and not labels:
         raise NotFoundError(f"run {run.id} has neither a draw nor labels; draw cases with --sample N")
     text = io.StringIO(newline="")
-    rows = write_labels(store, run, text, draw=draw, labels=labels, rater=rater or "")
+    rows = write_labels(store, run, text, draw=draw, labels=labels, rater=rater or "", has_chances=has_chances)
     with written_whole(file) as out:
         # The mark tells spreadsheets that it is UTF-8.
         out.write(b"\xef\xbb\xbf" + text.getvalue().encode())

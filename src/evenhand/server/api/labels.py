@@ -13,6 +13,7 @@ from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.labels.draw import MOST_SAMPLE, MOST_UNCERTAIN, make_draw
 from evenhand.labels.file import reference_text
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
+from evenhand.labels.undecided import undecided_queue
 from evenhand.server.api.bodies import Body, RunId, routes
 from evenhand.server.api.schemas import Shape
 from evenhand.server.dependencies import StoreDep
@@ -112,7 +113,7 @@ class QueuedCase(Shape):
     case: str
     position: int
     place: int
-    p: float
+    p: float | None
     answer_hash: str
     input: str | None
     answer: str | None
@@ -120,9 +121,9 @@ class QueuedCase(Shape):
 
 
 class QueueShape(Shape):
-    """How far a person is, and the next case; null once all are labelled."""
+    """How far a person is, and the next case; null once all are labelled. Without a draw, there is no seed."""
 
-    seed: int
+    seed: int | None
     size: int
     done: int
     next: QueuedCase | None
@@ -171,10 +172,17 @@ def next_case(
     after: Annotated[
         int | None, Query(ge=0, le=2**53 - 1, description="The position of a case that is skipped for now.")
     ] = None,
+    undecided: Annotated[
+        bool, Query(description="The cases that a cascade has left to people, instead of a draw.")
+    ] = False,
 ) -> Any:
-    """Return the next case of the draw that a person has not labelled, without anything that the judge said."""
+    """Return the next case of the draw that a person has not labelled, without anything that the judge said.
+
+    With `undecided`, it is one that a cascade has left to people; its label is not `drawn`.
+    """
     record = store.runs.find(run)
-    queue = Queue.of(store, record, rater=rater, evaluator=evaluator)
+    found = undecided_queue if undecided else Queue.of
+    queue = found(store, record, rater=rater, evaluator=evaluator)
     drawn = queue.next() if after is None else queue.after(after)
     shown = None
     if drawn is not None:
@@ -184,13 +192,13 @@ def next_case(
             "case": result.id,
             "position": result.position,
             "place": queue.draw.place(result.position),
-            "p": drawn.p,
+            "p": None if undecided else drawn.p,
             "answer_hash": answer_hash(answer or ""),
             "input": result.case.question_text,
             "answer": answer,
             "reference": reference_text(result),
         }
-    return {"seed": queue.draw.seed, "size": queue.size, "done": queue.done, "next": shown}
+    return {"seed": None if undecided else queue.draw.seed, "size": queue.size, "done": queue.done, "next": shown}
 
 
 @router.put("/runs/{run}/labels/{case_id:path}", response_model=LabelShape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Request
@@ -13,8 +13,10 @@ from fastapi.responses import RedirectResponse, Response
 from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.label import NOT_A_RATER, Draw, Label, answer_hash, answer_of, is_rater, label_value
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.evaluators.cascade import CASCADE, PEOPLE
 from evenhand.labels.draw import draw_words, make_draw
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
+from evenhand.labels.undecided import undecided_queue
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.server.dependencies import StoreDep
@@ -25,6 +27,7 @@ from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.store.results import case_at, evaluator_names
 from evenhand.store.store import Store
+from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
 router = APIRouter()
 
@@ -60,9 +63,12 @@ def label_cases(
     at: str = "",
     after: str = "",
     decided: str = "",
+    undecided: str = "",
 ) -> Response:
-    """Show the next case of the draw, or the form that draws some."""
-    return _shown(request, store, find_run(store, run_id), evaluator or None, at=at, after=after, decided=decided)
+    """Show the next case of the draw, or the form that draws some; or the next that a cascade has left to people."""
+    run, whose = find_run(store, run_id), evaluator or None
+    left = undecided == "1"
+    return _shown(request, store, run, whose, at=at, after=after, decided=decided, left=left)
 
 
 def _shown(
@@ -74,14 +80,15 @@ def _shown(
     at: str = "",
     after: str = "",
     decided: str = "",
+    left: bool = False,
     problem: str = "",
     typed: Form | None = None,
 ) -> Response:
     rater, draw = rater_of(request), store.labels.draw(run, evaluator)
     labels = store.labels.of(run, evaluator=evaluator)
     queue = result = None
-    if rater and draw is not None:
-        queue = Queue.of(store, run, rater=rater, evaluator=evaluator)
+    if rater and (left or draw is not None):
+        queue = _queue(store, run, rater, evaluator, left=left)
         result = _case(store, run, queue, at=_number(at), after=_number(after))
     shows_judge = request.cookies.get(_JUDGE_COOKIE) == "1"
     given = None if queue is None or result is None else queue.label_of(result.position)
@@ -91,6 +98,8 @@ def _shown(
         status=422 if problem else 200,
         run=run,
         evaluator=evaluator,
+        left=left,
+        has_cascade=_leaves_cases(run),
         evaluators=evaluator_names(store, run, cases=run.cases, limit=_MOST_EVALUATORS),
         rater=rater,
         draw=draw,
@@ -138,7 +147,8 @@ def choose_rater(request: Request, run_id: str, store: StoreDep, sent: Sent) -> 
     rater = sent.text("rater").strip()
     if not is_rater(rater):
         raise Problem(422, "Invalid request", f"the name is {rater!r:.120}; {NOT_A_RATER}", field="rater")
-    answer = see_other(_address(run, sent.text("evaluator") or None))
+    more = {"undecided": 1} if sent.text("undecided") == "1" else {}
+    answer = see_other(_address(run, sent.text("evaluator") or None, **more))
     _keep(request, answer, RATER_COOKIE, quote(rater))
     _keep(request, answer, _JUDGE_COOKIE, "1" if sent.text("judge") == "1" else "0")
     return answer
@@ -155,7 +165,7 @@ def give(request: Request, run_id: str, store: StoreDep, sent: Sent) -> Response
     rater = sent.text("rater").strip() or rater_of(request)
     if not is_rater(rater):
         raise Problem(422, "Invalid request", f"the name is {rater!r:.120}; {NOT_A_RATER}", field="rater")
-    from_draw = sent.text("drawn") == "1"
+    from_draw, left = sent.text("drawn") == "1", sent.text("undecided") == "1"
     label = give_label(
         store,
         run,
@@ -167,8 +177,10 @@ def give(request: Request, run_id: str, store: StoreDep, sent: Sent) -> Response
         from_draw=from_draw,
         read=sent.text("answer_hash") or None,
     )
-    there = _address(run, evaluator, decided=label.position) if from_draw else f"{own(run)}/results/{label.position}"
-    answer = see_other(there)
+    more = {"undecided": 1} if left else {}
+    is_queued = from_draw or left
+    there = f"{own(run)}/results/{label.position}"
+    answer = see_other(_address(run, evaluator, decided=label.position, **more) if is_queued else there)
     if rater != rater_of(request):
         _keep(request, answer, RATER_COOKIE, quote(rater))
     return answer
@@ -184,11 +196,33 @@ def undo(request: Request, run_id: str, store: StoreDep, sent: Sent) -> Response
         position = sent.number("position")
         store.labels.withdraw(run, position=position, rater=rater, evaluator=evaluator)
         return see_other(f"{own(run)}/results/{position}")
-    last = Queue.of(store, run, rater=rater, evaluator=evaluator).last
+    left = sent.text("undecided") == "1"
+    more = {"undecided": 1} if left else {}
+    last = _queue(store, run, rater, evaluator, left=left).last
     if last is None:
-        return see_other(_address(run, evaluator))
+        return see_other(_address(run, evaluator, **more))
     store.labels.withdraw(run, position=last.position, rater=rater, evaluator=evaluator)
-    return see_other(_address(run, evaluator, at=last.position))
+    return see_other(_address(run, evaluator, at=last.position, **more))
+
+
+def _queue(store: Store, run: RunRecord, rater: str, evaluator: str | None, *, left: bool) -> Queue:
+    """Return what a person labels: the draw, or what is left to people."""
+    found = undecided_queue if left else Queue.of
+    return found(store, run, rater=rater, evaluator=evaluator)
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _leaves_cases(run: RunRecord) -> bool:
+    """Return whether the suite of a run has a cascade that leaves cases to people."""
+    evaluators = run.definition.get("evaluators")
+    return isinstance(evaluators, list) and any(
+        PEOPLE in (each.get("then"), _mapping(each.get(MADE_IN_PYTHON)).get("then"))
+        for each in map(_mapping, evaluators)
+        if each.get("type") == CASCADE
+    )
 
 
 def _address(run: RunRecord, evaluator: str | None, **more: int) -> str:
