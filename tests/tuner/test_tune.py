@@ -15,7 +15,7 @@ import pytest
 
 from evenhand import Case, PromptEvaluator, Run, Tuning, add_labels, evaluate, tune
 from evenhand.domain.errors import ConfigError, RunStoppedError
-from evenhand.domain.run import RunStatus
+from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.tuner.prepare import prepare
 from evenhand.tuner.settings import settings_of
 
@@ -204,7 +204,7 @@ def test_the_same_labels_are_split_in_the_same_way_and_clusters_stay_together(la
     assert len({(number // 2 % 20, fold) for number, fold in parts.items()}) == 20
     assert found.honest_change.clusters is not None
     assert again.looks == 1
-    assert "tuned once before by this run" in again.notes[-1]
+    assert again.notes[-1].startswith("1 earlier look at held-out cases")
 
 
 def test_a_judge_that_fails_is_no_disagreement(labelled: Make) -> None:
@@ -281,13 +281,14 @@ def test_an_evaluator_without_a_prompt_is_refused_by_its_type() -> None:
     exact = evaluate(cases, checks, store=None)
     several = replace(exact.record, definition={"evaluators": [*judges, *checks]})
 
-    for record, options, message in (
+    refused: list[tuple[RunRecord, dict[str, Any], str]] = [
         (exact.record, {}, "has 0 llm_judge evaluators; name the one to tune, it has: exact"),
         (exact.record, {"evaluator": "exact"}, "'exact' is of type contains, which has no prompt to tune"),
         (several, {}, "has 2 llm_judge evaluators; name the one to tune, it has: strict, kind, exact"),
         (replace(several, definition={"profiles": {"mode": "scoring"}}), {}, "is of profiles"),
         (replace(several, status=RunStatus.STOPPED), {}, "is not finished; complete it with: evenhand resume"),
-    ):
+    ]
+    for record, options, message in refused:
         with exact.opened_store() as store, pytest.raises(ConfigError, match=message):
             prepare(store, record, **options)
 
