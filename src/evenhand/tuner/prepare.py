@@ -112,7 +112,8 @@ def stored_tuning(run: RunRecord) -> TuneJob:
 def require_tunable(run: RunRecord) -> None:
     """Refuse a run whose prompts cannot be tuned."""
     if is_tuning(run.definition):
-        raise ConfigError(f"run {run.id} is a tuning itself; name the run that it tuned")
+        tuned = settings_of(run.definition).tuned
+        raise ConfigError(f"run {run.id} is a tuning itself; name the run that it tuned: evenhand tune {tuned}")
     if mode_of(run.definition) is not None:
         raise ConfigError(f"run {run.id} is of profiles; only the prompts of llm_judge evaluators can be tuned")
     if run.status is not RunStatus.FINISHED:

@@ -198,7 +198,9 @@ def _by_held_out(decisive: PairedDifference, looks: int) -> str:
     if decisive.better:
         most = LEVEL / (looks + 1)
         return f"{change_told}; but after {_times(looks)}, p must be at most {most:.3f}, and it is {decisive.p:.3f}"
-    return f"{change_told}, which may be chance"
+    least = decisive.minimum_detectable
+    shows = "" if least is None else f"; so many cases show a change of {least:.2f} or more, four times in five"
+    return f"{change_told}, which may be chance{shows}"
 
 
 def _times(looks: int) -> str:
