@@ -163,6 +163,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "judged_example": {
         "expected_outcome": "Names the date",
+        "context": "Refunds take up to 14 days.",
         "question": "When do I get my money?",
         "reference_answer": "Within 14 days.",
         "candidate_answer": "Soon.",

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.tuner.choice import CURRENT, CrossValidation, Judged, change
 from evenhand.tuner.labelled import Labelled
+from evenhand.tuner.result import is_beyond_chance
 from evenhand.tuner.split import Placed, split
 
 WAYS = ("examples", "instructions", "both")
@@ -79,6 +80,15 @@ def test_where_nothing_is_better_the_current_prompt_stays() -> None:
     assert (set(found.by_fold), found.best, found.helps) == ({CURRENT}, "examples", False)
 
 
+def test_a_change_must_be_clearer_after_earlier_looks() -> None:
+    cases = [Labelled(id=str(n), position=n, passes=True, judge=n >= 7, score=0.5) for n in range(30)]
+
+    found = change(cases, lambda _: True)
+
+    assert (found.wins, found.losses, round(found.p or 0, 4)) == (7, 0, 0.0156)
+    assert [is_beyond_chance(found, looks) for looks in (0, 1, 2, 3)] == [True, True, True, False]
+
+
 def adopted(count: int, *, right: float, candidate: float, kept: float, chance: random.Random) -> bool:
     cases = cases_of(count, right=right, chance=chance)
     verdicts = verdicts_of(cases, right=candidate, kept=kept, chance=chance)
@@ -95,7 +105,7 @@ def adopted(count: int, *, right: float, candidate: float, kept: float, chance: 
 @pytest.mark.parametrize("kept", [0.0, 0.7])
 def test_useless_candidates_are_rarely_adopted(count: int, kept: float) -> None:
     chance = random.Random(f"{count} {kept}")
-    runs = 400
+    runs = 300
 
     often = sum(adopted(count, right=0.75, candidate=0.75, kept=kept, chance=chance) for _ in range(runs))
 

@@ -15,7 +15,7 @@ import pytest
 
 from evenhand import Case, PromptEvaluator, Run, Tuning, add_labels, evaluate, tune
 from evenhand.domain.errors import ConfigError, RunStoppedError
-from evenhand.domain.run import RunStatus
+from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.tuner.prepare import prepare
 from evenhand.tuner.settings import settings_of
 
@@ -162,6 +162,21 @@ def test_luck_looks_better_than_it_is(labelled: Make) -> None:
     assert best > found.honest.share
 
 
+def test_a_small_gain_is_not_adopted_and_the_report_says_what_would_be_seen(labelled: Make) -> None:
+    def better_on_some(messages: Messages) -> str:
+        number = asked(messages)
+        return verdict(people_pass(number) if number % 10 != 3 or examples_in(messages) else True)
+
+    made = labelled(better_on_some)
+
+    found = tune(made.run, evaluator=made.evaluator)
+
+    assert (found.adopted, found.ways["examples"]) == (False, 1.0)
+    assert re.search(
+        r"by \+0\.\d\d \[-0.*, which may be chance; so many cases show a change of 0\.\d\d or more", found.why
+    )
+
+
 def test_nothing_that_is_judged_was_seen_when_its_prompt_was_made(labelled: Make) -> None:
     shown: list[tuple[int, list[int]]] = []
     written: list[set[int]] = []
@@ -204,7 +219,7 @@ def test_the_same_labels_are_split_in_the_same_way_and_clusters_stay_together(la
     assert len({(number // 2 % 20, fold) for number, fold in parts.items()}) == 20
     assert found.honest_change.clusters is not None
     assert again.looks == 1
-    assert "tuned once before by this run" in again.notes[-1]
+    assert again.notes[-1].startswith("1 earlier look at held-out cases")
 
 
 def test_a_judge_that_fails_is_no_disagreement(labelled: Make) -> None:
@@ -281,15 +296,34 @@ def test_an_evaluator_without_a_prompt_is_refused_by_its_type() -> None:
     exact = evaluate(cases, checks, store=None)
     several = replace(exact.record, definition={"evaluators": [*judges, *checks]})
 
-    for record, options, message in (
+    refused: list[tuple[RunRecord, dict[str, Any], str]] = [
         (exact.record, {}, "has 0 llm_judge evaluators; name the one to tune, it has: exact"),
         (exact.record, {"evaluator": "exact"}, "'exact' is of type contains, which has no prompt to tune"),
         (several, {}, "has 2 llm_judge evaluators; name the one to tune, it has: strict, kind, exact"),
         (replace(several, definition={"profiles": {"mode": "scoring"}}), {}, "is of profiles"),
         (replace(several, status=RunStatus.STOPPED), {}, "is not finished; complete it with: evenhand resume"),
-    ):
+    ]
+    for record, options, message in refused:
         with exact.opened_store() as store, pytest.raises(ConfigError, match=message):
             prepare(store, record, **options)
+
+
+def test_labels_that_do_not_count_are_named(labelled: Make) -> None:
+    made = labelled(lenient, 45)
+    stale = [replace(label, answer="h0") for label in made.run.labels[:5]]
+    elsewhere = [replace(label, evaluator="other") for label in made.run.labels[5:10]]
+
+    with made.run.opened_store() as store:
+        given = [*stale, *made.run.labels[5:]]
+        cases = prepare(store, made.run.record, given, evaluator=made.evaluator).settings
+        with pytest.raises(ConfigError) as refused:
+            prepare(store, made.run.record, [*stale, *elsewhere], evaluator=made.evaluator)
+
+    assert len(cases.cases) == 40
+    assert "5 labels are of answers that the run does not have any more, and do not count" in cases.notes
+    assert "there are 0 labelled cases (not counted: 5 of answers that the run does not have any more" in str(
+        refused.value
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from evenhand.evaluators.sections import sections
 MOST_EXAMPLES: Final = 50
 _VERDICTS: Final = ("pass", "fail")
 # In the order in which they are shown: the verdict after what it is about.
-_KEYS: Final = ("expected_outcome", "question", "reference_answer", "candidate_answer", "verdict", "reasoning")
+_KEYS: Final = (
+    "expected_outcome", "context", "question", "reference_answer", "candidate_answer", "verdict", "reasoning",
+)  # fmt: skip
 _REQUIRED: Final = ("candidate_answer", "verdict")
 
 INTRODUCTION: Final = """\
@@ -35,6 +37,7 @@ class JudgedExample:
     candidate_answer: str
     verdict: str
     question: str | None = None
+    context: str | None = None
     expected_outcome: str | None = None
     reference_answer: str | None = None
     reasoning: str | None = None

@@ -93,6 +93,7 @@ def choose_examples(cases: Sequence[Labelled], read: Mapping[str, Read], setting
 def _example(labelled: Labelled, case: Case) -> JudgedExample:
     return JudgedExample(
         question=case.question_text,
+        context=case.context_text,
         expected_outcome=case.expected_outcome,
         reference_answer=case.reference_text,
         candidate_answer=case.candidate_answer or "",
@@ -120,6 +121,7 @@ def rewrite_material(settings: TuneSettings, without: Sequence[int], read: Mappi
     for number, case in enumerate(shown, start=1):
         parts = {
             "expected_outcome": read[case.id].case.expected_outcome,
+            "context": read[case.id].case.context_text,
             "question": read[case.id].case.question_text,
             "reference_answer": read[case.id].case.reference_text,
             "candidate_answer": read[case.id].case.candidate_answer,
@@ -155,7 +157,8 @@ def _verdict(passes: bool) -> str:
 
 
 def _length(case: Case) -> int:
-    return sum(len(text or "") for text in (case.question_text, case.candidate_answer, case.reference_text))
+    texts_of_case = (case.context_text, case.question_text, case.candidate_answer, case.reference_text)
+    return sum(len(text or "") for text in texts_of_case)
 
 
 def _order(seed: int, name: str) -> bytes:

@@ -80,7 +80,7 @@ class Parts:
         if found.best is None:
             return ()
         # The held-out part is left alone unless it can decide something.
-        judged = settings.cases if found.helps else settings.open_cases
+        judged = (*settings.open_cases, *(settings.held_out_cases if found.helps else ()))
         return self._final(read, written, found.best, judged, first=run.cases)
 
     def _read(self, store: Store) -> dict[str, Read]:

@@ -81,7 +81,8 @@ def labelled_cases(
 
     ``labels`` must be those for the evaluator.
     """
-    evidence = gather(store.results(run), run, labels, store.labels.draw(run, evaluator), evaluator)
+    draw = store.labels.draw(run, evaluator) or store.labels.draw(run, None)
+    evidence = gather(store.results(run), run, labels, draw, evaluator)
     _require_enough(evidence)
     results = [_result(store, run, case) for case in evidence.cases]
     placed = [Placed(_group(result), case.passes) for result, case in zip(results, evidence.cases, strict=True)]

@@ -16,13 +16,14 @@ from evenhand.profiles.job import mode_of
 from evenhand.store.store import Store
 from evenhand.suites.evaluators import JUDGE_TYPE, name_of, type_of
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON, as_written
-from evenhand.tuner.job import TuneJob
+from evenhand.tuner.job import FINAL, TuneJob, part_of
 from evenhand.tuner.labelled import for_evaluator, labelled_cases
 from evenhand.tuner.settings import (
     FOLDS,
     HELD_OUT,
     SEED,
     SHOWN,
+    TUNE,
     TuneSettings,
     check_options,
     is_tuning,
@@ -111,7 +112,8 @@ def stored_tuning(run: RunRecord) -> TuneJob:
 def require_tunable(run: RunRecord) -> None:
     """Refuse a run whose prompts cannot be tuned."""
     if is_tuning(run.definition):
-        raise ConfigError(f"run {run.id} is a tuning itself; name the run that it tuned")
+        tuned = settings_of(run.definition).tuned
+        raise ConfigError(f"run {run.id} is a tuning itself; name the run that it tuned: evenhand tune {tuned}")
     if mode_of(run.definition) is not None:
         raise ConfigError(f"run {run.id} is of profiles; only the prompts of llm_judge evaluators can be tuned")
     if run.status is not RunStatus.FINISHED:
@@ -176,11 +178,12 @@ def _maker(evaluator: PromptEvaluator) -> Any:
 
 
 def _looks(store: Store, run: RunRecord, evaluator: str) -> int:
-    """Count earlier tunings of the same evaluator by the same run."""
-    return sum(
-        is_tuning(one.definition)
-        and one.definition["tune"].get("run") == run.id
-        and one.definition["tune"].get("evaluator") == evaluator
-        and one.status is RunStatus.FINISHED
-        for one in store.runs.newest()
-    )
+    """Count earlier tunings of the same evaluator by the same run that used held-out cases: these are judged last."""
+    count = 0
+    for one in store.runs.newest():
+        if is_tuning(one.definition) and one.definition[TUNE].get("run") == run.id and one.cases:
+            settings = settings_of(one.definition)
+            held_out = {case.id for case in settings.held_out_cases}
+            part = part_of(next(iter(store.results(one, first=one.cases - 1))).case)
+            count += settings.evaluator == evaluator and part["part"] == FINAL and part["case"] in held_out
+    return count

@@ -21,7 +21,7 @@ from evenhand.tuner.result import Measured, Tuning, tuning_of
 from evenhand.tuner.suite_file import definition_text
 
 _NAME: Final = 60
-_HEADINGS: Final = ("prompt", "cases", "errors", "agreement", "sensitivity", "specificity", "kappa")
+_HEADINGS: Final = ("prompt", "cases", "agreement", "sensitivity", "specificity", "kappa")
 _WAYS: Final = {
     "examples": "examples",
     "instructions": "new instructions",
@@ -86,9 +86,9 @@ def parts(found: Tuning) -> Iterator[Block]:
     if not found.finished:
         yield Sentences(lines=(decision(found),))
         return
-    table = [_row("current", found.current), _row("chosen, nested cross-validation", found.honest)]
+    table = [_row("current", found.current), _row("cross-validated", found.honest)]
     if found.apparent is not None:
-        table.append(_row("proposed, on the cases it was made from", found.apparent))
+        table.append(_row("on its own cases", found.apparent))
     yield Grid(title="On the cases that are not held out", headings=_HEADINGS, rows=tuple(table))
     yield Sentences(lines=tuple(_fold_lines(found)))
     if found.held_out_current is not None and found.held_out_proposed is not None:
@@ -126,7 +126,8 @@ def change_text(found: PairedDifference) -> str:
 
 def _row(name: str, found: Measured) -> tuple[str, ...]:
     rates = (found.agreement, found.sensitivity, found.specificity)
-    return (name, str(found.counts.n), str(found.errors), *map(_rate, rates), _kappa(found.kappa))
+    errors = f" ({counted(found.errors, 'error')})" if found.errors else ""
+    return (name, f"{found.counts.n}{errors}", *map(_rate, rates), _kappa(found.kappa))
 
 
 def _rate(found: Rate | Refused) -> str:

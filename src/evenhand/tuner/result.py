@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.domain.paired_difference import PairedDifference
+from evenhand.domain.paired_difference import LEVEL, PairedDifference
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.summary import Rate
 from evenhand.stats.judged_labels import JudgedLabels
@@ -119,7 +119,7 @@ def tuning_of(run: RunRecord, results: Iterable[CaseResult]) -> Tuning:
     held_out_proposed = Measured.of(side(used, proposed)) if used else None
     decisive = change(used, proposed) if used else None
     finished = run.status is RunStatus.FINISHED
-    adopted, why = _decision(finished, over_folds, held_out_proposed, decisive, proposal is not None)
+    adopted, why = _decision(finished, over_folds, held_out_proposed, decisive, settings.looks if proposal else None)
     return Tuning(
         run=run.id,
         tuned=settings.tuned,
@@ -162,14 +162,14 @@ def _decision(
     over_folds: CrossValidation,
     held_out: Measured | None,
     decisive: PairedDifference | None,
-    has_proposal: bool,
+    looks: int | None,
 ) -> tuple[bool, str]:
-    """Return whether the proposal is adopted, and why."""
+    """Return whether the proposal is adopted, and why; ``looks`` is None where there is no proposal."""
     if not finished:
         return False, "the run is not finished"
     if over_folds.best is None:
         return False, "the judge, or the model that writes instructions, failed on too many cases of every candidate"
-    if not has_proposal:
+    if looks is None:
         return False, "the model that writes instructions wrote none from all open labels"
     if held_out is None or decisive is None:
         return False, (
@@ -178,25 +178,41 @@ def _decision(
         )
     if not Side(counts=held_out.counts, errors=held_out.errors).is_usable:
         return False, f"the judge failed on {held_out.errors} of the held-out cases, and the rest may be the easy ones"
-    return decisive.better, _by_held_out(decisive)
+    return is_beyond_chance(decisive, looks), _by_held_out(decisive, looks)
 
 
-def _by_held_out(decisive: PairedDifference) -> str:
-    if decisive.difference is None or decisive.interval is None:
+def is_beyond_chance(found: PairedDifference, looks: int = 0) -> bool:
+    """Return whether a change is for the better, beyond chance; after earlier looks at the same cases it takes more."""
+    return found.better and found.p is not None and found.p <= LEVEL / (looks + 1)
+
+
+def _by_held_out(decisive: PairedDifference, looks: int) -> str:
+    if decisive.difference is None or decisive.interval is None or decisive.p is None:
         return decisive.lacking or "the held-out cases decide nothing"
     told = f"{decisive.difference:+.2f} [{decisive.interval.low:+.2f}, {decisive.interval.high:+.2f}]"
     change_told = f"on {decisive.n} held-out cases, agreement with people changes by {told}"
-    if decisive.better:
+    if is_beyond_chance(decisive, looks):
         return f"{change_told}: more than chance"
-    return f"{change_told}: it is worse" if decisive.worse else f"{change_told}, which may be chance"
+    if decisive.worse:
+        return f"{change_told}: it is worse"
+    if decisive.better:
+        most = LEVEL / (looks + 1)
+        return f"{change_told}; but after {_times(looks)}, p must be at most {most:.3f}, and it is {decisive.p:.3f}"
+    least = decisive.minimum_detectable
+    shows = "" if least is None else f"; so many cases show a change of {least:.2f} or more, four times in five"
+    return f"{change_told}, which may be chance{shows}"
+
+
+def _times(looks: int) -> str:
+    return "1 earlier look at held-out cases" if looks == 1 else f"{looks} earlier looks at held-out cases"
 
 
 def _looks(settings: TuneSettings) -> list[str]:
     if not settings.looks:
         return []
-    times = "once" if settings.looks == 1 else f"{settings.looks} times"
-    told = f"this evaluator was tuned {times} before by this run: each further look at the held-out cases makes it "
-    return [f"{told}likelier that a proposal is adopted by chance; label more cases to be sure"]
+    told = f"{_times(settings.looks)}, by tunings of this evaluator by this run: each makes it likelier that a proposal"
+    most = f"{LEVEL / (settings.looks + 1):.3f}"
+    return [f"{told} is adopted by chance, so p must be at most {most}; label more cases for a fresh start"]
 
 
 def _minus(first: Measured | None, second: Measured) -> float | None:

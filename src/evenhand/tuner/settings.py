@@ -30,7 +30,8 @@ class TuneSettings:
 
     ``model`` is what is kept of the model that writes instructions; None without one, and then only examples are
     tried. ``suite`` is the file of the suite, ``folds`` how many there are beside the part that is ``held_out``,
-    ``shown`` how many examples a judge is shown at most. ``looks`` counts earlier tunings of the same evaluator.
+    ``shown`` how many examples a judge is shown at most. ``looks`` counts earlier tunings of the same
+    evaluator that used held-out cases.
     """
 
     tuned: str
