@@ -24,6 +24,7 @@ STYLES = {
     "a block without indent": "evaluators:\n- type: llm_judge\n  name: quality\n\n# the end\n",
     "braces": "evaluators:\n  - {name: quality, type: llm_judge}  # here\n  - type: contains\n",
     "all in brackets": "evaluators: [{name: quality, type: llm_judge}, {type: contains}]\n",
+    "after one of its type": "evaluators:\n  - name: quality\n    type: llm_judge\n  - type: llm_judge\n",
     "with what it had": "evaluators:\n  - name: quality\n    type: llm_judge\n    instructions: |\n      Old.\n      Lines.\n",
 }
 
@@ -51,6 +52,15 @@ def test_a_suite_in_json_stays_one(tmp_path: Path) -> None:
     new = {"type": "llm_judge", "instructions": "Be strict."}
 
     assert json.loads(tuned_suite(path, new)) == {**suite, "evaluators": [new]}
+
+
+def test_an_evaluator_without_a_name_is_known_by_its_type(tmp_path: Path) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_text(f"evaluators:\n- {{name: a, type: llm_judge}}\n- type: llm_judge\n{CASES}", encoding="utf-8")
+
+    text = tuned_suite(path, {"type": "llm_judge", "instructions": "Be strict."})
+
+    assert "- {name: a, type: llm_judge}\n- type: llm_judge\n  instructions: Be strict.\ncases:" in text
 
 
 def test_a_suite_without_the_evaluator_is_refused(tmp_path: Path) -> None:

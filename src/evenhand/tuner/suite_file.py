@@ -88,13 +88,14 @@ def _evaluator_node(text: str, name: str, path: Path) -> Any:
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         if key.value == "evaluators" and isinstance(value, yaml.SequenceNode):
             for node in value.value:
-                if isinstance(node, yaml.MappingNode) and name in (_value(node, "name"), _value(node, "type")):
+                if isinstance(node, yaml.MappingNode) and name == name_of(_named(node)):
                     return node
     raise ConfigError(f"{path}: there is no evaluator {name!r:.80} in it any more")
 
 
-def _value(node: yaml.MappingNode, key: str) -> str | None:
-    return next((str(value.value) for name, value in node.value if name.value == key), None)
+def _named(node: yaml.MappingNode) -> dict[str, str]:
+    """Return what an evaluator is known by."""
+    return {key.value: str(value.value) for key, value in node.value if key.value in ("name", "type")}
 
 
 def _require_same(path: Path, before: str, after: str, evaluator: Mapping[str, Any]) -> None:
