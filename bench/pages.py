@@ -18,10 +18,14 @@ from bench.large_run import filled
 from bench.measure import ROUNDS, Row
 from bench.postgres import make_database, running_postgres
 from bench.server_process import TOKEN, peak_megabytes, serving, spent
+from evenhand.domain.run import RunRecord
+from evenhand.engine.judge_card import card_of
 from evenhand.engine.overview import overview_of
+from evenhand.labels.draw import make_draw
+from evenhand.labels.file import add_label_rows
 from evenhand.server.runs.results import CASE_READER
 from evenhand.store.listing import CaseFilter, CaseOrder, Listing
-from evenhand.store.store import open_store
+from evenhand.store.store import Store, open_store
 
 SIZES = (100_000, 1_000_000)
 EVALUATORS = ("criteria", "tone")
@@ -44,6 +48,7 @@ PAGES = {
     "evaluations, sorted by score": ("evaluations?sort=score&descending=1", OTHER),
     "the page of a case": ("results/1234", PAGE),
     "the run's page": ("", PAGE),
+    "the judge card of a labelled run": ("card", PAGE),
 }
 
 
@@ -66,6 +71,10 @@ def measured(db: str, size: int, kind: str, cost: Callable[[int], float]) -> Ite
     with contextlib.closing(open_store(db)) as store:
         run = filled(store, size, EVALUATORS)
         overview_of(store, run)  # which a run that was judged has
+        label(store, run)
+        before = cost(os.getpid())
+        card_of(store, run)
+        yield f"pages: judge card, made once, of {about}", milliseconds(cost(os.getpid()) - before), ""
         with contextlib.closing(Listing(store, CASE_READER)) as listing:
             for what, make in (("listing", listing.prepare), ("texts and words", listing.prepare_texts)):
                 before = cost(os.getpid())
@@ -73,6 +82,16 @@ def measured(db: str, size: int, kind: str, cost: Callable[[int], float]) -> Ite
                 yield f"pages: {what}, made once, of {about}", milliseconds(cost(os.getpid()) - before), ""
             listing.case_page(run, CaseFilter(metadata=(("lang", ("de",)),)), CaseOrder(), limit=1)
     yield from pages_of(db, run.id, about, cost)
+
+
+def label(store: Store, run: RunRecord) -> None:
+    """Label a hundred answers, as somebody would."""
+    draw = make_draw(store, run, sample=100, seed=7)
+    rows = [
+        {"id": drawn.case, "human": "fail" if number % 3 else "pass", "p": drawn.p, "answer_hash": drawn.answer}
+        for number, drawn in enumerate(draw.cases)
+    ]
+    add_label_rows(store, run, rows, rater="Ann")
 
 
 def pages_of(db: str, run: str, about: str, cost: Callable[[int], float]) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import pytest
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.gates import Gates
-from evenhand.domain.summary import Interval, Summary, Tally
+from evenhand.domain.summary import Corrected, CorrectedNumbers, Interval, Summary, Tally
 
 USUAL = Tally(
     n=100,
@@ -214,3 +214,22 @@ def test_what_matters_most_wins() -> None:
         del matter[next(iter(matter))]
 
     assert codes == [130, 2, 1, 102, 101, 103, 100]
+
+
+def test_a_gate_on_what_people_would_say_needs_labels_that_support_it() -> None:
+    gates = Gates.of({"min_pass_rate_corrected": "70%", "min_pass_rate_corrected_low": 0.65})
+    rate = Corrected(
+        value=0.74, interval=Interval(low=0.6, high=0.8, method="mover"), method="post_stratified", labels=100
+    )
+    labelled = CorrectedNumbers(judged=200, labels=100, basis="drawn", pass_rate=rate)
+    unsupported = CorrectedNumbers(judged=200, labels=3, basis="not_drawn", pass_rate_problem="3 labels say too little")
+
+    def found(corrected: CorrectedNumbers | None) -> list[tuple[float | None, bool, str]]:
+        results = gates.check(Summary(cases=Tally(n=200, scored=200, corrected=corrected)))
+        return [(result.found, result.ok, result.problem) for result in results]
+
+    assert found(labelled) == [(0.74, True, ""), (0.6, False, "")]
+    assert found(unsupported) == [(None, False, "no corrected pass rate: 3 labels say too little")] * 2
+    assert all("evenhand label RUN --sample 100" in problem for _, _, problem in found(None))
+    with pytest.raises(ConfigError, match="is a gate of all cases: labels are drawn among them"):
+        Gates.of({"slices": {"lang": {"min_pass_rate_corrected": 0.5}}})

@@ -89,3 +89,21 @@ def test_an_evaluator_has_a_card_of_its_own(client: TestClient, run: Run, store:
     assert empty["corrected"] == {"refused": "there are no labels that count"}
     assert unknown.status_code == 422
     assert "has no evaluator 'town'" in unknown.text
+
+
+def test_the_run_shows_what_people_would_say_once_they_have_labelled_it(
+    client: TestClient, run: Run, store: Store
+) -> None:
+    before, plain = client.get(f"/api/runs/{run.id}").json(), client.get(f"/runs/{run.id}").text
+    label(store, run, "Ann", "Bob <b>")
+    after, page = client.get(f"/api/runs/{run.id}").json(), client.get(f"/runs/{run.id}").text
+    listed = client.get("/api/runs").json()["items"]
+
+    assert "corrected" not in before["summary"]
+    assert "corrected" not in plain
+    corrected = after["summary"].pop("corrected")
+    assert after == before
+    assert corrected["pass_rate"]["interval"]["low"] < corrected["pass_rate"]["value"]
+    assert (corrected["labels"], corrected["judged"], corrected["basis"]) == (24, 40, "drawn")
+    assert "by the labels of Ann and Bob &lt;b&gt; for 24 of 40 cases, drawn at random" in page
+    assert [one["summary"]["corrected"] for one in listed] == [corrected]
