@@ -106,3 +106,13 @@ def test_the_tails_are_those_of_a_binomial() -> None:
     assert readings.upper_binomial(0, 5, 0.2) == 1
     assert readings.upper_binomial(5, 5, 0.2) == pytest.approx(0.2**5)
     assert readings.upper_binomial(1, 5, 0.2) == pytest.approx(1 - 0.8**5)
+
+
+def test_a_list_is_read_either_way() -> None:
+    both = [seen(score, pair, variant=variant) for pair in PAIRS for variant, score in (("1", 0.0), ("2", 1.0))]
+
+    found = readings.apart(both, {}, 0.1)
+
+    assert (found.harmed, found.opposite, found.excess) == (6, 0, 1)
+    assert found.p == pytest.approx(1 / 32)
+    assert found.least_p == 1 / 32

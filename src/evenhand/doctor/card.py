@@ -94,10 +94,10 @@ def sentence(found: ProbeResult) -> str:
     unscored = f"; {counted(found.unscored, 'case')} without a score left out" if found.unscored else ""
     if found.outcome is Outcome.NOT_ENOUGH_DATA:
         return f"{found.name}: not enough data: {found.why}{unscored}"
-    opposite = "" if found.opposite is None else f", the opposite {found.opposite:,}"
-    return (
-        f"{found.name}: {found.probe.about} {found.harmed:,} of {found.among:,} {found.probe.harm}{opposite}{unscored}"
-    )
+    opposite = "" if found.opposite is None else f"; the opposite in {found.opposite:,}"
+    harm = f"Harm in {found.harmed:,} of {found.among:,}: {found.probe.harm}"
+    why = f" ({found.why})" if found.why else ""
+    return f"{found.name}: {found.probe.about} {harm}{opposite}{why}{unscored}"
 
 
 def accuracy_table(found: Examination) -> Grid:

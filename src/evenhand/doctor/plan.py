@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evenhand.doctor.pairs import TASKS, Pair, shipped_pairs
-from evenhand.doctor.probe import BAD, GOOD, PLAIN, Limits, Made, Probe, Setting, case_of
+from evenhand.doctor.probe import BAD, GOOD, PLAIN, Kind, Limits, Made, Probe, Setting, case_of
 from evenhand.doctor.probes.catalogue import PROBES, chosen
 from evenhand.doctor.probes.favour import FAMILY, FAMILY_NAMES, other_family
 from evenhand.domain.case import Case
@@ -137,8 +137,11 @@ def drawn(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
 
 
 def _made(pair: Pair, setting: Setting, probes: Sequence[Probe]) -> Iterator[tuple[Probe | None, Made]]:
-    if any(probe.evaluator is None for probe in probes):
+    alone = [probe for probe in probes if probe.evaluator is None]
+    # Biases and attacks are about bad answers.
+    if any(probe.kind in (Kind.CALIBRATION, Kind.CONSISTENCY) for probe in alone):
         yield None, Made(case=case_of(pair, pair.good), answer=GOOD)
+    if alone:
         yield None, Made(case=case_of(pair, pair.bad), answer=BAD)
     for probe in probes:
         for made in probe.make(pair, setting):

@@ -62,12 +62,12 @@ def test_an_honest_judge_passes_and_the_cost_is_said_first(judged_by: Callable[.
     done = command("doctor", JUDGE, *FEW)
 
     assert done.code == 0
-    assert "2 probes on 8 pairs of answers: 32 cases" in done.err
-    assert "40 to 120 calls to models, about " in done.err
-    assert len(judge.asked) == 40
+    assert "2 probes on 8 pairs of answers: 24 cases" in done.err
+    assert "32 to 96 calls to models, about " in done.err
+    assert len(judge.asked) == 32
     assert "The judge passed 2 probes." in done.out
     assert "attack success rate: 0.00 [0.00, 0.32]" in done.out
-    assert "0 of 8 bad answers that pass with an instruction" in " ".join(done.out.split())
+    assert "Harm in 0 of 8: bad answers that pass with an instruction" in " ".join(done.out.split())
 
 
 def test_a_judge_that_obeys_answers_is_not_trusted_and_its_card_says_why_in_every_format(
@@ -113,12 +113,12 @@ def test_a_judge_without_a_usable_reply_is_unscored_and_neither_passed_nor_faile
 def test_a_budget_stops_it_and_resume_completes_the_card(judged_by: Callable[..., Any], command: Command) -> None:
     judge = judged_by(obedient)
 
-    stopped = command("doctor", JUDGE, *FEW, "--max-calls", "10", "-j", "1")
+    stopped = command("doctor", JUDGE, *FEW, "--max-calls", "8", "-j", "1")
     resumed = command("resume", "last")
 
     assert stopped.code == 102
     assert resumed.code == 103
-    assert len(judge.asked) == 40
+    assert len(judge.asked) == 32
     assert "The judge failed 1 of 2 probes: instructions." in resumed.out
 
 

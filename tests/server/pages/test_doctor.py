@@ -38,7 +38,7 @@ def test_the_page_and_the_api_have_what_the_card_has(
     assert parsed(client.get(address)).all("a", href=f"{address}/doctor")
     assert told["doctor"] == examination.found.as_dict()
     assert told["doctor"]["failed"] == ["scale_use", "accuracy"]
-    assert "Evenhand judge card" in client.get(f"{address}/download.html").text
+    assert "The judge failed 2 of 3 probes" in client.get(f"{address}/download.md").text
 
 
 def test_another_run_is_no_examination(client: TestClient, store: Store) -> None:

@@ -22,7 +22,7 @@ from evenhand.models.embedded.runtime import require_runtime
 FOLDER: Final = "evenhand-demo"
 _FILES: Final = ("suite.yaml", "brief.py")
 _REPLIES: Final = "replies.jsonl"
-# A small model reads slowly: ten questions more take it half a minute on two cores.
+# A small model reads slowly: eight questions more take it some forty seconds of one core.
 _PROBES: Final = ("--probes", "null_answers,instructions,planted_verdict", "--size", "2")
 
 
